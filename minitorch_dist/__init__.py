@@ -1,0 +1,3 @@
+"""PyTorch's distributed stack from scratch: tensors, autograd, and everything between ranks."""
+
+from minitorch_dist.tensors.tensor import Tensor as Tensor

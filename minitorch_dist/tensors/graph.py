@@ -1,0 +1,246 @@
+"""The graph of what was computed: one `Node` per operation, written down as it runs.
+
+An operation computes with numpy and then calls `record`, naming beside each input the function
+that turns the gradient of its result into the gradient of that input, and the tensors whose
+*values* that function reads:
+
+    def mul(self, other):
+        x, y = self.array, other.array
+        return record("MulBackward0", x * y,
+                      (self, lambda g: g * y, other),
+                      (other, lambda g: g * x, self))
+
+        x ──────┐
+                MulBackward0 ── result        edges run from the result back to its inputs,
+        y ──────┘                             gradients travel along them (see `engine`)
+
+Where the gradients share their work (convolution, normalisation), one function returns them all:
+`record_joint`. What was read is remembered with its version, so that writing to it in place before
+the backward pass is an error and not a wrong gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import devices, grad_mode, windows
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node, Vjp, kind
+from minitorch_dist.tensors.storage import Storage
+
+
+def edge_of(tensor: TensorBase) -> Edge | None:
+    """Where the gradient of `tensor` goes, or None if it needs none."""
+    if tensor._base is not None:
+        refresh(tensor)
+    if tensor._grad_fn is not None:
+        return tensor._grad_fn, tensor._output_nr
+    if not tensor._requires_grad:
+        return None
+    node = tensor._accumulate
+    if node is None:
+        node = tensor._accumulate = AccumulateGrad(tensor)
+    return node, 0
+
+
+def refresh(view: TensorBase) -> None:
+    """Give a view its present history, if its storage was written in place since it was made.
+
+    The write went into the history of the base (see `views`); this view is now a window on that.
+    """
+    base, version = view._base, view.storage.version
+    if view._seen_version == version:
+        return
+    view._seen_version = version
+    edge = None if view._view_note else edge_of(base)
+    if edge is None or edge[0] is base._accumulate:  # written without a record: history stands
+        return
+    node = kind("AsStridedBackward0")("AsStridedBackward0", (edge,))
+    window = windows.Window(base.array, view.array)
+    node.vjps = [window.widen]
+    node.device = view.storage.device
+    view._grad_fn, view._output_nr, view._requires_grad = node, 0, True
+
+
+def record(
+    array: Any,
+    name: str,
+    first: tuple[T, *tuple[Any, ...]],
+    *more: tuple[Any, ...],
+    reads_result: bool = False,
+) -> T:
+    """The tensor that holds `array`, computed from the inputs `first, *more`.
+
+    Each input is `(tensor, vjp)` or `(tensor, vjp, *read)`: `vjp` maps the gradient of the result
+    to that of the tensor, and reads the values of the tensors `read` (with `reads_result`, every
+    vjp reads the result as well).
+    """
+    inputs = (first, *more)
+    device = first[0].storage.device
+    requires = False
+    for item in inputs:
+        tensor = item[0]
+        if tensor._base is not None:
+            refresh(tensor)
+        if tensor._requires_grad:
+            requires = True
+        if tensor.storage.device is not device:
+            device = common_device([item[0] for item in inputs])
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    out: T = object.__new__(first[0].plain)
+    out.array = array
+    storage = out.storage = Storage(array, device)
+    mode = grad_mode.mode.get()
+    if requires and mode == grad_mode.ON:
+        vjps: list[Vjp | None] = []
+        edges: list[Edge | None] = []
+        reads: list[tuple[Storage, int, Array]] = []
+        for item in inputs:
+            tensor = item[0]
+            if not tensor._requires_grad:
+                edges.append(None)
+                vjps.append(None)
+                continue
+            edges.append(edge_of(tensor))
+            vjps.append(item[1])
+            for read in item[2:]:
+                check_may_be_read(read)
+                reads.append((read.storage, read.storage.version, read.array))
+        if reads_result:
+            reads.append((storage, 0, array))
+        node = kind(name)(name, tuple(edges))
+        node.vjps = vjps
+        if reads:
+            node.reads = reads
+        node.device = device
+        out._grad_fn = node
+        out._requires_grad = True
+    elif mode == grad_mode.INFERENCE:
+        out._inference = True
+    return out
+
+
+def record_joint(
+    array: Any,
+    name: str,
+    inputs: Sequence[T],
+    backward: Callable[..., Sequence[Gradient]],
+    reads: Sequence[TensorBase] = (),
+    reads_result: bool = False,
+    owns: bool = False,
+) -> T:
+    """As `record`, with one function for all gradients: it returns one (or None) per input."""
+    outs = record_several((array,), name, inputs, backward, reads, reads_result, owns)
+    return outs[0]
+
+
+def record_several(
+    arrays: Sequence[Any],
+    name: str,
+    inputs: Sequence[T],
+    backward: Callable[..., Sequence[Gradient]],
+    reads: Sequence[TensorBase] = (),
+    reads_result: bool = False,
+    owns: bool = False,
+) -> tuple[T, ...]:
+    """As `record_joint`, for several results: `backward` takes the gradient of each of them.
+
+    A result that the loss does not depend on has gradient None; integer results never have one.
+    """
+    device = inputs[0].storage.device
+    for tensor in inputs:
+        if tensor.storage.device is not device:
+            device = common_device(inputs)
+    like, outs = inputs[0], []
+    for array in arrays:
+        if type(array) is not np.ndarray:
+            array = np.asarray(array)
+        out: T = object.__new__(like.plain)
+        out.array = array
+        out.storage = Storage(array, device)
+        outs.append(out)
+    node = node_for(name, inputs)
+    if node is not None:
+        node.backward = backward
+        noted = []
+        for read in reads:
+            check_may_be_read(read)
+            noted.append((read.storage, read.storage.version, read.array))
+        if reads_result:
+            noted.extend((out.storage, 0, out.array) for out in outs)
+        node.reads = noted or None
+        node.owns = owns
+        node.device = device
+        node.outputs = len(outs)
+        for number, out in enumerate(outs):
+            if out.array.dtype.kind not in "iub":
+                out._grad_fn = node
+                out._output_nr = number
+                out._requires_grad = True
+    elif grad_mode.mode.get() == grad_mode.INFERENCE:
+        for out in outs:
+            out._inference = True
+    return tuple(outs)
+
+
+def node_for(name: str, inputs: Sequence[TensorBase]) -> Node | None:
+    """A node with edges to `inputs`, or None if nothing is to be recorded."""
+    if not wants_any(inputs) or grad_mode.mode.get() != grad_mode.ON:
+        return None
+    return kind(name)(name, tuple([edge_of(t) if t._requires_grad else None for t in inputs]))
+
+
+def wants_any(inputs: Sequence[TensorBase]) -> bool:
+    requires = False
+    for tensor in inputs:
+        if tensor._base is not None:
+            refresh(tensor)
+        requires = requires or tensor._requires_grad
+    return requires
+
+
+def wants(*inputs: TensorBase | None) -> list[bool]:
+    """Which of the inputs need a gradient, asked while recording."""
+    if grad_mode.mode.get() != grad_mode.ON:
+        return [False] * len(inputs)
+    return [t is not None and wants_any((t,)) for t in inputs]
+
+
+def result(like: T, array: Any) -> T:
+    """A result without a gradient (comparisons, indices), on the device of `like`."""
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    out: T = object.__new__(like.plain)
+    out.array = array
+    out.storage = Storage(array, like.storage.device)
+    if grad_mode.mode.get() == grad_mode.INFERENCE:
+        out._inference = True
+    return out
+
+
+def check_may_be_read(tensor: TensorBase) -> None:
+    if tensor._inference:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. To work around you can make a clone "
+            "to get a normal tensor and use it in autograd."
+        )
+
+
+def common_device(inputs: Sequence[TensorBase]) -> devices.device:
+    """The device all inputs share. A 0-dim CPU tensor goes along with any; others do not mix."""
+    found = [
+        t.storage.device
+        for t in inputs
+        if not (t.array.ndim == 0 and t.storage.device is devices.CPU)
+    ]
+    for device in found:
+        if device is not found[0]:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{found[0]} and {device}!"
+            )
+    return found[0] if found else devices.CPU

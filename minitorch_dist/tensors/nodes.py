@@ -1,0 +1,151 @@
+"""A node of the graph: one operation that was computed, and how its gradients are computed.
+
+Edges run from a result back to what it was made of; gradients travel along them (see `engine`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.storage import Storage
+
+Gradient: TypeAlias = "Array | None"
+Edge: TypeAlias = "tuple[Node, int]"
+Vjp: TypeAlias = "Callable[[Array], Array]"
+
+_count = itertools.count()
+_LEAF_FIRST = 1 << 62  # leaves collect as soon as their gradient is complete, before older nodes
+
+
+class Node:
+    """One recorded operation: whom its gradients go to, and how to compute them.
+
+    `sequence` grows with time; the engine runs the newest ready node first. `owns` says that the
+    arrays this node returns belong to nobody else, so a leaf may keep them without copying.
+    """
+
+    __slots__ = ("__weakref__", "_metadata", "backward", "device", "edges", "name_", "outputs",
+                 "owns", "post_hooks", "pre_hooks", "reads", "sequence", "vjps")  # fmt: skip
+
+    def __init__(self, name: str, edges: tuple[Edge | None, ...]) -> None:
+        self.name_ = name
+        self.edges = edges
+        self.sequence = next(_count)
+        self.backward: Callable[..., Sequence[Gradient]] | None = None
+        self.vjps: Sequence[Vjp | None] | None = None
+        self.reads: list[tuple[Storage, int, Array]] | None = None
+        self.outputs = 1
+        self.owns = False
+        self.device = devices.CPU
+        self.pre_hooks: Hooks | None = None
+        self.post_hooks: Hooks | None = None
+        self._metadata: dict[Any, Any] | None = None
+
+    def run(self, grads: list[Gradient]) -> Sequence[Gradient]:
+        """The gradients of the inputs, given those of the outputs."""
+        if self.reads:
+            self._check_unchanged(self.reads)
+        if self.vjps is not None:
+            grad = grads[0]
+            return [None if vjp is None or grad is None else vjp(grad) for vjp in self.vjps]
+        if self.backward is None:
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved "
+                "tensors after they have already been freed). Saved intermediate values of the "
+                "graph are freed when you call .backward() or autograd.grad(). Specify "
+                "retain_graph=True if you need to backward through the graph a second time or if "
+                f"you need to access saved tensors after calling backward. (node: {self.name_})"
+            )
+        return self.backward(*grads)
+
+    def release(self) -> None:
+        """Forget what was read. Nodes that read nothing can run again, as in torch."""
+        if self.reads is not None:
+            self.reads = self.vjps = self.backward = None
+
+    def _check_unchanged(self, reads: list[tuple[Storage, int, Array]]) -> None:
+        for storage, version, array in reads:
+            if storage.version != version:
+                raise RuntimeError(
+                    "one of the variables needed for gradient computation has been modified by an "
+                    f"inplace operation: [{type_name(array)} {list(array.shape)}], which "
+                    f"{self.name_} reads, is at version {storage.version}; expected version "
+                    f"{version} instead. Hint: clone() the tensor before the in-place operation, "
+                    "or find it with autograd.set_detect_anomaly(True)."
+                )
+
+    # What users of torch's nodes look at.
+
+    def name(self) -> str:
+        return self.name_
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """`hook(grad_outputs)` runs before this node and may return replacements."""
+        if self.pre_hooks is None:
+            self.pre_hooks = {}
+        return RemovableHandle(self.pre_hooks, hook)
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """`hook(grad_inputs, grad_outputs)` runs after this node and may replace grad_inputs."""
+        if self.post_hooks is None:
+            self.post_hooks = {}
+        return RemovableHandle(self.post_hooks, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name_} object at {id(self):#x}>"
+
+
+_FLOAT_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+                "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+                "uint8": "Byte", "bool": "Bool"}  # fmt: skip
+
+
+def type_name(array: Array) -> str:
+    return f"torch.{_FLOAT_NAMES.get(str(array.dtype), str(array.dtype))}Tensor"
+
+
+_kinds: dict[str, type[Node]] = {}
+
+
+def kind(name: str) -> type[Node]:
+    """The class of nodes with this name, so that `type(t.grad_fn).__name__` tells the operation."""
+    found = _kinds.get(name)
+    if found is None:
+        found = _kinds[name] = type(name, (Node,), {"__slots__": ()})
+    return found
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds what arrives to the gradient of a leaf.
+
+    The leaf owns this node; the node only knows the leaf, so that deleting a parameter frees it.
+    """
+
+    __slots__ = ("_leaf", "after")
+
+    def __init__(self, leaf: TensorBase) -> None:
+        super().__init__("AccumulateGrad", ())
+        self.sequence += _LEAF_FIRST
+        self._leaf = weakref.ref(leaf)
+        self.after: Hooks | None = None  # post-accumulate-grad hooks: called with the leaf
+        self.device = leaf.storage.device
+
+    @property
+    def variable(self) -> TensorBase | None:
+        return self._leaf()

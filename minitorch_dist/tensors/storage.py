@@ -1,0 +1,47 @@
+"""The bytes under a tensor: who owns them, how often they were written, where they live.
+
+All views of a tensor share one `Storage`. Its `version` counts in-place writes: an operation that
+keeps a tensor for its backward notes the version, and the engine compares (see `graph`). Its
+`device` is a label; only simulated devices are accounted for (see `ledger`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import devices, ledger
+
+
+class Storage:
+    __slots__ = ("array", "device", "version")
+
+    def __init__(self, array: np.ndarray[Any, Any], device: devices.device = devices.CPU) -> None:
+        self.array = array
+        self.device = device
+        self.version = 0
+        if device is not devices.CPU:
+            ledger.track(root(array), device)
+
+    def alias(self) -> Storage:
+        """The same bytes with a version counter of its own: what `Tensor.data` promises."""
+        twin = Storage.__new__(Storage)
+        twin.array, twin.device, twin.version = self.array, self.device, 0
+        return twin
+
+    def nbytes(self) -> int:
+        return int(root(self.array).nbytes)
+
+    def data_ptr(self) -> int:
+        return int(root(self.array).ctypes.data)
+
+    def __repr__(self) -> str:
+        return f"<Storage {self.nbytes()} bytes on {self.device}, version {self.version}>"
+
+
+def root(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array that owns the memory `array` looks at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

@@ -1,0 +1,141 @@
+"""Two ways to share bytes: views, and writing in place.
+
+A view is another window on its base's storage. A write through any of them bumps the storage's
+version. While recording, the write also enters history, and it enters it *at the base*: the base
+becomes "what it was, with this region replaced by that result". Every other view then rebuilds
+its own history from the base when it is next used (`graph.refresh`).
+
+    base ── CopySlices ──► what it was, the region blanked
+                 └───────► the result that was written
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+from minitorch_dist.tensors import dtypes, grad_mode, graph
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.nodes import Edge, Node, kind, type_name
+from minitorch_dist.tensors.windows import Window
+
+P = ParamSpec("P")
+B = TypeVar("B", bound=TensorBase)
+
+MULTI = (
+    "Output {nr} of {name} is a view and is being modified inplace. This view is the output of a "
+    "function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+NO_GRAD = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
+
+
+def view_of(self: T, array: Array, name: str, vjp: Callable[[Array], Array], note: str = "") -> T:
+    """`array`, a window on the memory of `self`, as a tensor. `vjp` widens its gradient."""
+    if self._base is not None:
+        graph.refresh(self)
+    out: T = object.__new__(self.plain)
+    out.array = array
+    storage = out.storage = self.storage
+    out._base = self if self._base is None else self._base
+    out._seen_version = storage.version
+    mode = grad_mode.mode.get()
+    if self._requires_grad:
+        if mode == grad_mode.ON:
+            node = kind(name)(name, (graph.edge_of(self),))
+            node.vjps = (vjp,)
+            node.device = storage.device
+            out._grad_fn = node
+            out._requires_grad = True
+        else:
+            out._view_note = NO_GRAD
+    if note or self._view_note:
+        out._view_note = note or self._view_note
+    if mode == grad_mode.INFERENCE or self._inference:
+        out._inference = True
+    return out
+
+
+# --------------------------------------------------------------------------------- writing in place
+
+
+def inplace(operation: Callable[Concatenate[T, P], T]) -> Callable[Concatenate[T, P], T]:
+    """The in-place form of an operation: compute, store the result in `self`, return `self`."""
+
+    def write_result(self: T, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        check_writable(self)
+        return write(self, operation(self, *args, **kwargs))
+
+    write_result.__module__ = operation.__module__
+    write_result.__name__ = write_result.__qualname__ = operation.__name__ + "_"
+    write_result.__doc__ = f"In-place version of :func:`{operation.__name__}`."
+    return write_result
+
+
+def check_writable(self: TensorBase) -> None:
+    """Raise where an in-place write would make gradients wrong or ambiguous."""
+    mode = grad_mode.mode.get()
+    if self._inference and mode != grad_mode.INFERENCE:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
+            "a clone to get a normal tensor before doing inplace update."
+        )
+    if mode != grad_mode.ON:
+        return
+    if self._base is not None:
+        graph.refresh(self)
+        if self._base._requires_grad and self._base._grad_fn is None:
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            )
+        if self._view_note and (self._requires_grad or self._view_note is NO_GRAD):
+            name = self._grad_fn.name_ if self._grad_fn else "a function"
+            raise RuntimeError(self._view_note.format(nr=self._output_nr, name=name))
+    elif self._requires_grad and self._grad_fn is None:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+
+
+def write(self: T, out: TensorBase) -> T:
+    """Store the result `out` in `self`, and its history with it."""
+    if out.array.shape != self.array.shape:
+        raise RuntimeError(
+            f"output with shape {list(self.array.shape)} doesn't match the broadcast shape "
+            f"{list(out.array.shape)}"
+        )
+    if out.array.dtype != self.array.dtype and not dtypes.can_cast(out.dtype, self.dtype):
+        raise RuntimeError(
+            f"result type {type_name(out.array)[6:-6]} can't be cast to the desired output "
+            f"type {type_name(self.array)[6:-6]}"
+        )
+    self.array[...] = out.array
+    self.storage.version += 1
+    if out._grad_fn is not None:
+        rebase(self, (out._grad_fn, out._output_nr))
+    return self
+
+
+def rebase(self: TensorBase, edge: Edge) -> None:
+    """Let the history of `self` continue from `edge`, after a recorded write."""
+    base = self._base
+    if base is None:
+        self._grad_fn, self._output_nr, self._requires_grad = edge[0], edge[1], True
+        return
+    window = Window(base.array, self.array)
+    node: Node = kind("CopySlices")("CopySlices", (graph.edge_of(base), edge))
+    node.vjps = (window.blank, window.cut)
+    node.device = self.storage.device
+    base._grad_fn, base._output_nr, base._requires_grad = node, 0, True
+    self._seen_version = -1  # rebuild from the base at the next look
+    graph.refresh(self)
+
+
+def bump(self: TensorBase) -> None:
+    """Count a write that was made directly to `self.array`."""
+    self.storage.version += 1

@@ -1,0 +1,56 @@
+"""Where a view lies in its base, as plain numpy: the geometry behind gradients of in-place writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+Array = np.ndarray[Any, Any]
+
+
+class Window:
+    """The region of `base` that `view` looks at, applied to gradients of the base's shape."""
+
+    def __init__(self, base: Array, view: Array) -> None:
+        self.dtype, self.itemsize = base.dtype, base.itemsize
+        self.shape, self.strides = base.shape, base.strides
+        self.view_shape, self.view_strides = view.shape, view.strides
+        self.offset = (_address(view) - _address(base)) // base.itemsize
+
+    def _frame(self, content: Array | None) -> tuple[Array, Array]:
+        """A copy of `content` (or zeros) with the base's strides, and the same window on it."""
+        reach = [
+            s // self.itemsize * (n - 1) for n, s in zip(self.shape, self.strides, strict=True)
+        ]
+        start = -sum(min(0, r) for r in reach)
+        memory = np.zeros(start + sum(max(0, r) for r in reach) + 1, self.dtype)
+        whole = as_strided(memory[start:], self.shape, self.strides)
+        if content is not None:
+            whole[...] = content
+        return whole, as_strided(memory[start + self.offset :], self.view_shape, self.view_strides)
+
+    def widen(self, grad: Array) -> Array:
+        """The base's gradient if only this region was used: zeros around `grad`."""
+        whole, part = self._frame(None)
+        for axis, stride in enumerate(self.view_strides):
+            if stride == 0 and grad.shape[axis] > 1:  # an expanded axis: one place, seen often
+                grad = grad.sum(axis, keepdims=True)
+                part = part[(slice(None),) * axis + (slice(1),)]
+        part[...] = grad
+        return whole
+
+    def cut(self, grad: Array) -> Array:
+        """The region's part of the base's gradient."""
+        return self._frame(grad)[1].copy()
+
+    def blank(self, grad: Array) -> Array:
+        """The base's gradient without the region, which was overwritten."""
+        whole, part = self._frame(grad)
+        part[...] = 0
+        return whole
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

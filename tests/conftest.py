@@ -1,0 +1,66 @@
+"""What every test stands on: one Hypothesis profile, and a check that nothing is left behind."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile(
+    "ci", derandomize=True, deadline=None, max_examples=50, print_blob=True
+)
+hypothesis.settings.register_profile("deep", deadline=None, max_examples=2000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def _open_files() -> dict[str, str]:
+    """File descriptors of this process and what they point at (Linux; elsewhere nothing)."""
+    folder = Path("/proc/self/fd")
+    found: dict[str, str] = {}
+    if folder.is_dir():
+        for entry in os.scandir(folder):
+            try:
+                target = os.readlink(entry.path)  # noqa: PTH115 - sockets are no paths
+            except OSError:
+                continue
+            if target.startswith(("socket:", "pipe:")) or (
+                target.startswith("/") and not target.startswith(("/dev/", "/proc/"))
+            ):
+                found[entry.name] = target
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """Fail a test that leaves a thread, a process, a socket or a file open."""
+    threads, files = set(threading.enumerate()), _open_files()
+    yield
+    left = _leftovers(threads, files)
+    if left:  # give finalizers their chance before judging
+        gc.collect()
+        left = _leftovers(threads, files)
+    assert not left, "the test left behind: " + "; ".join(left)
+
+
+def _leftovers(threads: set[threading.Thread], files: dict[str, str]) -> list[str]:
+    left = [f"thread {t.name}" for t in threading.enumerate() if t not in threads]
+    left += [f"process {p.name} (pid {p.pid})" for p in multiprocessing.active_children()]
+    now = _open_files()
+    left += [f"fd {n} -> {t}" for n, t in now.items() if files.get(n) != t]
+    return left
+
+
+@pytest.fixture(autouse=True)
+def same_seed() -> None:
+    """Each test draws the same numbers, alone or in company."""
+    try:
+        from minitorch_dist import manual_seed
+    except ImportError:
+        return
+    manual_seed(0)
