@@ -18,7 +18,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="parity tests need torch==2.13.0")
 
-import minitorch_dist as mtd  # noqa: E402
+import minitorch_dist as mtd
 
 torch.set_num_threads(1)
 
