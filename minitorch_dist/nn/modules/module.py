@@ -1,0 +1,219 @@
+"""The base class of everything that has parameters.
+
+    class Net(Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = Linear(2, 3)          # registered by being assigned
+
+        def forward(self, x):
+            return self.fc(x).relu()
+
+What a module consists of stands in `registry`, calling it and hooks in `hooks`, saving and loading
+in `state_dict`; here is what is done to all of it at once: moving, converting, switching, printing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from minitorch_dist.nn.modules.hooks import Hooked
+from minitorch_dist.nn.modules.state_dict import Stateful
+from minitorch_dist.tensors import base, devices, dtypes, grad_mode
+from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.tensor import Tensor
+
+Convert = Callable[[Any], Any]
+
+
+class Module(Hooked, Stateful):
+    """Base class for all layers and networks: override `__init__` and `forward`."""
+
+    dump_patches: bool = False
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    # -------------------------------------------------------------------- applied to the whole tree
+
+    def apply(self, fn: Callable[[Any], Any]) -> Self:
+        """Call `fn` with every module of the tree, children first."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn: Convert, recurse: bool = True) -> Self:
+        """Convert every tensor. Parameters and their gradients remain the same objects."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for param in self._parameters.values():
+            if param is not None:
+                grad = param._grad
+                with grad_mode.no_grad():
+                    _set_data(param, fn(param))
+                    if grad is not None:
+                        _set_data(grad, fn(grad))
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode here and below: dropout drops, batch norm looks at the batch."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Whether the parameters are to be trained."""
+        for param in self.parameters():
+            param.requires_grad = requires_grad
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for param in self.parameters():
+            if param._grad is None:
+                continue
+            if set_to_none:
+                param._grad = None
+            else:
+                param.grad = _zeros_like(param._grad)
+
+    # -------------------------------------------------------------------------- types and devices
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """`to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`: in place, unlike a tensor's.
+
+        The dtype applies to floating tensors only; integers keep theirs.
+        """
+        device, dtype = _parse_to(*args, **kwargs)
+
+        def convert(t: Any) -> Any:
+            return t.to(
+                device=t.device if device is None else device,
+                dtype=dtype if dtype is not None and t.is_floating_point() else t.dtype,
+            )
+
+        return self._apply(convert)
+
+    def type(self, dst_type: dtypes.dtype) -> Self:
+        return self._apply(lambda t: t.to(dtype=dst_type))
+
+    def _to_floating(self, dtype: dtypes.dtype) -> Self:
+        return self._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
+
+    def half(self) -> Self:
+        return self._to_floating(dtypes.float16)
+
+    def bfloat16(self) -> Self:
+        return self._to_floating(dtypes.bfloat16)
+
+    def float(self) -> Self:
+        return self._to_floating(dtypes.float32)
+
+    def double(self) -> Self:
+        return self._to_floating(dtypes.float64)
+
+    def cpu(self) -> Self:
+        return self._apply(lambda t: t.to(device=devices.CPU))
+
+    def cuda(self, device: int | str | devices.device | None = None) -> Self:
+        target = devices.resolve("cuda" if device is None else devices.device(device))
+        return self._apply(lambda t: t.to(device=target))
+
+    def to_empty(self, *, device: int | str | devices.device | None, recurse: bool = True) -> Self:
+        """Move without the values: every tensor becomes uninitialised memory on `device`."""
+        target = devices.resolve(device)
+        return self._apply(lambda t: _zeros_like(t).to(device=target), recurse)
+
+    def share_memory(self) -> Self:
+        return self._apply(lambda t: t.share_memory_())
+
+    def compile(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            "compile() is not offered: minitorch_dist runs the Python you read. Call the module."
+        )
+
+    # ------------------------------------------------------------------------- copying and printing
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Module.__init__(self)  # tables that an older version did not have
+        self.__dict__.update(state)
+
+    def _replicate_for_data_parallel(self) -> Self:
+        """A shallow copy with tables of its own: the tensors are still the same ones."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        for table in ("_parameters", "_buffers", "_modules"):
+            twin.__dict__[table] = dict(self.__dict__[table])
+        return twin
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses; override it to show a layer's settings."""
+        return ""
+
+    def __repr__(self) -> str:
+        own = self.extra_repr().split("\n") if self.extra_repr() else []
+        below = [f"({name}): {_indented(repr(m))}" for name, m in self._modules.items()]
+        lines = own + below
+        if (len(own) == 1 and not below) or not lines:
+            return f"{self._get_name()}({''.join(own)})"
+        return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _zeros_like(tensor: Tensor) -> Any:
+    return base.new(Tensor, np.zeros_like(tensor.array), tensor.storage.device)
+
+
+def _set_data(tensor: TensorBase, new: TensorBase) -> None:
+    """Let `tensor` look at the memory of `new`, remaining the object it is."""
+    if new is tensor:
+        return
+    tensor.array, tensor.storage = new.array, new.storage
+    if tensor._accumulate is not None:
+        tensor._accumulate.device = new.storage.device
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dtype | None]:
+    """The arguments of `Module.to` as a device and a dtype, either of which may be None."""
+    device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+    tensor = kwargs.pop("tensor", None)
+    for name in kwargs:
+        if name not in ("non_blocking", "copy", "memory_format"):
+            raise TypeError(f"to() got an unexpected keyword argument '{name}'")
+    for arg in args:
+        if isinstance(arg, TensorBase):
+            tensor = arg
+        elif isinstance(arg, dtypes.dtype):
+            dtype = arg
+        elif isinstance(arg, (str, int, devices.device)) and not isinstance(arg, bool):
+            device = arg
+        elif arg is not None and not isinstance(arg, bool):  # a bool is non_blocking
+            raise TypeError(f"to() received an invalid argument of type {type(arg).__name__}")
+    if tensor is not None:
+        device, dtype = tensor.device, tensor.dtype
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(
+            "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+            f"dtype={dtype}"
+        )
+    return None if device is None else devices.resolve(device), dtype

@@ -1,0 +1,290 @@
+"""A module's state as a flat dictionary of dotted names, and back.
+
+`state_dict()` refers to the tensors, it does not copy them; `load_state_dict()` copies values *into*
+the tensors the module has, so that an optimizer that knows them stays valid. A class that changes
+its layout raises `_version`; the versions travel in `state_dict()._metadata`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from minitorch_dist.nn.modules.registry import Registry
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors import base, grad_mode
+from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.tensor import Tensor
+
+Hook = Callable[..., Any]
+
+EXTRA = "_extra_state"
+
+
+class _IncompatibleKeys(NamedTuple):
+    """What `load_state_dict` found missing and superfluous."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return (
+            f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, "
+            f"unexpected_keys={self.unexpected_keys!r})"
+        )
+
+
+class Stateful(Registry):
+    """A module whose state can be taken out and put in."""
+
+    _state_dict_hooks: Hooks
+    _state_dict_pre_hooks: Hooks
+    _load_state_dict_pre_hooks: Hooks
+    _load_state_dict_post_hooks: Hooks
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__.update(
+            _state_dict_hooks={},
+            _state_dict_pre_hooks={},
+            _load_state_dict_pre_hooks={},
+            _load_state_dict_post_hooks={},
+        )
+
+    # ---------------------------------------------------------------------------------- taking out
+
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Parameters and persistent buffers by name: detached, sharing memory with the module.
+
+        With `keep_vars` they are the very objects.
+        """
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        local_metadata: dict[str, Any] = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = local_metadata
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(
+                    destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
+        for hook in self._state_dict_hooks.values():
+            replaced = hook(self, destination, prefix, local_metadata)
+            if replaced is not None:
+                if getattr(hook, "_from_public_api", False):
+                    raise RuntimeError("state_dict post-hook must return None")
+                destination = replaced
+        return destination
+
+    def _save_to_state_dict(
+        self, destination: dict[str, Any], prefix: str, keep_vars: bool
+    ) -> None:
+        """Enter what belongs to this module itself. Classes with a state of their own override it."""
+        for name, tensor in self._own_state().items():
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+        if _overrides(self, "get_extra_state"):
+            destination[prefix + EXTRA] = self.get_extra_state()
+
+    def _own_state(self) -> dict[str, Any]:
+        left_out = self._non_persistent_buffers_set
+        buffers = {name: b for name, b in self._buffers.items() if name not in left_out}
+        both = {**self._parameters, **buffers}
+        return {name: tensor for name, tensor in both.items() if tensor is not None}
+
+    def get_extra_state(self) -> Any:
+        """Override both to keep more than tensors: what is returned here is saved …"""
+        raise RuntimeError("get_extra_state() is called only where a module overrides it")
+
+    def set_extra_state(self, state: Any) -> None:
+        """… and handed to this one when loading."""
+        raise RuntimeError("set_extra_state() is called only where a module overrides it")
+
+    # --------------------------------------------------------------------------------- putting in
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
+        """Copy values into this module's tensors, by name.
+
+        With `strict` the names must match exactly. With `assign` the tensors of `state_dict` take
+        the place of the module's own.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        metadata = getattr(state_dict, "_metadata", {})
+        state: Any = OrderedDict(state_dict)  # hooks may change it
+        state._metadata = metadata
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+
+        def load(module: Any, part: dict[str, Any], prefix: str) -> None:
+            local = {**metadata.get(prefix[:-1], {})}
+            if assign:
+                local["assign_to_params_buffers"] = True
+            # Always asked strictly: what is missing is returned, and refused only if `strict`.
+            module._load_from_state_dict(part, prefix, local, True, missing, unexpected, errors)
+            for name, child in module._modules.items():
+                if child is not None:
+                    below = f"{prefix}{name}."
+                    load(child, {k: v for k, v in part.items() if k.startswith(below)}, below)
+            keys = _IncompatibleKeys(missing, unexpected)
+            for hook in module._load_state_dict_post_hooks.values():
+                if hook(module, keys) is not None:
+                    raise AssertionError(
+                        "Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                        "expected to return new values, if incompatible_keys need to be modified, "
+                        "it should be done inplace."
+                    )
+
+        load(self, state, "")
+        if strict and unexpected:
+            errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+        if strict and missing:
+            errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        if errors:
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
+                + "\n\t".join(errors)
+            )
+        return _IncompatibleKeys(missing, unexpected)
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Load what belongs to this module itself; names and complaints go into the lists."""
+        for hook in self._load_state_dict_pre_hooks.values():
+            hook(
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
+        own = self._own_state()
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        for name, tensor in own.items():
+            key = prefix + name
+            if key in state_dict:
+                self._load_tensor(name, key, tensor, state_dict[key], assign, error_msgs)
+            elif strict:
+                missing_keys.append(key)
+        extra = prefix + EXTRA
+        has_extra = _overrides(self, "set_extra_state")
+        if has_extra and extra in state_dict:
+            self.set_extra_state(state_dict[extra])
+        elif has_extra and strict:
+            missing_keys.append(extra)
+        if strict:
+            for key in state_dict:
+                if key.startswith(prefix) and not (key == extra and has_extra):
+                    first, dot, _ = key[len(prefix) :].partition(".")
+                    if not (first in self._modules if dot else first in own):
+                        unexpected_keys.append(key)
+
+    def _load_tensor(
+        self, name: str, key: str, mine: Any, value: Any, assign: bool, errors: list[str]
+    ) -> None:
+        if not isinstance(value, Tensor):
+            errors.append(
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
+                f"object from checkpoint but received {type(value)}"
+            )
+            return
+        if mine.array.ndim == 0 and value.array.shape == (1,):  # as scalars were once saved
+            value = base.new(Tensor, value.array[0], value.storage.device)
+        if mine.array.shape != value.array.shape:
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {_size(value)} from "
+                f"checkpoint, the shape in current model is {_size(mine)}."
+            )
+            return
+        if not assign:
+            try:
+                with grad_mode.no_grad():
+                    mine.copy_(value)
+            except Exception as error:
+                errors.append(
+                    f'While copying the parameter named "{key}", whose dimensions in the model are '
+                    f"{_size(mine)} and whose dimensions in the checkpoint are {_size(value)}, an "
+                    f"exception occurred : {error.args}."
+                )
+            return
+        if isinstance(mine, Parameter):
+            if isinstance(value, Parameter):
+                value.requires_grad = mine.requires_grad
+            else:
+                value = Parameter(value, mine.requires_grad)
+        setattr(self, name, value)
+
+    # --------------------------------------------------------------------------------------- hooks
+
+    def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """`hook(module, prefix, keep_vars)` before the state is collected."""
+        return RemovableHandle(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """`hook(module, state_dict, prefix, local_metadata)` changes the collected state in place."""
+        hook._from_public_api = True  # type: ignore[attr-defined]
+        return RemovableHandle(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
+        """As above; what the hook returns replaces the state."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook"
+            )
+        return RemovableHandle(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """`hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Hook, with_module: bool = False
+    ) -> RemovableHandle:
+        hooks = self._load_state_dict_pre_hooks
+        return RemovableHandle(hooks, BoundHook(hook, self) if with_module else hook)
+
+    def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """`hook(module, incompatible_keys)` after loading; it may edit the two lists."""
+        return RemovableHandle(self._load_state_dict_post_hooks, hook)
+
+
+class BoundHook:
+    """A hook that gets its module as first argument, also after the module was copied."""
+
+    def __init__(self, hook: Hook, module: Registry) -> None:
+        self.hook, self.module = hook, module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.hook(self.module, *args, **kwargs)
+
+
+def _overrides(module: Stateful, method: str) -> bool:
+    return getattr(type(module), method) is not getattr(Stateful, method)
+
+
+def _quoted(keys: list[str]) -> str:
+    return ", ".join(f'"{key}"' for key in keys)
+
+
+def _size(tensor: Tensor) -> str:
+    return f"torch.Size({list(tensor.array.shape)})"

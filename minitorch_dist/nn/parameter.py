@@ -1,0 +1,80 @@
+"""Tensors that belong to a module: parameters are trained, buffers are only carried along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.storage import Storage
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A leaf that a module registers when it is assigned to one of its attributes.
+
+    It shares the memory of `data`. What is computed from it is an ordinary Tensor.
+    """
+
+    def __new__(cls, data: TensorBase | None = None, requires_grad: bool = True) -> Parameter:
+        out = object.__new__(cls)
+        _adopt(out, data)
+        out.requires_grad = requires_grad
+        return out
+
+    def __init__(self, data: TensorBase | None = None, requires_grad: bool = True) -> None:
+        pass  # all done: a tensor's own constructor takes other arguments
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        if id(self) not in memo:
+            twin = Storage(self.array.copy(order="K"), self.storage.device)
+            memo[id(self)] = _rebuild(type(self), twin.array, twin.device, self.requires_grad)
+        return memo[id(self)]  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.array, self.storage.device, self.requires_grad)
+
+    def __repr__(self, **options: Any) -> str:
+        return "Parameter containing:\n" + super().__repr__(**options)
+
+
+class Buffer(Tensor):
+    """A tensor that a module registers as a buffer when it is assigned to one of its attributes."""
+
+    persistent: bool
+
+    def __new__(cls, data: TensorBase | None = None, *, persistent: bool = True) -> Buffer:
+        out = object.__new__(cls)
+        _adopt(out, data)
+        out.requires_grad = data is not None and data.requires_grad
+        out.persistent = persistent
+        return out
+
+    def __init__(self, data: TensorBase | None = None, *, persistent: bool = True) -> None:
+        pass
+
+
+def _adopt(out: TensorBase, data: TensorBase | None) -> None:
+    """Let `out` look at the memory of `data`, without its history."""
+    if data is None:
+        out.array = np.empty(0, dtypes.get_default_dtype().numpy)
+        out.storage = Storage(out.array)
+        return
+    if not isinstance(data, TensorBase):
+        raise TypeError(
+            f"a parameter is made from a Tensor, not from {type(data).__name__}; "
+            "write Parameter(minitorch_dist.tensor(...))"
+        )
+    out.array, out.storage = data.array, data.storage
+
+
+def _rebuild(
+    cls: type[Parameter], array: Array, device: devices.device, requires_grad: bool
+) -> Parameter:
+    out = object.__new__(cls)
+    out.array = array
+    out.storage = Storage(array, device)
+    out.requires_grad = requires_grad
+    return out
