@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.ops import activations, arithmetic, reductions
+from minitorch_dist.tensors.ops import (
+    activations,
+    arithmetic,
+    axes,
+    conversion,
+    copying,
+    exchange,
+    layout,
+    pieces,
+    reductions,
+    reshaping,
+    scalars,
+)
 
 
 class Tensor(TensorBase):
@@ -17,6 +29,92 @@ class Tensor(TensorBase):
     sum = reductions.sum
     relu = activations.relu
     relu_ = activations.relu_
+
+    # layout
+    shape = property(layout.shape)
+    ndim = property(layout.ndim)
+    dim = ndimension = layout.dim
+    size = layout.size
+    numel = nelement = layout.numel
+    __len__ = layout.length
+    stride = layout.stride
+    is_contiguous = layout.is_contiguous
+    element_size = layout.element_size
+    itemsize = property(layout.element_size)
+    nbytes = property(layout.nbytes)
+    data_ptr = layout.data_ptr
+    storage_offset = layout.storage_offset
+    untyped_storage = layout.untyped_storage
+    is_floating_point = layout.is_floating_point
+    is_complex = layout.is_complex
+    is_signed = layout.is_signed
+    is_cpu = property(layout.is_cpu)
+    is_cuda = property(layout.is_cuda)
+    get_device = layout.get_device
+
+    # reshaping
+    view = reshaping.view
+    view_as = reshaping.view_as
+    reshape = reshaping.reshape
+    reshape_as = reshaping.reshape_as
+    flatten = reshaping.flatten
+    ravel = reshaping.ravel
+    unflatten = reshaping.unflatten
+    squeeze = reshaping.squeeze
+    unsqueeze = reshaping.unsqueeze
+    expand = reshaping.expand
+    expand_as = reshaping.expand_as
+    broadcast_to = reshaping.broadcast_to
+
+    # axes
+    transpose = axes.transpose
+    swapaxes = axes.swapaxes
+    swapdims = axes.swapdims
+    t = axes.t
+    permute = axes.permute
+    movedim = axes.movedim
+    moveaxis = axes.moveaxis
+    adjoint = axes.adjoint
+    T = property(axes.T_)
+    mT = property(axes.mT)  # noqa: N815 - torch's name
+    H = property(axes.H)
+    mH = property(axes.mT)  # noqa: N815 - torch's name
+
+    # pieces
+    select = pieces.select
+    narrow = pieces.narrow
+    unbind = pieces.unbind
+    split = pieces.split
+    split_with_sizes = pieces.split_with_sizes
+    chunk = pieces.chunk
+    tensor_split = pieces.tensor_split
+    hsplit = pieces.hsplit
+    vsplit = pieces.vsplit
+    dsplit = pieces.dsplit
+    diagonal = pieces.diagonal
+    unfold = pieces.unfold
+
+    # copying, conversion, exchange
+    clone = copying.clone
+    contiguous = copying.contiguous
+    detach = copying.detach
+    detach_ = copying.detach_
+    data = property(copying.get_data, copying.set_data)
+    copy_ = copying.copy_
+    to = conversion.to
+    numpy = exchange.numpy
+    __array__ = exchange.as_array
+
+    # scalars
+    item = scalars.item
+    tolist = scalars.tolist
+    __float__ = scalars.as_float
+    __int__ = scalars.as_int
+    __index__ = scalars.as_index
+    __bool__ = scalars.truth
+    __iter__ = scalars.iterate
+    __contains__ = scalars.contains
+    __hash__ = object.__hash__
 
 
 TensorBase.plain = Tensor

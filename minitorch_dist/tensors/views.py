@@ -11,7 +11,7 @@ its own history from the base when it is next used (`graph.refresh`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from minitorch_dist.tensors import dtypes, grad_mode, graph
@@ -59,6 +59,34 @@ def view_of(self: T, array: Array, name: str, vjp: Callable[[Array], Array], not
     if mode == grad_mode.INFERENCE or self._inference:
         out._inference = True
     return out
+
+
+def views_of(
+    self: T, arrays: Sequence[Array], name: str, backward: Callable[..., Sequence[Array]]
+) -> tuple[T, ...]:
+    """Several windows on `self` from one operation, with one `backward` for all their gradients."""
+    if self._base is not None:
+        graph.refresh(self)
+    node = graph.node_for(name, (self,))
+    if node is not None:
+        node.backward, node.outputs, node.owns = backward, len(arrays), True
+        node.device = self.storage.device
+    storage, base = self.storage, self if self._base is None else self._base
+    outs = []
+    for number, array in enumerate(arrays):
+        out: T = object.__new__(self.plain)
+        out.array = array
+        out.storage = storage
+        out._base = base
+        out._seen_version = storage.version
+        out._output_nr = number
+        out._view_note = NO_GRAD if self._requires_grad and node is None else MULTI
+        if node is not None:
+            out._grad_fn, out._requires_grad = node, True
+        if self._inference or grad_mode.mode.get() == grad_mode.INFERENCE:
+            out._inference = True
+        outs.append(out)
+    return tuple(outs)
 
 
 # --------------------------------------------------------------------------------- writing in place

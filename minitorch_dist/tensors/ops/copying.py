@@ -1,0 +1,139 @@
+"""The same values again: copies, and the same memory without its history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import devices, dtypes, graph
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.arithmetic import sum_to
+from minitorch_dist.tensors.views import bump, check_writable, rebase
+
+
+def _itself(grad: Array) -> Array:
+    return grad
+
+
+def _copy(x: Array) -> Array:
+    """A copy with the strides of `x`, if its elements lie densely; else row by row."""
+    if 0 in x.strides and x.size > 1:  # expanded: numpy would keep an odd order
+        return np.array(x, order="C")
+    return x.copy(order="K")
+
+
+def clone(self: T, *, memory_format: Any = None) -> T:
+    """A copy that passes its gradient on."""
+    order = "C" if str(memory_format) == "torch.contiguous_format" else "K"
+    x = self.array
+    out = _copy(x) if order == "K" else np.array(x, order="C")
+    return record(out, "CloneBackward0", (self, _itself))
+
+
+def contiguous(self: T, memory_format: Any = None) -> T:
+    """`self` if it lies row by row in memory, else a copy that does."""
+    x = self.array
+    if x.flags.c_contiguous:
+        return self
+    return record(np.array(x, order="C"), "CloneBackward0", (self, _itself))
+
+
+def detach(self: T) -> T:
+    """The same memory, outside of the graph. Writing to it counts as writing to `self`."""
+    out: T = object.__new__(self.plain)
+    out.array, out.storage = self.array, self.storage
+    out._inference = self._inference
+    return out
+
+
+def detach_(self: T) -> T:
+    """Leave the graph: `self` becomes a leaf that requires no gradient."""
+    if self._base is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients."
+        )
+    self._grad_fn, self._output_nr, self._requires_grad = None, 0, False
+    return self
+
+
+def get_data(self: T) -> T:
+    """`x.data`: the same memory outside of the graph, with a version counter of its own."""
+    out: T = object.__new__(self.plain)
+    out.array, out.storage = self.array, self.storage.alias()
+    return out
+
+
+def set_data(self: TensorBase, other: TensorBase) -> None:
+    """`x.data = y`: from now on `x` looks at the memory of `y`; its place in the graph stays."""
+    if not isinstance(other, TensorBase):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+    if self._requires_grad and other.array.dtype.kind in "iub":
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+        )
+    self.array = other.array
+    version = self.storage.version
+    self.storage = other.storage.alias()
+    self.storage.version = version
+    self._accumulate = _moved(self)
+
+
+def _moved(self: TensorBase) -> Any:
+    node = self._accumulate
+    if node is not None:
+        node.device = self.storage.device
+    return node
+
+
+def copy_(self: T, src: Any, non_blocking: bool = False) -> T:
+    """Write the values of `src` (broadcast, of any dtype, on any device) into `self`."""
+    check_writable(self)
+    x = self.array
+    if not isinstance(src, TensorBase):
+        raise TypeError(
+            f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
+        )
+    y = src.array
+    node = None
+    if (self._requires_grad or src._requires_grad) and x.dtype.kind not in "iub":
+        node = graph.node_for("CopyBackwards", (self, src))
+    try:
+        x[...] = y if y.dtype == x.dtype else convert(y, self.dtype)
+    except ValueError:
+        raise RuntimeError(_no_fit(x, y)) from None
+    bump(self)
+    if node is not None:
+        shape, source = y.shape, y.dtype
+        here, there = self.storage.device, src.storage.device
+
+        def to_source(grad: Array) -> Array:
+            return sum_to(grad, shape).astype(source, copy=False)
+
+        mine, theirs = node.edges
+        node.vjps = (np.zeros_like if mine else None, to_source if theirs else None)
+        node.device = here if here is not devices.CPU else there
+        rebase(self, (node, 0))
+    return self
+
+
+def _no_fit(x: Array, y: Array) -> str:
+    if y.ndim > x.ndim:
+        return f"The number of sizes provided ({x.ndim}) must be greater or equal to the number of dimensions in the tensor ({y.ndim})"  # fmt: skip
+    for back in range(1, y.ndim + 1):
+        if y.shape[-back] not in (1, x.shape[-back]):
+            return (
+                f"The size of tensor a ({x.shape[-back]}) must match the size of tensor b "
+                f"({y.shape[-back]}) at non-singleton dimension {x.ndim - back}"
+            )
+    raise AssertionError(f"{y.shape} does fit into {x.shape}")
+
+
+def convert(x: Array, dtype: dtypes.dtype) -> Array:
+    """`x` as `dtype`, as C would convert: floats are cut off towards zero, without a warning."""
+    with np.errstate(all="ignore"):
+        return x.astype(dtype.numpy)
