@@ -1,0 +1,12 @@
+"""Optimizers, and schedules of their learning rate: PyTorch's `torch.optim`."""
+
+from minitorch_dist.optim.adadelta import Adadelta as Adadelta
+from minitorch_dist.optim.adagrad import Adagrad as Adagrad
+from minitorch_dist.optim.adam import Adam as Adam
+from minitorch_dist.optim.adam import AdamW as AdamW
+from minitorch_dist.optim.adamax import Adamax as Adamax
+from minitorch_dist.optim.nadam import NAdam as NAdam
+from minitorch_dist.optim.optimizer import Optimizer as Optimizer
+from minitorch_dist.optim.radam import RAdam as RAdam
+from minitorch_dist.optim.rmsprop import RMSprop as RMSprop
+from minitorch_dist.optim.sgd import SGD as SGD

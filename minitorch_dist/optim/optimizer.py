@@ -1,0 +1,353 @@
+"""What all optimizers share: parameters in groups, state per parameter, hooks around the step.
+
+An optimizer walks over `param_groups`, each a dict with `params` and its own options, and keeps in
+`state[p]` what its rule remembers about parameter `p`. A concrete optimizer gives the rule as a
+function of numpy arrays and a `step` that collects the arrays. It writes into the parameters in
+place and counts that write, so that a backward pass whose forward read the old values refuses to
+run instead of computing a wrong gradient.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from minitorch_dist.optim import states
+from minitorch_dist.tensors import base, devices, grad_mode
+from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.tensor import Tensor
+
+Group: TypeAlias = dict[str, Any]
+Params: TypeAlias = "Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]"
+Closure: TypeAlias = Callable[[], Any]
+
+required = object()  # a default that every group has to give itself
+
+_before_every_step: Hooks = {}
+_after_every_step: Hooks = {}
+
+
+class Optimizer:
+    """Base class. `defaults` are the options of groups that do not give their own."""
+
+    param_groups: list[Group]
+    state: defaultdict[Any, Any]
+    _opt_called: bool = False  # whether step() ran: what learning-rate schedules ask
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                "but got torch.FloatTensor; write [tensor] for a single one"
+            )
+        if defaults.get("differentiable"):
+            raise NotImplementedError(
+                "differentiable=True is not offered: a step here writes arrays and records nothing"
+            )
+        if defaults.get("fused") and defaults.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        self._make_hooks()
+        groups: list[Any] = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _make_hooks(self) -> None:
+        for name in ("_step_pre", "_step_post", "_state_dict_pre", "_state_dict_post",
+                     "_load_state_dict_pre", "_load_state_dict_post"):  # fmt: skip
+            setattr(self, name, {})
+
+    _step_pre: Hooks
+    _step_post: Hooks
+    _state_dict_pre: Hooks
+    _state_dict_post: Hooks
+    _load_state_dict_pre: Hooks
+    _load_state_dict_post: Hooks
+
+    # ----------------------------------------------------------------------------------- stepping
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Update the parameters from their gradients; `closure` computes the loss anew."""
+        raise NotImplementedError(f"{type(self).__name__} has no step()")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients: without one a parameter is left alone by step()."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                grad = p._grad
+                if grad is None:
+                    continue
+                if set_to_none:
+                    p._grad = None
+                else:
+                    grad._grad_fn, grad._requires_grad = None, False
+                    grad.array[...] = 0
+                    grad.storage.version += 1
+
+    # ------------------------------------------------------------------------------ what it holds
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Optimize these parameters too, with options of their own."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = param_group["params"]
+        if isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
+            )
+        entries = [given] if isinstance(given, Tensor) else list(given)
+        names = [entry[0] for entry in entries if isinstance(entry, tuple)]
+        params = [entry[1] if isinstance(entry, tuple) else entry for entry in entries]
+        if names and len(names) != len(params):
+            raise ValueError(
+                "all optimizer params should be with/without names. Some param names are missing"
+            )
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    + type(p).__name__
+                )
+            if not (p.is_leaf or p._retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        param_group["params"] = params
+        if names:
+            param_group["param_names"] = names
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(
+                    "parameter group didn't specify a value of required optimization parameter "
+                    + name
+                )
+            param_group.setdefault(name, default)
+        self._check_new(param_group)
+        self.param_groups.append(param_group)
+
+    def _check_new(self, param_group: Group) -> None:
+        ids = {id(p) for p in param_group["params"]}
+        if len(ids) < len(param_group["params"]):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
+                "information",
+                stacklevel=4,
+            )
+        named = "param_names" in param_group
+        for group in self.param_groups:
+            if named != ("param_names" in group):
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param "
+                    f"group {'with' if named else 'without'} names to the optimizer"
+                )
+            if not ids.isdisjoint(id(p) for p in group["params"]):
+                raise ValueError("some parameters appear in more than one parameter group")
+
+    def __repr__(self) -> str:
+        text = f"{type(self).__name__} ("
+        for number, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {number}\n"
+            for key in sorted(group.keys() - {"params"}):
+                text += f"    {key}: {group[key]}\n"
+        return text + ")"
+
+    def __getstate__(self) -> dict[str, Any]:  # hooks stay behind
+        return {name: getattr(self, name) for name in ("defaults", "state", "param_groups")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_step_pre" not in self.__dict__:
+            self._make_hooks()
+
+    # -------------------------------------------------------------------------------- checkpoints
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state and the options, with numbers in place of the parameters (see `states`)."""
+        for hook in list(self._state_dict_pre.values()):
+            hook(self)
+        saved = states.pack(self.param_groups, self.state)
+        for hook in list(self._state_dict_post.values()):
+            replaced = hook(self, saved)
+            saved = saved if replaced is None else replaced
+        return saved
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from `state_dict`. The tensors are copied, so nothing is shared with it."""
+        saved = dict(state_dict)
+        for hook in list(self._load_state_dict_pre.values()):
+            replaced = hook(self, saved)
+            saved = saved if replaced is None else replaced
+        groups, state = states.unpack(saved, self.param_groups)
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in list(self._load_state_dict_post.values()):
+            hook(self)
+
+    # -------------------------------------------------------------------------------------- hooks
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """`hook(optimizer, args, kwargs)` runs before step() and may return new (args, kwargs)."""
+        return RemovableHandle(self._step_pre, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """`hook(optimizer, args, kwargs)` runs after step()."""
+        return RemovableHandle(self._step_post, hook)
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """`hook(optimizer)` runs before state_dict() looks at anything."""
+        return RemovableHandle(self._state_dict_pre, hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """`hook(optimizer, state_dict)` may change the state_dict or return another."""
+        return RemovableHandle(self._state_dict_post, hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """`hook(optimizer, state_dict)` sees what will be loaded and may return another."""
+        return RemovableHandle(self._load_state_dict_pre, hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """`hook(optimizer)` runs when loading is done."""
+        return RemovableHandle(self._load_state_dict_post, hook, prepend)
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step` with the hooks around it. They see the optimizer as the first of `args`."""
+
+    @functools.wraps(step)
+    def stepped(*args: Any, **kwargs: Any) -> Any:
+        self: Optimizer = args[0]
+        self._opt_called = True
+        if not (self._step_pre or self._step_post or _before_every_step or _after_every_step):
+            return step(*args, **kwargs)
+        for hook in (*_before_every_step.values(), *self._step_pre.values()):
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(
+                        f"{step.__qualname__}'s pre-hook must return None or a tuple of "
+                        f"(new_args, new_kwargs), but got {changed}."
+                    )
+                args, kwargs = changed
+        out = step(*args, **kwargs)
+        for hook in (*self._step_post.values(), *_after_every_step.values()):
+            hook(self, args, kwargs)
+        return out
+
+    return stepped
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """`hook(optimizer, args, kwargs)` runs before every step of every optimizer."""
+    return RemovableHandle(_before_every_step, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """`hook(optimizer, args, kwargs)` runs after every step of every optimizer."""
+    return RemovableHandle(_after_every_step, hook)
+
+
+# --------------------------------------------------------------------- what concrete steps stand on
+
+
+class Elementwise(Optimizer):
+    """An optimizer whose rule treats every element by itself.
+
+    Its subclasses say what the memory of a parameter is before its first step (`start`), and how
+    one step changes the arrays of a group (`update`).
+    """
+
+    def start(self, p: Tensor, group: Group) -> dict[str, Any]:
+        return {}
+
+    def update(
+        self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]
+    ) -> None:
+        raise NotImplementedError
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Update the parameters from their gradients; returns what `closure` returns."""
+        loss = evaluate(closure)
+        for group in self.param_groups:
+            params, grads, memory = [], [], []
+            for p in group["params"]:
+                grad = p._grad
+                if grad is None:
+                    continue
+                state = self.state.get(p)
+                if not state:
+                    state = self.start(p, group)
+                    if state:
+                        self.state[p] = state
+                p.storage.version += 1
+                params.append(p.array)
+                grads.append(grad.array)
+                memory.append(state)
+            self.update(group, params, grads, memory)
+        return loss
+
+
+def evaluate(closure: Closure | None) -> Any:
+    """The loss, computed anew with recording on; None without a closure."""
+    if closure is None:
+        return None
+    with grad_mode.enable_grad():
+        return closure()
+
+
+def require(holds: bool, what: str, value: Any) -> None:
+    if not holds:
+        raise ValueError(f"Invalid {what}: {value}")
+
+
+def number(option: Any) -> Any:
+    """An option as a plain number, where a one-element tensor was given."""
+    return option.array.item() if isinstance(option, Tensor) else option
+
+
+def filled(like: Tensor, value: float = 0.0) -> Tensor:
+    """State for a parameter: its shape, type, memory order and device, all of it `value`."""
+    return base.new(Tensor, np.full_like(like.array, value), like.storage.device)
+
+
+def scalar(value: float = 0.0) -> Tensor:
+    """A count or a running product of a parameter: a 0-dim float32 tensor, as torch stores it."""
+    return base.new(Tensor, np.full((), value, np.float32), devices.CPU)
+
+
+def column(memory: list[dict[str, Any]], name: str) -> list[Array]:
+    """One entry of every parameter's memory, as arrays."""
+    return [m[name].array for m in memory]
+
+
+def count(memory: list[dict[str, Any]]) -> list[float]:
+    """Count this step for every parameter; which one it is."""
+    numbers = []
+    for m in memory:
+        step = m["step"].array
+        step += 1
+        numbers.append(float(step))
+    return numbers
