@@ -1,0 +1,104 @@
+"""Only the clock waits.
+
+Whoever has to wait, waits on a condition made here. With the `SystemClock` that is a
+`threading.Condition`; under virtual time the same call parks the rank and lets another run. This
+module is the only place where threads are started and where time is read, so everything above runs
+in a simulation unchanged.
+
+Instants are integers in picoseconds, so that virtual time is compared with theory by `==`;
+durations that people write (timeouts, sleeps) are seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol
+
+PICO = 10**12
+
+
+class Condition(Protocol):
+    """What `threading.Condition` offers, as far as it is used."""
+
+    def __enter__(self) -> bool: ...
+    def __exit__(self, kind: Any, error: Any, trace: Any, /) -> None: ...
+    def wait(self, timeout: float | None = None) -> bool: ...
+    def notify(self, n: int = 1) -> None: ...
+    def notify_all(self) -> None: ...
+
+
+class Thread(Protocol):
+    """Something that was started and can be waited for."""
+
+    @property
+    def name(self) -> str: ...
+    def join(self, timeout: float | None = None) -> None: ...
+    def is_alive(self) -> bool: ...
+
+
+class Clock(ABC):
+    """Who decides what waiting means."""
+
+    @abstractmethod
+    def now(self) -> int:
+        """The present instant in picoseconds; only differences mean something."""
+
+    @abstractmethod
+    def sleep(self, seconds: float) -> None: ...
+
+    @abstractmethod
+    def condition(self) -> Condition: ...
+
+    @abstractmethod
+    def start(self, function: Callable[[], None], name: str) -> Thread:
+        """Run `function` beside the caller; it belongs to the caller's rank."""
+
+    def deadline(self, seconds: float | None) -> Deadline:
+        return Deadline(self, seconds)
+
+
+class Deadline:
+    """An instant after which waiting makes no sense; None never comes."""
+
+    __slots__ = ("_clock", "_start", "seconds")
+
+    def __init__(self, clock: Clock, seconds: float | None) -> None:
+        self._clock, self.seconds = clock, seconds
+        self._start = clock.now()
+
+    def elapsed(self) -> float:
+        return (self._clock.now() - self._start) / PICO
+
+    def left(self) -> float | None:
+        """Seconds that remain, never negative; None where there is no end."""
+        return None if self.seconds is None else max(0.0, self.seconds - self.elapsed())
+
+    def is_over(self) -> bool:
+        return self.seconds is not None and self.elapsed() >= self.seconds
+
+    def __repr__(self) -> str:
+        return f"<Deadline {self.left()} of {self.seconds} s left>"
+
+
+class SystemClock(Clock):
+    """Real time and real threads."""
+
+    def now(self) -> int:
+        return time.monotonic_ns() * 1000
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def condition(self) -> Condition:
+        return threading.Condition()
+
+    def start(self, function: Callable[[], None], name: str) -> Thread:
+        thread = threading.Thread(target=function, name=name, daemon=True)
+        thread.start()
+        return thread
+
+
+SYSTEM = SystemClock()

@@ -1,0 +1,107 @@
+"""What a transport is, and what it promises.
+
+A transport carries whole messages between the ranks 0 … world_size-1: a small `header` and a
+`payload`, both bytes. It knows no tags and no groups; matching is written once, in the mailbox
+above. Five media share this face, two of which have no connections and one no real time.
+
+    the mailbox above          sink(src, header, nbytes)        lost(src, reason)
+         │ send / progress           ▲  where shall it go?            ▲
+         ▼                           │                                │
+    the transport  ── bytes ──►  the peer's transport  ── pieces ──► sink.write(piece)
+
+The thread that waits drives: `progress` delivers what has arrived, in the caller's own thread. And
+a receive is a sink: pieces are copied (or added) from the wire straight to where they belong, so no
+message is materialised twice.
+
+The contract. Each line is a check of `conformance`:
+
+1. `connect` returns when every peer can be sent to, or raises naming the ranks that are missing.
+2. Both sides may send first, any size: a `send` that has to wait goes on delivering what arrives.
+3. Messages from one sender to one receiver arrive whole, once, in order; empty ones too. There is
+   no order across senders.
+4. When `send` returns, the caller may overwrite its buffer. Sender and receiver never share memory
+   afterwards.
+5. `close` delivers what was sent before it; peers then get `lost` exactly once. Closing twice is fine.
+6. A dead peer leads to `lost` within seconds, never to silence.
+7. A stranger gets nothing: nobody without the job's key is read beyond the handshake.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Protocol, TypeAlias
+
+from transports.clock import Clock
+
+Buffer: TypeAlias = "bytes | bytearray | memoryview"
+
+MAX_HEADER = 1 << 16  # bytes; longer ones are refused before anything is allocated
+MAX_PAYLOAD = 1 << 40
+
+
+class Sink(Protocol):
+    """Where one message goes. The transport writes its pieces in order, `nbytes` in all."""
+
+    def write(self, piece: memoryview) -> None:
+        """Take the next piece; it may be overwritten once this returns. The last one completes."""
+
+    def space(self) -> memoryview | None:
+        """The rest of the destination, where bytes may be put directly; None if they must be
+        handed to `write` (because they are added, or converted, on their way)."""
+
+    def advance(self, nbytes: int) -> None:
+        """`nbytes` were put into `space()`."""
+
+
+class Inbox(Protocol):
+    """The receiving side, implemented by the mailbox and called by the transport."""
+
+    def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
+        """A message from `src` begins. With `nbytes == 0` it is complete at once."""
+
+    def lost(self, src: int, reason: Exception) -> None:
+        """`src` will not be heard of again."""
+
+
+class Store(Protocol):
+    """The little key-value store through which ranks find each other (see `stores`)."""
+
+    def set(self, key: str, value: str | bytes) -> None: ...
+    def get(self, key: str) -> bytes: ...
+    def add(self, key: str, amount: int) -> int: ...
+    def wait(self, keys: Sequence[str], timeout: float | None = None) -> None: ...
+    def check(self, keys: Sequence[str]) -> bool: ...
+    def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes: ...
+    def delete_key(self, key: str) -> bool: ...
+
+
+class Transport(ABC):
+    """One rank's end of the medium. A transport module `x` holds `XTransport` with scheme "x"."""
+
+    scheme: ClassVar[str]
+    clock: Clock
+    rank: int
+    world_size: int
+
+    @abstractmethod
+    def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
+        """Return when every peer can be sent to; raise ConnectError naming the missing ranks."""
+
+    @abstractmethod
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        """Send one message. While it has to wait it delivers what arrives. PeerLost if `dst` is."""
+
+    @abstractmethod
+    def progress(self, timeout: float | None) -> bool:
+        """Deliver what has arrived; if that is nothing, wait at most `timeout` seconds (0: not at
+        all, None: without end) for something. True if anything was delivered.
+
+        Any number of threads may call it; one drives and the others wait beside it.
+        """
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} rank {self.rank} of {self.world_size}>"
