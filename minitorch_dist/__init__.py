@@ -1,6 +1,14 @@
 """PyTorch's distributed stack from scratch: tensors, autograd, and everything between ranks."""
 
 from minitorch_dist import nn as nn
+from minitorch_dist import random as random
+from minitorch_dist.tensors.generator import Generator as Generator
+from minitorch_dist.tensors.generator import default as default_generator
+from minitorch_dist.tensors.generator import get_rng_state as get_rng_state
+from minitorch_dist.tensors.generator import initial_seed as initial_seed
+from minitorch_dist.tensors.generator import manual_seed as manual_seed
+from minitorch_dist.tensors.generator import seed as seed
+from minitorch_dist.tensors.generator import set_rng_state as set_rng_state
 from minitorch_dist.tensors.ops.axes import adjoint as adjoint
 from minitorch_dist.tensors.ops.axes import moveaxis as moveaxis
 from minitorch_dist.tensors.ops.axes import movedim as movedim
@@ -12,6 +20,18 @@ from minitorch_dist.tensors.ops.axes import transpose as transpose
 from minitorch_dist.tensors.ops.copying import clone as clone
 from minitorch_dist.tensors.ops.copying import detach as detach
 from minitorch_dist.tensors.ops.copying import detach_ as detach_
+from minitorch_dist.tensors.ops.creation import as_tensor as as_tensor
+from minitorch_dist.tensors.ops.creation import asarray as asarray
+from minitorch_dist.tensors.ops.creation import empty as empty
+from minitorch_dist.tensors.ops.creation import empty_like as empty_like
+from minitorch_dist.tensors.ops.creation import full as full
+from minitorch_dist.tensors.ops.creation import full_like as full_like
+from minitorch_dist.tensors.ops.creation import ones as ones
+from minitorch_dist.tensors.ops.creation import ones_like as ones_like
+from minitorch_dist.tensors.ops.creation import scalar_tensor as scalar_tensor
+from minitorch_dist.tensors.ops.creation import tensor as tensor
+from minitorch_dist.tensors.ops.creation import zeros as zeros
+from minitorch_dist.tensors.ops.creation import zeros_like as zeros_like
 from minitorch_dist.tensors.ops.exchange import from_numpy as from_numpy
 from minitorch_dist.tensors.ops.layout import is_complex as is_complex
 from minitorch_dist.tensors.ops.layout import is_floating_point as is_floating_point
@@ -28,6 +48,17 @@ from minitorch_dist.tensors.ops.pieces import split_with_sizes as split_with_siz
 from minitorch_dist.tensors.ops.pieces import tensor_split as tensor_split
 from minitorch_dist.tensors.ops.pieces import unbind as unbind
 from minitorch_dist.tensors.ops.pieces import vsplit as vsplit
+from minitorch_dist.tensors.ops.random import bernoulli as bernoulli
+from minitorch_dist.tensors.ops.random import multinomial as multinomial
+from minitorch_dist.tensors.ops.random import normal as normal
+from minitorch_dist.tensors.ops.random import poisson as poisson
+from minitorch_dist.tensors.ops.random import rand as rand
+from minitorch_dist.tensors.ops.random import rand_like as rand_like
+from minitorch_dist.tensors.ops.random import randint as randint
+from minitorch_dist.tensors.ops.random import randint_like as randint_like
+from minitorch_dist.tensors.ops.random import randn as randn
+from minitorch_dist.tensors.ops.random import randn_like as randn_like
+from minitorch_dist.tensors.ops.random import randperm as randperm
 from minitorch_dist.tensors.ops.reshaping import broadcast_shapes as broadcast_shapes
 from minitorch_dist.tensors.ops.reshaping import broadcast_tensors as broadcast_tensors
 from minitorch_dist.tensors.ops.reshaping import broadcast_to as broadcast_to

@@ -9,9 +9,12 @@ from minitorch_dist.tensors.ops import (
     axes,
     conversion,
     copying,
+    creation,
     exchange,
     layout,
     pieces,
+    random,
+    random_fill,
     reductions,
     reshaping,
     scalars,
@@ -115,6 +118,22 @@ class Tensor(TensorBase):
     __iter__ = scalars.iterate
     __contains__ = scalars.contains
     __hash__ = object.__hash__
+    # creation and random
+    new_tensor = creation.new_tensor
+    new_zeros = creation.new_zeros
+    new_ones = creation.new_ones
+    new_empty = creation.new_empty
+    new_full = creation.new_full
+    bernoulli = random.bernoulli
+    multinomial = random.multinomial
+    uniform_ = random_fill.uniform_
+    normal_ = random_fill.normal_
+    random_ = random_fill.random_
+    bernoulli_ = random_fill.bernoulli_
+    exponential_ = random_fill.exponential_
+    geometric_ = random_fill.geometric_
+    log_normal_ = random_fill.log_normal_
+    cauchy_ = random_fill.cauchy_
 
 
 TensorBase.plain = Tensor
