@@ -1,15 +1,20 @@
-"""Arithmetic of two tensors, or of a tensor and a Python number, with broadcasting."""
+"""Sums, differences and products of two tensors, or of a tensor and a Python number.
+
+What all element-wise operations stand on is here as well: broadcasting, promotion, and `compute`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors import dtypes, grad_mode
 from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.views import inplace
+from minitorch_dist.tensors.graph import record, result, wants_any
+from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.views import bump, check_writable, inplace, write
 
 # ------------------------------------------------------------------------------------ broadcasting
 
@@ -38,48 +43,86 @@ def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
     raise AssertionError(f"shapes {a} and {b} do broadcast")
 
 
+def compute(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Any:
+    """function(x, y), silently; shapes that do not broadcast are an error in torch's words."""
+    try:
+        return quiet(function, x, y)
+    except ValueError:
+        raise broadcast_error(x.shape, y.shape) from None
+
+
+def with_number(function: Callable[[Array, Any], Any], x: Array, number: Any) -> Any:
+    """function(x, number) for a floating x. Halves compute in float32 and round once."""
+    if x.dtype.char in "fd":
+        return quiet(function, x, number)
+    return quiet(function, x.astype(np.float32), number).astype(x.dtype)
+
+
 # --------------------------------------------------------------------------------------- promotion
 
 
-def cast(self: T, dtype: dtypes.dtype) -> T:
-    """`self` in another element type; recorded, so that its gradient is cast back."""
-    if self.array.dtype == dtype.numpy:
-        return self
-    source = self.array.dtype
-    out = self.array.astype(dtype.numpy)
+def cast(input: T, dtype: dtypes.dtype) -> T:
+    """`input` in another element type; recorded, so that its gradient is cast back."""
+    if input.array.dtype == dtype.numpy:
+        return input
+    source = input.array.dtype
+    out = quiet(input.array.astype, dtype.numpy)
     if not dtype.is_floating_point:
-        return result(self, out)
-    return record(out, "ToCopyBackward0", (self, lambda g: g.astype(source)))
+        return result(input, out)
+    return record(out, "ToCopyBackward0", (input, lambda g: g.astype(source)))
 
 
-def promote(self: T, other: T | Number, floating: bool = False) -> tuple[T, T]:
+def floating(input: T) -> T:
+    """`input`, or if it holds integers: the same values in the default floating type."""
+    try:
+        kind = input.array.dtype.kind
+    except AttributeError:
+        raise not_a_tensor(input) from None
+    return cast(input, dtypes.get_default_dtype()) if kind in "iub" else input
+
+
+def promote(input: T | Number, other: T | Number, floating: bool = False) -> tuple[T, T]:
     """Both operands as tensors of the type their result has (`floating`: at least the default)."""
-    if isinstance(other, TensorBase):
-        tensors = (self, other)
-        full = [t.dtype for t in tensors if t.array.ndim]
-        zero = [t.dtype for t in tensors if not t.array.ndim]
-        dtype = dtypes.result_of(
-            dtypes.promote_types(full[0], full[-1]) if full else None,
-            dtypes.promote_types(zero[0], zero[-1]) if zero else None,
-            None,
-        )
-    else:
-        if not isinstance(other, (int, float, np.number, np.bool_)):
-            raise TypeError(
-                f"expected a Tensor or a number as the other operand, not {type(other).__name__}"
-            )
-        zero_dim = self.array.ndim == 0
-        own = self.dtype
-        dtype = dtypes.result_of(
-            None if zero_dim else own, own if zero_dim else None, dtypes.of_scalar(other)
-        )
+    if not isinstance(input, TensorBase):
+        if not isinstance(other, TensorBase) or not is_number(input):
+            raise not_a_tensor(input)
+        b, a = promote(other, input, floating)
+        return a, b
+    dtype = result_type(input, other)
     if floating and not dtype.is_floating_point:
         dtype = dtypes.get_default_dtype()
-    if not isinstance(other, TensorBase):
-        number = np.asarray(other)
-        with np.errstate(all="ignore"):
-            return cast(self, dtype), result(self, number.astype(dtype.numpy))
-    return cast(self, dtype), cast(other, dtype)
+    if isinstance(other, TensorBase):
+        return cast(input, dtype), cast(other, dtype)
+    try:
+        number = quiet(np.asarray(other).astype, dtype.numpy)
+    except OverflowError:
+        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow") from None
+    return cast(input, dtype), result(input, number)
+
+
+def result_type(tensor1: TensorBase | Number, tensor2: TensorBase | Number) -> dtypes.dtype:
+    """The element type that an operation on the two has."""
+    ranks: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, 0-dim, numbers
+    for operand in (tensor1, tensor2):
+        if isinstance(operand, TensorBase):
+            rank, dtype = (0 if operand.array.ndim else 1), operand.dtype
+        elif is_number(operand):
+            rank, dtype = 2, dtypes.of_scalar(operand)
+        else:
+            raise not_a_tensor(operand, "other")
+        before = ranks[rank]
+        ranks[rank] = dtype if before is None else dtypes.promote_types(before, dtype)
+    return dtypes.result_of(*ranks)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number, np.bool_))
+
+
+def not_a_tensor(value: object, name: str = "input") -> TypeError:
+    allowed = "Tensor" if name == "input" else "Tensor or Number"
+    hint = "; make one with tensor() or from_numpy()" if isinstance(value, np.ndarray) else ""
+    return TypeError(f"argument '{name}' must be {allowed}, not {type(value).__name__}{hint}")
 
 
 # The quick test below is the same everywhere: operands that need no promotion are used as they
@@ -87,55 +130,187 @@ def promote(self: T, other: T | Number, floating: bool = False) -> tuple[T, T]:
 
 
 def plain(x: Array, other: Any) -> bool:
-    return (type(other) is float or type(other) is int) and x.dtype.kind == "f"
+    return (type(other) is float or type(other) is int) and x.dtype.kind not in "iub"
 
 
 # -------------------------------------------------------------------------------------- operations
 
 
-def add(self: T, other: T | Number, *, alpha: Number = 1) -> T:
-    """self + alpha * other"""
+def add(input: T, other: T | Number, *, alpha: Number = 1) -> T:
+    """input + alpha * other"""
     if alpha != 1:
-        other = mul(other, alpha) if isinstance(other, TensorBase) else other * alpha
-    x = self.array
-    if plain(x, other):
-        return record(x + other, "AddBackward0", (self, lambda g: g))
-    if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
-        self, other = promote(self, other)
-        x = self.array
-    y = other.array
-    if x.dtype.kind == "b":
-        return result(self, x | y)
+        other = scaled(input, other, alpha)
     try:
-        out = x + y
-    except ValueError:
-        raise broadcast_error(x.shape, y.shape) from None
+        x = input.array
+    except AttributeError:
+        return add(*promote(input, other))
+    if plain(x, other):
+        return record(with_number(np.add, x, other), "AddBackward0", (input, lambda g: g))
+    if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
+        input, other = promote(input, other)
+        x = input.array
+    y = other.array
+    out = compute(np.add, x, y)
     a, b = x.shape, y.shape
     return record(
-        out, "AddBackward0", (self, lambda g: sum_to(g, a)), (other, lambda g: sum_to(g, b))
+        out, "AddBackward0", (input, lambda g: sum_to(g, a)), (other, lambda g: sum_to(g, b))
     )
 
 
-def mul(self: T, other: T | Number) -> T:
-    """self * other"""
-    x = self.array
-    if plain(x, other):
-        return record(x * other, "MulBackward0", (self, lambda g: g * other))
-    if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
-        self, other = promote(self, other)
-        x = self.array
-    y = other.array
+def scaled(input: Any, other: Any, alpha: Number) -> Any:
+    """alpha * other, where `alpha` fits the type of the sum."""
+    category = result_type(input, other).category
+    if isinstance(alpha, bool) and category != dtypes.BOOL:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and category != dtypes.FLOATING:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    return mul(other, alpha) if isinstance(other, TensorBase) else other * alpha
+
+
+def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
+    """input - alpha * other"""
+    if alpha != 1:
+        other = scaled(input, other, alpha)
     try:
-        out = x * y
-    except ValueError:
-        raise broadcast_error(x.shape, y.shape) from None
+        x = input.array
+    except AttributeError:
+        return sub(*promote(input, other))
+    if plain(x, other):
+        return record(with_number(np.subtract, x, other), "SubBackward0", (input, lambda g: g))
+    if x.dtype.kind == "b" or getattr(other, "array", x).dtype.kind == "b":
+        raise bool_error("Subtraction", isinstance(other, TensorBase) and same_type(input, other))
+    if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
+        input, other = promote(input, other)
+        x = input.array
+    y = other.array
+    out = compute(np.subtract, x, y)
+    a, b = x.shape, y.shape
     return record(
-        out,
-        "MulBackward0",
-        (self, lambda g: sum_to(g * y, x.shape), other),
-        (other, lambda g: sum_to(g * x, y.shape), self),
+        out, "SubBackward0", (input, lambda g: sum_to(g, a)), (other, lambda g: sum_to(-g, b))
     )
 
 
-add_ = inplace(add)
-mul_ = inplace(mul)
+def same_type(a: TensorBase, b: TensorBase) -> bool:
+    return a.array.dtype is b.array.dtype
+
+
+def bool_error(what: str, two: bool) -> RuntimeError:
+    tensors, instead = ("two bool tensors", "`^` or `logical_xor()`") if two else (
+        "a bool tensor", "`~` or `logical_not()`")  # fmt: skip
+    hint = "Use" if two else "If you are trying to invert a mask, use"
+    verb = f"{what}, the `-` operator, {'on' if what == 'Negation' else 'with'} {tensors}"
+    return RuntimeError(f"{verb} is not supported. {hint} the {instead} operator instead.")
+
+
+def rsub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
+    """other - alpha * input"""
+    if alpha != 1:
+        input = mul(input, alpha)
+    x = input.array
+    if plain(x, other):
+        out = with_number(lambda x, n: n - x, x, other)
+        return record(out, "RsubBackward1", (input, lambda g: -g))
+    return sub(*promote(other, input))
+
+
+def mul(input: T, other: T | Number) -> T:
+    """input * other"""
+    try:
+        x = input.array
+    except AttributeError:
+        return mul(*promote(input, other))
+    if plain(x, other):
+        return record(
+            with_number(np.multiply, x, other),
+            "MulBackward0",
+            (input, lambda g: with_number(np.multiply, g, other)),
+        )
+    if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
+        input, other = promote(input, other)
+        x = input.array
+    y = other.array
+    return record(
+        compute(np.multiply, x, y),
+        "MulBackward0",
+        (input, lambda g: sum_to(g * y, x.shape), other),
+        (other, lambda g: sum_to(g * x, y.shape), input),
+    )
+
+
+def neg(input: T) -> T:
+    """-input"""
+    if input.array.dtype.kind == "b":
+        raise bool_error("Negation", two=False)
+    return record(-input.array, "NegBackward0", (input, lambda g: -g))
+
+
+def positive(input: T) -> T:
+    """input itself"""
+    if input.array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+# ---------------------------------------------------------------------------------------- in place
+#
+# Where nothing is recorded (an optimizer's step), the result is written straight into the array.
+
+
+def direct(input: TensorBase, other: object) -> bool:
+    """Whether the array of `input` may simply be overwritten with an operation on both arrays."""
+    x = input.array
+    if isinstance(other, TensorBase):
+        if other.array.dtype is not x.dtype or other.storage.device is not input.storage.device:
+            return False
+        if x.dtype.kind == "b":
+            return False
+    elif not ((type(other) is float or type(other) is int) and x.dtype.char in "fd"):
+        return False
+    return grad_mode.mode.get() != grad_mode.ON or not wants_any(
+        (input, other) if isinstance(other, TensorBase) else (input,)
+    )
+
+
+def overwrite(function: Callable[..., Any], input: T, *operands: Any) -> T:
+    """input = function(input, *operands), without a temporary array."""
+    check_writable(input)
+    x = input.array
+    try:
+        quiet(function, x, *operands, x)
+    except ValueError:
+        write(input, result(input, compute(function, x, *operands)))  # says what does not fit
+    bump(input)
+    return input
+
+
+def add_(input: T, other: T | Number, *, alpha: Number = 1) -> T:
+    """In-place version of :func:`add`."""
+    if direct(input, other) and (alpha in (1, -1) or input.array.dtype.kind == "f"):
+        y = other.array if isinstance(other, TensorBase) else other
+        if alpha not in (1, -1):
+            y = quiet(np.multiply, y, input.array.dtype.type(alpha))
+        return overwrite(np.subtract if alpha == -1 else np.add, input, y)
+    return _add_(input, other, alpha=alpha)
+
+
+def sub_(input: T, other: T | Number, *, alpha: Number = 1) -> T:
+    """In-place version of :func:`sub`."""
+    if alpha == 1 and direct(input, other):
+        return overwrite(np.subtract, input, getattr(other, "array", other))
+    return _sub_(input, other, alpha=alpha)
+
+
+def mul_(input: T, other: T | Number) -> T:
+    """In-place version of :func:`mul`."""
+    if direct(input, other):
+        return overwrite(np.multiply, input, getattr(other, "array", other))
+    return _mul_(input, other)
+
+
+_add_, _sub_, _mul_ = inplace(add), inplace(sub), inplace(mul)
+neg_ = inplace(neg)
+subtract, subtract_ = sub, sub_
+multiply, multiply_ = mul, mul_
+negative, negative_ = neg, neg_

@@ -1,0 +1,136 @@
+"""Division and its remainders. True division yields floats; the others keep the operands' type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.arithmetic import (
+    compute,
+    direct,
+    overwrite,
+    plain,
+    promote,
+    sum_to,
+    with_number,
+)
+from minitorch_dist.tensors.views import inplace
+
+
+def div(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
+    """input / other; with `rounding_mode` "floor" or "trunc", rounded down or towards zero."""
+    if rounding_mode is not None:
+        return _rounded(input, other, rounding_mode)
+    try:
+        x = input.array
+    except AttributeError:
+        return div(*promote(input, other, floating=True))
+    if plain(x, other):
+        return record(
+            with_number(np.divide, x, other),
+            "DivBackward0",
+            (input, lambda g: with_number(np.divide, g, other)),
+        )
+    if (
+        not (isinstance(other, TensorBase) and other.array.dtype is x.dtype)
+        or x.dtype.kind in "iub"
+    ):
+        input, other = promote(input, other, floating=True)
+        x = input.array
+    y = other.array
+    return record(
+        compute(np.divide, x, y),
+        "DivBackward0",
+        (input, lambda g: sum_to(g / y, x.shape), other),
+        (other, lambda g: sum_to(-g * (x / y / y), y.shape), input, other),
+    )
+
+
+def _rounded(input: T, other: T | Number, mode: str) -> T:
+    if mode not in ("floor", "trunc"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'"
+        )
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    check_divisor(f"div_{mode}_cpu", y)
+    a, b = x.shape, y.shape  # a step function: its gradient is zero wherever it has one
+    return record(
+        compute(np.floor_divide if mode == "floor" else truncated, x, y),
+        "DivBackward1",
+        (input, lambda g: np.zeros(a, g.dtype)),
+        (other, lambda g: np.zeros(b, g.dtype)),
+    )
+
+
+def truncated(x: Array, y: Array) -> Any:
+    """x / y rounded towards zero, in the type of x."""
+    if x.dtype.kind not in "iu":
+        return np.trunc(x / y)
+    down = np.floor_divide(x, y)
+    return down + ((down < 0) & (down * y != x))
+
+
+def check_divisor(name: str, y: Array) -> None:
+    if y.dtype.kind == "b":
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+    if y.dtype.kind in "iu" and not y.all():
+        raise RuntimeError("ZeroDivisionError")  # torch's words: integers have no infinity
+
+
+def floor_divide(input: T, other: T | Number) -> T:
+    """input / other rounded down, as Python's `//`. It has no gradient."""
+    input, other = promote(input, other)
+    check_divisor("div_floor_cpu", other.array)
+    out = compute(np.floor_divide, input.array, other.array)
+    return record(out, "NotImplemented", (input, no_derivative), (other, no_derivative))
+
+
+def no_derivative(grad: Array) -> Any:
+    raise RuntimeError("derivative for aten::floor_divide is not implemented")
+
+
+def remainder(input: T, other: T | Number) -> T:
+    """input - other * floor(input / other), as Python's `%`: it has the sign of `other`."""
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    check_divisor("remainder_cpu", y)
+    return record(
+        compute(np.remainder, x, y),
+        "RemainderBackward1",
+        (input, lambda g: sum_to(g, x.shape)),
+        (other, lambda g: sum_to(-g * np.floor_divide(x, y), y.shape), input, other),
+    )
+
+
+def fmod(input: T, other: T | Number) -> T:
+    """input - other * trunc(input / other), as C's fmod: it has the sign of `input`."""
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    check_divisor("fmod_cpu", y)
+    return record(
+        compute(np.fmod, x, y),
+        "FmodBackward1",
+        (input, lambda g: sum_to(g, x.shape)),
+        (other, lambda g: sum_to(-g * np.trunc(x / y), y.shape), input, other),
+    )
+
+
+_div_ = inplace(div)
+
+
+def div_(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
+    """In-place version of :func:`div`."""
+    if rounding_mode is None and input.array.dtype.kind not in "iub" and direct(input, other):
+        return overwrite(np.divide, input, getattr(other, "array", other))
+    return _div_(input, other, rounding_mode=rounding_mode)
+
+
+divide, divide_ = div, div_
+true_divide, true_divide_ = div, div_
+floor_divide_ = inplace(floor_divide)
+remainder_ = inplace(remainder)
+fmod_ = inplace(fmod)

@@ -1,0 +1,127 @@
+"""Exponentials, logarithms, and the functions made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.base import Array, Number, T
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.arithmetic import compute, floating, promote, sum_to
+from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.views import inplace
+
+LN2, LN10 = math.log(2), math.log(10)
+
+
+def exp(input: T) -> T:
+    """e to the power of each element"""
+    x = floating(input)
+    out = quiet(np.exp, x.array)
+    return record(out, "ExpBackward0", (x, lambda g: g * out), reads_result=True)
+
+
+def exp2(input: T) -> T:
+    """2 to the power of each element"""
+    x = floating(input)
+    out = quiet(np.exp2, x.array)
+    return record(
+        out, "Exp2Backward0", (x, lambda g: g * out * g.dtype.type(LN2)), reads_result=True
+    )
+
+
+def expm1(input: T) -> T:
+    """exp(input) - 1, exact near 0"""
+    x = floating(input)
+    out = quiet(np.expm1, x.array)
+    return record(out, "Expm1Backward0", (x, lambda g: g * (out + 1)), reads_result=True)
+
+
+def log(input: T) -> T:
+    """The natural logarithm; -inf at 0 and nan below."""
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.log, a), "LogBackward0", (x, lambda g: g / a, x))
+
+
+def log2(input: T) -> T:
+    """The logarithm to base 2"""
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.log2, a), "Log2Backward0", (x, lambda g: g / (a * a.dtype.type(LN2)), x))
+
+
+def log10(input: T) -> T:
+    """The logarithm to base 10"""
+    x = floating(input)
+    a = x.array
+    return record(
+        quiet(np.log10, a), "Log10Backward0", (x, lambda g: g / (a * a.dtype.type(LN10)), x)
+    )
+
+
+def log1p(input: T) -> T:
+    """log(1 + input), exact near 0"""
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.log1p, a), "Log1PBackward0", (x, lambda g: g / (a + 1), x))
+
+
+def logistic(x: Array) -> Any:
+    """1 / (1 + exp(-x)), without overflow: exp of a large number is inf, and 1 / inf is 0."""
+    return np.reciprocal(np.exp(-x) + 1)
+
+
+def sigmoid(input: T) -> T:
+    """1 / (1 + exp(-input))"""
+    x = floating(input)
+    out = quiet(logistic, x.array)
+    return record(out, "SigmoidBackward0", (x, lambda g: g * (out * (1 - out))), reads_result=True)
+
+
+def logaddexp(input: T, other: T) -> T:
+    """log(exp(input) + exp(other)), without overflow"""
+    input, other = promote(input, other, floating=True)
+    x, y = input.array, other.array
+    return record(
+        compute(np.logaddexp, x, y),
+        "LogaddexpBackward0",
+        (input, lambda g: sum_to(g * logistic(x - y), x.shape), input, other),
+        (other, lambda g: sum_to(g * logistic(y - x), y.shape), input, other),
+    )
+
+
+def xlogy(input: T, other: T | Number) -> T:
+    """input * log(other), and 0 where input is 0"""
+    input, other = promote(input, other, floating=True)
+    x, y = input.array, other.array
+    return record(
+        compute(_xlogy, x, y),
+        "XlogyBackward0",
+        (
+            input,
+            lambda g: sum_to(
+                g * np.where((x == 0) & (y <= 0), y.dtype.type(0), np.log(y)), x.shape
+            ),
+            input,
+            other,
+        ),
+        (other, lambda g: sum_to(g * (x / y), y.shape), input, other),
+    )
+
+
+def _xlogy(x: Array, y: Array) -> Any:
+    product = x * np.log(y)
+    return np.where((x == 0) & ~np.isnan(y), x.dtype.type(0), product)
+
+
+exp_ = inplace(exp)
+exp2_ = inplace(exp2)
+expm1_ = inplace(expm1)
+log_ = inplace(log)
+log2_ = inplace(log2)
+log10_ = inplace(log10)
+log1p_ = inplace(log1p)
+sigmoid_, xlogy_ = inplace(sigmoid), inplace(xlogy)

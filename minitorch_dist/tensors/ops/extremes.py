@@ -1,0 +1,192 @@
+"""The larger and the smaller of two, element by element; and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.graph import record, wants_any
+from minitorch_dist.tensors.ops.arithmetic import (
+    cast,
+    compute,
+    not_a_tensor,
+    promote,
+    result_type,
+    sum_to,
+)
+from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.views import bump, check_writable, inplace
+
+Mask = Callable[[Array, Array], Any]
+
+
+def _pick(ufunc: np.ufunc, name: str, input: T, other: T, first: Mask, second: Mask) -> T:
+    """One of both. `first` and `second` say where the gradient goes to `input` and to `other`."""
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor(other)
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    return record(
+        compute(ufunc, x, y),
+        name,
+        (input, lambda g: sum_to(g * first(x, y).astype(g.dtype), x.shape), input, other),
+        (other, lambda g: sum_to(g * second(x, y).astype(g.dtype), y.shape), input, other),
+    )
+
+
+def _not_below(x: Array, y: Array) -> Any:
+    """1 where x is above y or beside nan, 1/2 where they are equal: the gradient is shared."""
+    return np.where(x == y, 0.5, ~(x < y))
+
+
+def _not_above(x: Array, y: Array) -> Any:
+    return np.where(x == y, 0.5, ~(x > y))
+
+
+def maximum(input: T, other: T) -> T:
+    """The larger of both; nan if either is nan"""
+    return _pick(np.maximum, "MaximumBackward0", input, other, _not_below, _not_above)
+
+
+def minimum(input: T, other: T) -> T:
+    """The smaller of both; nan if either is nan"""
+    return _pick(np.minimum, "MinimumBackward0", input, other, _not_above, _not_below)
+
+
+def fmax(input: T, other: T) -> T:
+    """The larger of both; a nan loses against a number"""
+    return _pick(
+        np.fmax,
+        "FmaxBackward0",
+        input,
+        other,
+        lambda x, y: (x >= y) | np.isnan(y),
+        lambda x, y: ~((x >= y) | np.isnan(y)),
+    )
+
+
+def fmin(input: T, other: T) -> T:
+    """The smaller of both; a nan loses against a number"""
+    return _pick(
+        np.fmin,
+        "FminBackward0",
+        input,
+        other,
+        lambda x, y: (x <= y) | np.isnan(y),
+        lambda x, y: ~((x <= y) | np.isnan(y)),
+    )
+
+
+# ------------------------------------------------------------------------------------------- bounds
+
+
+def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None) -> T:
+    """`input`, but not below `min` and not above `max` (which wins where the two cross)"""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, TensorBase) or isinstance(max, TensorBase):
+        return _between(input, min, max)
+    dtype = _bounded_type(input, min, max)
+    input = cast(input, dtype)
+    x = input.array
+    low, high = _bound(min, dtype), _bound(max, dtype)
+
+    def inside(g: Array) -> Any:
+        return g * (
+            x >= low if high is None else x <= high if low is None else (x >= low) & (x <= high)
+        )
+
+    return record(_clip(x, low, high), "ClampBackward1", (input, inside, input))
+
+
+def _clip(x: Array, low: Any, high: Any, out: Array | None = None) -> Any:
+    if low is not None:
+        out = np.maximum(x, low, out=out)
+        x = out
+    if high is not None:
+        out = np.minimum(x, high, out=out)
+    assert out is not None, "one of the bounds is given"
+    return out
+
+
+def _bounded_type(input: TensorBase, *bounds: Any) -> dtypes.dtype:
+    dtype = input.dtype
+    for bound in bounds:
+        if bound is not None:
+            dtype = dtypes.promote_types(dtype, result_type(input, bound))
+    return dtype
+
+
+def _bound(value: Any, dtype: dtypes.dtype) -> Any:
+    """The number as an element of `dtype`, which must be able to hold it."""
+    if value is None:
+        return None
+    if dtype.category == dtypes.INTEGRAL:
+        limits = np.iinfo(dtype.numpy)
+        if not limits.min <= value <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {dtype} without overflow")
+    return quiet(dtype.numpy.type, value)
+
+
+def _between(input: T, min: Any, max: Any) -> T:
+    """`clamp` where at least one bound is a tensor, and may want a gradient too."""
+    out = input
+    if min is not None:
+        out, low = promote(out, min)
+    if max is not None:
+        out, high = promote(out, max)
+    if min is None or max is None:
+        only = low if max is None else high
+        x, y = out.array, only.array
+        ufunc, kept = (np.maximum, np.greater_equal) if max is None else (np.minimum, np.less_equal)
+        lost = np.less if max is None else np.greater
+        return record(
+            compute(ufunc, x, y),
+            "ClampBackward0",
+            (out, lambda g: sum_to(g * kept(x, y), x.shape), out, only),
+            (only, lambda g: sum_to(g * lost(x, y), y.shape), out, only),
+        )
+    low, high = cast(low, out.dtype), cast(high, out.dtype)
+    x, a, b = out.array, low.array, high.array
+    return record(
+        compute(np.minimum, compute(np.maximum, x, a), b),
+        "ClampBackward0",
+        (out, lambda g: sum_to(g * ((x >= a) & (x <= b)), x.shape), out, low, high),
+        (low, lambda g: sum_to(g * ((x < a) & (a < b)), a.shape), out, low, high),
+        (high, lambda g: sum_to(g * ((x > b) | (b < a)), b.shape), out, low, high),
+    )
+
+
+def clamp_min(input: T, min: T | Number) -> T:
+    """`input`, but not below `min`"""
+    return clamp(input, min=min)
+
+
+def clamp_max(input: T, max: T | Number) -> T:
+    """`input`, but not above `max`"""
+    return clamp(input, max=max)
+
+
+_clamp_ = inplace(clamp)
+
+
+def clamp_(input: T, min: T | Number | None = None, max: T | Number | None = None) -> T:
+    """In-place version of :func:`clamp`."""
+    tensors = isinstance(min, TensorBase) or isinstance(max, TensorBase)
+    if tensors or (min is None and max is None) or wants_any((input,)):
+        return _clamp_(input, min, max)
+    dtype = _bounded_type(input, min, max)
+    if dtype is not input.dtype:
+        return _clamp_(input, min, max)
+    check_writable(input)
+    _clip(input.array, _bound(min, dtype), _bound(max, dtype), out=input.array)
+    bump(input)
+    return input
+
+
+clip, clip_ = clamp, clamp_
+clamp_min_, clamp_max_ = inplace(clamp_min), inplace(clamp_max)
