@@ -17,6 +17,7 @@ from minitorch_dist.tensors.ops import (
     extrema,
     extremes,
     filling,
+    indexing,
     layout,
     logic,
     operators,
@@ -381,6 +382,10 @@ class Tensor(TensorBase):
     to = conversion.to
     numpy = exchange.numpy
     __array__ = exchange.as_array
+
+    # indexing
+    __getitem__ = indexing.getitem
+    __setitem__ = indexing.setitem
 
     # scalars
     item = scalars.item

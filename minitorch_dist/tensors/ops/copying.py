@@ -93,19 +93,15 @@ def _moved(self: TensorBase) -> Any:
 def copy_(self: T, src: Any, non_blocking: bool = False) -> T:
     """Write the values of `src` (broadcast, of any dtype, on any device) into `self`."""
     check_writable(self)
-    x = self.array
     if not isinstance(src, TensorBase):
         raise TypeError(
             f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
         )
-    y = src.array
+    x, y = self.array, src.array
     node = None
     if (self._requires_grad or src._requires_grad) and x.dtype.kind not in "iub":
         node = graph.node_for("CopyBackwards", (self, src))
-    try:
-        x[...] = y if y.dtype == x.dtype else convert(y, self.dtype)
-    except ValueError:
-        raise RuntimeError(_no_fit(x, y)) from None
+    fill(x, y)
     bump(self)
     if node is not None:
         shape, source = y.shape, y.dtype
@@ -121,16 +117,29 @@ def copy_(self: T, src: Any, non_blocking: bool = False) -> T:
     return self
 
 
-def _no_fit(x: Array, y: Array) -> str:
-    if y.ndim > x.ndim:
-        return f"The number of sizes provided ({x.ndim}) must be greater or equal to the number of dimensions in the tensor ({y.ndim})"  # fmt: skip
-    for back in range(1, y.ndim + 1):
-        if y.shape[-back] not in (1, x.shape[-back]):
-            return (
-                f"The size of tensor a ({x.shape[-back]}) must match the size of tensor b "
-                f"({y.shape[-back]}) at non-singleton dimension {x.ndim - back}"
+def fill(x: Array, y: Array) -> None:
+    """`x[...] = y`, converted and broadcast, with torch's complaint where it does not fit."""
+    if y.ndim <= x.ndim:
+        try:
+            x[...] = y if y.dtype == x.dtype else convert(y, dtypes.FROM_NUMPY[x.dtype])
+            return
+        except ValueError:
+            if not x.flags.writeable:
+                raise
+    for place in range(max(x.ndim, y.ndim)):
+        back = max(x.ndim, y.ndim) - place
+        full = x.shape[-back] if back <= x.ndim else 1
+        own = y.shape[-back] if back <= y.ndim else 1
+        if own not in (1, full):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({full}) must match the existing size ({own}) at "
+                f"non-singleton dimension {place}.  Target sizes: {list(x.shape)}.  Tensor sizes: "
+                f"{list(y.shape)}"
             )
-    raise AssertionError(f"{y.shape} does fit into {x.shape}")
+    raise RuntimeError(
+        f"The number of sizes provided ({x.ndim}) must be greater or equal to the number of "
+        f"dimensions in the tensor ({y.ndim})"
+    )
 
 
 def convert(x: Array, dtype: dtypes.dtype) -> Array:

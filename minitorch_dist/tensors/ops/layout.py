@@ -60,11 +60,23 @@ def stride(self: TensorBase, dim: int) -> int: ...
 def stride(self: TensorBase, dim: int | None = None) -> tuple[int, ...] | int:
     """How many elements lie between neighbours, along each dimension or along `dim`."""
     x = self.array
-    if x.size:
-        steps = tuple([s // x.itemsize for s in x.strides])
-    else:  # numpy's strides of an empty array say nothing
+    if not x.size:  # numpy's strides of an empty array say nothing
         steps = contiguous_strides(x.shape)
+    else:
+        steps = tuple([s // x.itemsize for s in x.strides])
+        if 0 in steps:
+            steps = _continued(x.shape, steps)
     return steps if dim is None else steps[_dimension(self, dim)]
+
+
+def _continued(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...]:
+    """New axes of length 1 have stride 0 in numpy; torch continues the pattern of the next one."""
+    out = list(steps)
+    for place in reversed(range(len(shape))):
+        if shape[place] == 1 and not steps[place]:
+            last = place + 1 == len(shape)
+            out[place] = 1 if last else shape[place + 1] * out[place + 1]
+    return tuple(out)
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
