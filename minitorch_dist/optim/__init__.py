@@ -1,5 +1,6 @@
 """Optimizers, and schedules of their learning rate: PyTorch's `torch.optim`."""
 
+from minitorch_dist.optim import lr_scheduler as lr_scheduler
 from minitorch_dist.optim.adadelta import Adadelta as Adadelta
 from minitorch_dist.optim.adagrad import Adagrad as Adagrad
 from minitorch_dist.optim.adam import Adam as Adam
