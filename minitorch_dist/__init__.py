@@ -1,8 +1,36 @@
 """PyTorch's distributed stack from scratch: tensors, autograd, and everything between ranks."""
 
+from minitorch_dist import accelerator as accelerator
+from minitorch_dist import backends as backends
+from minitorch_dist import cuda as cuda
 from minitorch_dist import nn as nn
 from minitorch_dist import random as random
+from minitorch_dist import version as version
+from minitorch_dist.tensors.determinism import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+)
+from minitorch_dist.tensors.determinism import (
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
+)
+from minitorch_dist.tensors.determinism import (
+    get_float32_matmul_precision as get_float32_matmul_precision,
+)
+from minitorch_dist.tensors.determinism import (
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+)
+from minitorch_dist.tensors.determinism import (
+    set_deterministic_debug_mode as set_deterministic_debug_mode,
+)
+from minitorch_dist.tensors.determinism import (
+    set_float32_matmul_precision as set_float32_matmul_precision,
+)
+from minitorch_dist.tensors.determinism import (
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
+from minitorch_dist.tensors.devices import AcceleratorError as AcceleratorError
 from minitorch_dist.tensors.devices import device as device
+from minitorch_dist.tensors.devices import get_default_device as get_default_device
+from minitorch_dist.tensors.devices import set_default_device as set_default_device
 from minitorch_dist.tensors.dtypes import bfloat16 as bfloat16
 from minitorch_dist.tensors.dtypes import bool_ as bool
 from minitorch_dist.tensors.dtypes import can_cast as can_cast
@@ -33,6 +61,7 @@ from minitorch_dist.tensors.generator import initial_seed as initial_seed
 from minitorch_dist.tensors.generator import manual_seed as manual_seed
 from minitorch_dist.tensors.generator import seed as seed
 from minitorch_dist.tensors.generator import set_rng_state as set_rng_state
+from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.ops.activations import relu as relu
 from minitorch_dist.tensors.ops.activations import relu_ as relu_
 from minitorch_dist.tensors.ops.arithmetic import add as add
@@ -265,3 +294,8 @@ from minitorch_dist.tensors.ops.trigonometry import tanh as tanh
 from minitorch_dist.tensors.ops.trigonometry import tanh_ as tanh_
 from minitorch_dist.tensors.size import Size as Size
 from minitorch_dist.tensors.tensor import Tensor as Tensor
+from minitorch_dist.tensors.threads import get_num_interop_threads as get_num_interop_threads
+from minitorch_dist.tensors.threads import get_num_threads as get_num_threads
+from minitorch_dist.tensors.threads import set_num_interop_threads as set_num_interop_threads
+from minitorch_dist.tensors.threads import set_num_threads as set_num_threads
+from minitorch_dist.version import __version__ as __version__

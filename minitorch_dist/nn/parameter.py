@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.storage import Storage
 from minitorch_dist.tensors.tensor import Tensor
@@ -17,6 +17,8 @@ class Parameter(Tensor):
 
     It shares the memory of `data`. What is computed from it is an ordinary Tensor.
     """
+
+    held_as = "parameter"
 
     def __new__(cls, data: TensorBase | None = None, requires_grad: bool = True) -> Parameter:
         out = object.__new__(cls)
@@ -68,6 +70,8 @@ def _adopt(out: TensorBase, data: TensorBase | None) -> None:
             "write Parameter(minitorch_dist.tensor(...))"
         )
     out.array, out.storage = data.array, data.storage
+    if data.storage.device is not devices.CPU:
+        ledger.retag(data.array, data.storage.device, out.held_as)
 
 
 def _rebuild(
@@ -76,5 +80,7 @@ def _rebuild(
     out = object.__new__(cls)
     out.array = array
     out.storage = Storage(array, device)
+    if device is not devices.CPU:
+        ledger.retag(array, device, "parameter")
     out.requires_grad = requires_grad
     return out

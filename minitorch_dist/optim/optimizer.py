@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minitorch_dist.optim import states
-from minitorch_dist.tensors import base, devices, grad_mode
+from minitorch_dist.tensors import base, devices, grad_mode, ledger
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
 from minitorch_dist.tensors.tensor import Tensor
@@ -330,7 +330,10 @@ def number(option: Any) -> Any:
 
 def filled(like: Tensor, value: float = 0.0) -> Tensor:
     """State for a parameter: its shape, type, memory order and device, all of it `value`."""
-    return base.new(Tensor, np.full_like(like.array, value), like.storage.device)
+    if like.storage.device is devices.CPU:
+        return base.new(Tensor, np.full_like(like.array, value))
+    with ledger.category("optimizer"):
+        return base.new(Tensor, np.full_like(like.array, value), like.storage.device)
 
 
 def scalar(value: float = 0.0) -> Tensor:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from minitorch_dist.tensors import base
+from minitorch_dist.tensors import base, ledger
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -60,7 +60,8 @@ def unpack(
     state: defaultdict[Any, Any] = defaultdict(dict)
     for key, value in saved["state"].items():
         if key in owners:
-            state[owners[key]] = _fit(value, owners[key])
+            with ledger.category("optimizer"):
+                state[owners[key]] = _fit(value, owners[key])
         else:
             state[key] = value
     return loaded, state

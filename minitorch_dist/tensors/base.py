@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, dtypes, grad_mode
+from minitorch_dist.tensors import devices, dtypes, grad_mode, ledger
 from minitorch_dist.tensors.storage import Storage
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -35,6 +35,7 @@ class TensorBase:
     _inference: bool = False
     _retains_grad: bool = False
 
+    held_as: ClassVar[str] = "other"  # in the ledger of its device
     plain: ClassVar[type[Any]]  # the class of results: Tensor, also where a Parameter went in
 
     # ------------------------------------------------------------------ where it stands in memory
@@ -120,6 +121,8 @@ class TensorBase:
                     "attempting to assign a gradient located on device "
                     f"'{value.device}' to a tensor on device '{self.device}'."
                 )
+            if value.storage.device is not devices.CPU:
+                ledger.retag(value.array, value.storage.device, "gradient")
         self._grad = value
 
     @grad.deleter

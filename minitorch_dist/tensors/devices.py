@@ -1,43 +1,65 @@
 """Where a tensor says it lives: `cpu`, or one of the simulated accelerators `cuda:0 … cuda:k`.
 
-A device is a label on a CPU array. The simulated ones exist only when asked for, with
-`MINITORCH_DIST_DEVICES=4x80GB` in the environment or with `simulated(4, "80GB")` around a block;
+A device is a label on a CPU array. The simulated ones exist only when asked for (see `pools`);
 without them this is a CPU-only PyTorch and answers with its errors. There is one object per
 device, so labels are compared with `is`.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-_UNITS: Final = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
-                 "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
+from minitorch_dist.tensors import pools
+from minitorch_dist.tensors.pools import Pool as Pool
+from minitorch_dist.tensors.pools import count as count
+from minitorch_dist.tensors.pools import pool as pool
+from minitorch_dist.tensors.pools import simulated as simulated
+
+TYPES: Final = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve",
+                "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia",
+                "privateuseone")  # fmt: skip
+
+_HOW = (
+    "Simulated ones are made with MINITORCH_DIST_DEVICES=2x80GB in the environment, or with "
+    "minitorch_dist.cuda.simulated(2) around a block."
+)
+NO_ACCELERATOR: Final = f"Cannot access accelerator device when none is available. {_HOW}"
+NO_CUDA: Final = f"Torch not compiled with CUDA enabled. {_HOW}"
 
 
 class device:
-    """A device type and an index. `device("cuda:1")`, `device("cuda", 1)`, `device(1)`."""
+    """A device type and an index: `device("cuda:1")`, `device("cuda", 1)`, `device(1)`.
+
+    As a context manager it is where new tensors go: `with device("cuda"): zeros(3)`.
+    """
 
     __slots__ = ("index", "type")
-    _known: dict[tuple[str, int | None], device] = {}
+    _known: dict[Any, device] = {}
 
     type: str
     index: int | None
 
-    def __new__(cls, spec: str | int | device, index: int | None = None) -> device:
-        if isinstance(spec, device):
-            return spec
-        kind, number = _parse(spec, index)
-        found = cls._known.get((kind, number))
+    def __new__(cls, type: str | int | device, index: int | None = None) -> device:
+        if index is None and type.__class__ is str:
+            found = cls._known.get(type)
+            if found is not None:
+                return found
+        elif isinstance(type, device) and index is None:
+            return type
+        key = _parse(type, index)
+        found = cls._known.get(key)
         if found is None:
-            found = super().__new__(cls)
-            found.type, found.index = kind, number
-            cls._known[kind, number] = found
+            made = super().__new__(cls)
+            object.__setattr__(made, "type", key[0])
+            object.__setattr__(made, "index", key[1])
+            found = cls._known.setdefault(key, made)  # another thread may have been faster
+            cls._known[str(found)] = found
         return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"attribute '{name}' of 'device' objects is not writable")
 
     def __repr__(self) -> str:
         index = "" if self.index is None else f", index={self.index}"
@@ -49,123 +71,111 @@ class device:
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (str(self),))
 
+    def __enter__(self) -> device:
+        _defaults.set((*_defaults.get(), self))
+        return self
 
-def _parse(spec: str | int, index: int | None) -> tuple[str, int | None]:
-    if isinstance(spec, int) and not isinstance(spec, bool):
-        if count() == 0:
-            raise RuntimeError(_NO_ACCELERATOR)
-        if spec < 0:
-            raise RuntimeError("Device index must not be negative")
-        return "cuda", spec
+    def __exit__(self, *exc: object) -> None:
+        _defaults.set(_defaults.get()[:-1])
+
+
+def _parse(spec: object, index: object) -> tuple[str, int | None]:
+    if index is not None and (not isinstance(index, int) or isinstance(index, bool)):
+        raise TypeError(
+            f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"
+        )
+    if isinstance(spec, int) and not isinstance(spec, bool) and index is None:
+        if count() == 0 and spec >= 0:
+            raise RuntimeError(NO_ACCELERATOR)
+        return "cuda", _checked(spec)
     if not isinstance(spec, str):
         raise TypeError(
-            f"device(): argument must be a str, int or device, not {type(spec).__name__}"
+            "device(): argument 'type' (position 1) must be a str such as 'cuda:0', an int or a "
+            f"device, not {type(spec).__name__}"
         )
-    match = re.fullmatch(r"([a-z_]+)(?::(0|[1-9][0-9]*))?", spec)
+    if not spec:
+        raise RuntimeError("Device string must not be empty")
+    match = re.fullmatch(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?", spec)
     if not match:
-        raise RuntimeError(f"Invalid device string: '{spec}'")
-    kind, number = match.group(1), match.group(2)
-    if kind not in ("cpu", "cuda", "meta"):
         raise RuntimeError(
-            f"Expected one of cpu, cuda, meta device type at start of device string: {kind}"
+            f"Invalid device string: '{spec}'; expected a type and an optional index, such as "
+            "'cuda' or 'cuda:1'"
+        )
+    kind, number = match.groups()
+    if kind not in TYPES:
+        raise RuntimeError(
+            f"Expected one of {', '.join(TYPES)} device type at start of device string: {kind}"
         )
     if number is not None and index is not None:
         raise RuntimeError(
             f"type (string) must not include an index because index was passed explicitly: {spec}"
         )
-    return kind, int(number) if number is not None else index
+    if number is not None:
+        return kind, _checked(int(number))
+    return kind, None if index is None else _checked(index)
 
 
-_NO_ACCELERATOR = (
-    "Cannot access accelerator device when none is available. Simulated ones are made with "
-    "MINITORCH_DIST_DEVICES=2x80GB in the environment, or minitorch_dist.cuda.simulated(2)."
-)
+def _checked(index: int) -> int:
+    if index < 0:
+        raise RuntimeError(f"Device index must not be negative, got {index}")
+    if index >= pools.MOST:
+        raise RuntimeError(f"Device index must be less than {pools.MOST}, got {index}")
+    return index
+
 
 CPU: Final = device("cpu")
+_device = device  # for functions that have an argument of this name
 
 
-# --------------------------------------------------------------------- the simulated accelerators
+# ---------------------------------------------------------------------------- where new tensors go
+
+# The first entry is what set_default_device chose, the others are the `with` blocks around us.
+_defaults: ContextVar[tuple[device | None, ...]] = ContextVar("default device", default=(None,))
 
 
-class Pool:
-    """The simulated accelerators that exist: how many, and the budget of each in bytes."""
-
-    def __init__(self, count: int, capacity: int) -> None:
-        self.count, self.capacity = count, capacity
-        self.current = 0
-
-    def __repr__(self) -> str:
-        return f"<Pool of {self.count} simulated devices, {self.capacity} bytes each>"
+def set_default_device(device: device | str | int | None) -> None:
+    """Where new tensors of this thread go from now on; None is the CPU."""
+    chosen = None if device is None else _device(device)
+    _defaults.set((chosen, *_defaults.get()[1:]))
 
 
-def parse_pool(text: str) -> Pool:
-    """Read `4x80GB`, or `4` for four devices without a budget worth naming."""
-    match = re.fullmatch(r"\s*(\d+)\s*(?:[xX]\s*([\d.]+)\s*([kKmMgGtT]?i?[bB]?))?\s*", text)
-    if not match:
-        raise ValueError(
-            f"MINITORCH_DIST_DEVICES={text!r} is not understood; write for example 4x80GB or 2x512MiB"
-        )
-    number, size, unit = match.groups()
-    unit = (unit or "").upper()
-    if unit and not unit.endswith("B"):
-        unit += "B"
-    return Pool(int(number), int(float(size) * _UNITS[unit]) if size else 80 * 10**9)
-
-
-_pool: ContextVar[Pool | None] = ContextVar("devices", default=None)
-_from_environment: dict[str, Pool] = {}
-
-
-def pool() -> Pool | None:
-    """The pool of this thread, else the one the environment asks for, else None."""
-    found = _pool.get()
-    if found is None:
-        text = os.environ.get("MINITORCH_DIST_DEVICES", "")
-        if text:
-            found = _from_environment.get(text)
-            if found is None:
-                found = _from_environment[text] = parse_pool(text)
-    return found
-
-
-def count() -> int:
-    found = pool()
-    return found.count if found else 0
-
-
-@contextmanager
-def simulated(count: int, memory: int | str = "80GB") -> Iterator[Pool]:
-    """Simulated accelerators for the length of a block."""
-    made = parse_pool(f"{count}x{memory}")
-    token = _pool.set(made)
-    try:
-        yield made
-    finally:
-        _pool.reset(token)
+def get_default_device() -> device:
+    return resolve(None)
 
 
 def resolve(spec: str | int | device | None) -> device:
-    """The device a new tensor goes to; raises as a CPU-only torch does when it does not exist."""
-    if spec is None or spec == "cpu" or spec is CPU:
+    """The device a tensor goes to; raises as a CPU-only torch does when it does not exist."""
+    if spec is None:
+        spec = _defaults.get()[-1]
+        if spec is None:
+            return CPU
+    if spec is CPU:
         return CPU
+    if not isinstance(spec, (str, int, device)) or isinstance(spec, bool):
+        raise TypeError(f"argument 'device' must be torch.device, not {type(spec).__name__}")
     found = device(spec)
     if found.type == "cpu":
         return CPU
-    if found.type == "meta":
+    if found.type != "cuda":
         raise NotImplementedError(
-            "meta tensors are not offered: a tensor here always has its bytes"
+            f"Could not make a tensor on '{found}': this library has the 'cpu' and simulated "
+            "'cuda' devices, and a tensor always has its bytes (there is no 'meta')."
         )
-    here = pool()
-    if here is None or here.count == 0:
-        raise AssertionError(
-            "Torch not compiled with CUDA enabled (this is a CPU-only build; "
-            + _NO_ACCELERATOR
-            + ")"
-        )
-    index = here.current if found.index is None else found.index
-    if index >= here.count:
-        raise RuntimeError(
-            f"CUDA error: invalid device ordinal: cuda:{index} was asked for and only "
-            f"{here.count} simulated device(s) exist (cuda:0 … cuda:{here.count - 1})"
-        )
+    available = count()
+    if not available:
+        raise AssertionError(NO_CUDA)
+    index = pools.current() if found.index is None else found.index
+    if index >= available:
+        raise invalid_ordinal(index)
     return device("cuda", index)
+
+
+def invalid_ordinal(index: int) -> AcceleratorError:
+    return AcceleratorError(
+        f"CUDA error: invalid device ordinal: cuda:{index} was asked for, and "
+        f"{count()} simulated device(s) exist (cuda:0 … cuda:{count() - 1})"
+    )
+
+
+class AcceleratorError(RuntimeError):
+    """Something was asked of an accelerator that it cannot do."""

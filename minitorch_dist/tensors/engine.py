@@ -93,7 +93,7 @@ def run(
                 child, output = edge
                 if grad is not None:
                     if node.device is not devices.CPU:
-                        ledger.track(grad, node.device)
+                        ledger.track(grad, node.device, "gradient")
                     _add(buffers, child, output, grad, owned)
                 left = waiting[child] = waiting[child] - 1
                 if left == 0:
@@ -168,7 +168,10 @@ def _add(buffers: dict[Node, _Arrived], node: Node, output: int, grad: Array, ow
     elif there.owned[output]:
         np.add(present, grad, out=present)
     else:
-        there.grads[output], there.owned[output] = np.asarray(present + grad), True
+        total = there.grads[output] = np.asarray(present + grad)
+        there.owned[output] = True
+        if node.device is not devices.CPU:
+            ledger.track(total, node.device, "gradient")
 
 
 def collect(node: AccumulateGrad, grad: Gradient, owned: bool) -> None:
@@ -184,6 +187,8 @@ def collect(node: AccumulateGrad, grad: Gradient, owned: bool) -> None:
             if node.pre_hooks or not owned or not grad.flags.c_contiguous:
                 grad = np.array(grad, order="C")
             leaf._grad = base.new(leaf.plain, grad, leaf.storage.device)
+            if leaf.storage.device is not devices.CPU:
+                ledger.retag(grad, leaf.storage.device, "gradient")
         else:
             present.array += grad
             present.storage.version += 1

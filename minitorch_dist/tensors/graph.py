@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, grad_mode, windows
+from minitorch_dist.tensors import devices, grad_mode, ledger, windows
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node, Vjp, kind
 from minitorch_dist.tensors.storage import Storage
@@ -119,6 +119,8 @@ def record(
         node.device = device
         out._grad_fn = node
         out._requires_grad = True
+        if device is not devices.CPU:
+            account(node, [out])
     elif mode == grad_mode.INFERENCE:
         out._inference = True
     return out
@@ -181,6 +183,8 @@ def record_several(
                 out._grad_fn = node
                 out._output_nr = number
                 out._requires_grad = True
+        if device is not devices.CPU:
+            account(node, outs)
     elif grad_mode.mode.get() == grad_mode.INFERENCE:
         for out in outs:
             out._inference = True
@@ -220,6 +224,22 @@ def result(like: T, array: Any) -> T:
     if grad_mode.mode.get() == grad_mode.INFERENCE:
         out._inference = True
     return out
+
+
+def account(node: Node, outs: Sequence[TensorBase]) -> None:
+    """Enter in the ledger what a recorded operation made, and what it keeps for its gradients."""
+    for out in outs:
+        ledger.retag(out.array, node.device, "activation", only="other")
+    for function in (node.backward, *(node.vjps or ())):
+        for cell in getattr(function, "__closure__", None) or ():
+            try:
+                content = cell.cell_contents
+            except ValueError:  # an empty cell
+                continue
+            for kept in content if isinstance(content, (tuple, list)) else (content,):
+                if isinstance(kept, np.ndarray):
+                    ledger.track(kept, node.device, "activation")
+                    ledger.retag(kept, node.device, "activation", only="other")
 
 
 def check_may_be_read(tensor: TensorBase) -> None:

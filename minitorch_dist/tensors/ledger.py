@@ -1,17 +1,276 @@
-"""Live bytes per simulated device, by storage and not by name.
+"""Live bytes per simulated device: who holds them now, and who held them at the peak.
 
-An array is entered when a tensor on a simulated device first owns it and is crossed out when
-numpy frees it, so that views count once and local variables count too.
+Counted are the arrays that own memory, not the names that lead to them. An array is entered when
+it first appears on a device (a storage is made, a gradient travels, an operation keeps something
+for its backward pass) and it is crossed out when numpy frees it. So local variables, closures and
+graphs count, and ten views of one array count once.
+
+    storage, gradient ──track──►  entries {id: weak reference, bytes, category, line}
+                                       │ numpy frees the array
+                                       ▼
+                                  freed (a queue: finalizers run anywhere, they only append)
+                                       │ settled before every entry and every look
+                                       ▼
+                                  live, by category, peak
+
+Bytes are those of the arrays: torch's allocator would round each up to 512. Memory that a single
+numpy call borrows while it runs is not seen.
 """
 
 from __future__ import annotations
 
+import sys
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from threading import Lock  # noqa: TID251 - guards a few additions; nothing waits in here
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices
+from minitorch_dist.tensors import devices, pools
+from minitorch_dist.tensors.holdings import CATEGORIES, Held, Snapshot, Watch, advice, shares
+from minitorch_dist.tensors.pools import readable
+
+Array = np.ndarray[Any, Any]
+
+_category: ContextVar[str | None] = ContextVar("ledger category", default=None)
 
 
-def track(array: np.ndarray[Any, Any], device: devices.device) -> None:
-    """Enter `array` (an owner of memory) on `device`, until it is freed."""
+def root(array: Array) -> Array:
+    """The array that owns the memory `array` looks at."""
+    base: Any = array.base
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            array = base
+        elif not isinstance(getattr(base, "base", None), np.ndarray):
+            break  # memory that numpy does not own: a buffer of somebody else
+        base = base.base  # (an as_strided view hangs on a dummy, which holds the array)
+    return array
+
+
+@contextmanager
+def category(name: str) -> Iterator[None]:
+    """What is made inside the block is entered under `name`."""
+    if name not in CATEGORIES:
+        raise ValueError(f"no category {name!r}; there are {', '.join(CATEGORIES)}")
+    before = _category.set(name)
+    try:
+        yield
+    finally:
+        _category.reset(before)
+
+
+class OutOfMemoryError(RuntimeError):
+    """A simulated device's budget is exceeded; the message shows who holds what."""
+
+
+class Entry(weakref.ref[Array]):
+    """One live array: a weak reference that remembers what the array was."""
+
+    __slots__ = ("category", "code", "key", "line", "nbytes")
+
+    category: str
+    code: CodeType | None
+    key: int
+    line: int
+    nbytes: int
+
+
+class Ledger:
+    """The book of one device."""
+
+    def __init__(self, device: devices.device, capacity: int) -> None:
+        self.device, self.capacity = device, capacity
+        self.budget = capacity  # may be set lower
+        self.live = 0
+        self.by_category = dict.fromkeys(CATEGORIES, 0)
+        self.overall = Watch()  # since the start, or since `reset_peak`
+        self.watches = [self.overall]
+        self.entered = self.entered_bytes = self.refused = self.most_arrays = 0  # ever
+        self._entries: dict[int, Entry] = {}
+        self._freed: deque[Entry] = deque()
+        self._lock = Lock()
+        self._mark_peaks()
+
+    def enter(self, array: Array, default: str, depth: int) -> None:
+        """Count `array`, an owner of memory, unless it is counted already."""
+        with self._lock:
+            self._settle()
+            key = id(array)
+            if key in self._entries or not array.nbytes:
+                return
+            entry = Entry(array, self._freed.append)
+            entry.key, entry.nbytes = key, array.nbytes
+            entry.category = _category.get() or default
+            entry.code, entry.line = _caller(depth)
+            if self.live + entry.nbytes > self.budget:
+                self.refused += 1
+            else:
+                self._entries[key] = entry
+                self.live += entry.nbytes
+                self.by_category[entry.category] += entry.nbytes
+                self.entered += 1
+                self.entered_bytes += entry.nbytes
+                self.most_arrays = max(self.most_arrays, len(self._entries))
+                self._mark_peaks()
+                return
+        raise OutOfMemoryError(self._refusal(array, entry))
+
+    def retag(self, array: Array, category: str, only: str | None = None) -> None:
+        """Move an entered array to another category (`only`: if it is in that one)."""
+        with self._lock:
+            self._settle()
+            entry = self._entries.get(id(array))
+            if entry is None or entry.category == category or (only and entry.category != only):
+                return
+            self.by_category[entry.category] -= entry.nbytes
+            self.by_category[category] += entry.nbytes
+            entry.category = category
+            self._mark_peaks()
+
+    def _settle(self) -> None:
+        """Cross out what was freed since the last look."""
+        while self._freed:
+            entry = self._freed.popleft()
+            if self._entries.pop(entry.key, None) is not None:
+                self.live -= entry.nbytes
+                self.by_category[entry.category] -= entry.nbytes
+
+    def _mark_peaks(self) -> None:
+        for watch in self.watches:
+            if self.live >= watch.peak:  # at equal heights the latest breakdown counts
+                watch.peak = self.live
+                watch.by_category = self.by_category.copy()
+
+    def reset_peak(self) -> None:
+        with self._lock:
+            self._settle()
+            self.overall.peak = 0
+            self.most_arrays = len(self._entries)
+            self._mark_peaks()
+
+    def reset_totals(self) -> None:
+        """Start counting anew what was entered; what is live counts as entered."""
+        with self._lock:
+            self._settle()
+            self.entered, self.entered_bytes, self.refused = len(self._entries), self.live, 0
+
+    def snapshot(self) -> Snapshot:
+        with self._lock:
+            self._settle()
+            return Snapshot(str(self.device), self.live, dict(self.by_category), self.overall.peak,
+                            dict(self.overall.by_category), self.budget, len(self._entries))  # fmt: skip
+
+    def held(self) -> list[Held]:
+        """All live arrays, the largest first."""
+        with self._lock:
+            self._settle()
+            live = [(e, array) for e in self._entries.values() if (array := e()) is not None]
+        found = [Held(e.nbytes, e.category, a.shape, str(a.dtype), _place(e)) for e, a in live]
+        return sorted(found, key=lambda h: -h.nbytes)
+
+    def _refusal(self, array: Array, entry: Entry) -> str:
+        kind = f"{array.dtype}[{','.join(map(str, array.shape))}]"
+        now = self.snapshot()
+        largest = "".join(f"\n  {held}" for held in self.held()[:8])
+        return (
+            f"CUDA out of memory. Tried to allocate {readable(entry.nbytes)} on {self.device} "
+            f"({entry.category}, {kind}, {_place(entry)}). The device has a total capacity of "
+            f"{readable(self.budget)}, of which {readable(self.budget - now.live)} is free "
+            f"({entry.nbytes:,} bytes asked, {now.live:,} of {self.budget:,} in use).\n"
+            f"{now}\nLargest:{largest}\n{advice(now, entry.category, entry.nbytes)}"
+        )
+
+    def __repr__(self) -> str:
+        now = self.snapshot()
+        return (
+            f"<Ledger of {self.device}: {readable(now.live)} live in {now.arrays} arrays "
+            f"({shares(now.by_category)}), peak {readable(now.peak)} of {readable(self.budget)}>"
+        )
+
+
+# ----------------------------------------------------------------------- what the ground floor calls
+
+
+def track(array: Array, device: devices.device, default: str = "other", depth: int = 2) -> None:
+    """Enter the memory under `array` on `device`, until it is freed."""
+    book = _book(device)
+    if book is not None:
+        book.enter(root(array), default, depth + 1)
+
+
+def retag(array: Array, device: devices.device, category: str, only: str | None = None) -> None:
+    """The memory under `array` turns out to be a parameter, a gradient …"""
+    book = _book(device)
+    if book is not None:
+        book.retag(root(array), category, only)
+
+
+def _book(device: devices.device) -> Ledger | None:
+    """The ledger of a simulated device; None for labels that outlived their pool."""
+    index = device.index
+    pool = pools.pool()
+    if pool is None or index is None or index >= pool.count:
+        return None
+    book = pool.ledgers.get(index)
+    if book is None:
+        book = pool.ledgers.setdefault(index, Ledger(device, pool.capacity))
+    return book  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------ what people look at
+
+
+def of(device: devices.device | str | int | None = None) -> Ledger:
+    """The ledger of a device (by default the current one). Raises where the device does not exist."""
+    found = devices.resolve("cuda" if device is None else device)
+    book = _book(found)
+    if book is None:
+        raise ValueError(f"only simulated devices keep a ledger, not '{found}'")
+    return book
+
+
+def snapshot(device: devices.device | str | int | None = None) -> Snapshot:
+    """What a device holds now, and held at its peak."""
+    return of(device).snapshot()
+
+
+@contextmanager
+def watch(device: devices.device | str | int | None = None) -> Iterator[Watch]:
+    """Measure the peak of a block, undisturbed by other measurements."""
+    book, seen = of(device), Watch()
+    with book._lock:
+        book._settle()
+        book.watches.append(seen)
+        book._mark_peaks()
+    try:
+        yield seen
+    finally:
+        with book._lock:
+            book.watches.remove(seen)
+
+
+# -------------------------------------------------------------------------------------------- words
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def _caller(depth: int) -> tuple[CodeType | None, int]:
+    """The line outside of this package that led here."""
+    frame = sys._getframe(depth)
+    while frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return frame.f_code, frame.f_lineno
+
+
+def _place(entry: Entry) -> str:
+    if entry.code is None:
+        return ""
+    return f"made at {Path(entry.code.co_filename).name}:{entry.line} in {entry.code.co_name}"

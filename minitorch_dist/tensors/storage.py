@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.ledger import root as root
 
 
 class Storage:
@@ -22,7 +23,7 @@ class Storage:
         self.device = device
         self.version = 0
         if device is not devices.CPU:
-            ledger.track(root(array), device)
+            ledger.track(array, device)
 
     def alias(self) -> Storage:
         """The same bytes with a version counter of its own: what `Tensor.data` promises."""
@@ -38,10 +39,3 @@ class Storage:
 
     def __repr__(self) -> str:
         return f"<Storage {self.nbytes()} bytes on {self.device}, version {self.version}>"
-
-
-def root(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array that owns the memory `array` looks at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array

@@ -380,6 +380,10 @@ class Tensor(TensorBase):
     data = property(copying.get_data, copying.set_data)
     copy_ = copying.copy_
     to = conversion.to
+    cuda = conversion.cuda
+    cpu = conversion.cpu
+    pin_memory = conversion.pin_memory
+    is_pinned = conversion.is_pinned
     numpy = exchange.numpy
     __array__ = exchange.as_array
 

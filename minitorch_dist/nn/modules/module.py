@@ -21,7 +21,7 @@ import numpy as np
 
 from minitorch_dist.nn.modules.hooks import Hooked
 from minitorch_dist.nn.modules.state_dict import Stateful
-from minitorch_dist.tensors import base, devices, dtypes, grad_mode
+from minitorch_dist.tensors import base, devices, dtypes, grad_mode, ledger
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -56,9 +56,9 @@ class Module(Hooked, Stateful):
             if param is not None:
                 grad = param._grad
                 with grad_mode.no_grad():
-                    _set_data(param, fn(param))
+                    _set_data(param, fn(param), param.held_as)
                     if grad is not None:
-                        _set_data(grad, fn(grad))
+                        _set_data(grad, fn(grad), "gradient")
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -184,13 +184,15 @@ def _zeros_like(tensor: Tensor) -> Any:
     return base.new(Tensor, np.zeros_like(tensor.array), tensor.storage.device)
 
 
-def _set_data(tensor: TensorBase, new: TensorBase) -> None:
+def _set_data(tensor: TensorBase, new: TensorBase, held_as: str) -> None:
     """Let `tensor` look at the memory of `new`, remaining the object it is."""
     if new is tensor:
         return
     tensor.array, tensor.storage = new.array, new.storage
     if tensor._accumulate is not None:
         tensor._accumulate.device = new.storage.device
+    if new.storage.device is not devices.CPU:
+        ledger.retag(new.array, new.storage.device, held_as)
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dtype | None]:

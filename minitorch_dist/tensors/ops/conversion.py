@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
-from minitorch_dist.tensors import devices, dtypes, grad_mode, graph
+from minitorch_dist.tensors import devices, dtypes, grad_mode, graph, ledger
 from minitorch_dist.tensors.base import T, TensorBase
-from minitorch_dist.tensors.nodes import kind
+from minitorch_dist.tensors.nodes import kind, type_name
 from minitorch_dist.tensors.ops.copying import convert
 from minitorch_dist.tensors.storage import Storage
+
+Device: TypeAlias = "devices.device | str | int | None"
 
 
 def to(self: T, *args: Any, **kwargs: Any) -> T:
@@ -58,6 +60,38 @@ def move(self: T, dtype: dtypes.dtype, device: devices.device, copy: bool = Fals
         node.vjps = (lambda g: g.astype(source, copy=device is not home),)
         node.device = home  # the gradient is born where it goes: back home
         out._grad_fn, out._requires_grad = node, True
+        if device is not devices.CPU:
+            ledger.retag(array, device, "activation", only="other")
     elif mode == grad_mode.INFERENCE:
         out._inference = True
     return out
+
+
+def cuda(
+    self: T, device: Device = None, non_blocking: bool = False, memory_format: Any = None
+) -> T:
+    """`self` on a simulated device (by default the current one)."""
+    target = devices.resolve("cuda" if device is None else devices.device(device))
+    if target.type != "cuda":
+        raise RuntimeError(
+            f"Invalid device, must be cuda device, got '{target}'; use to() or cpu()"
+        )
+    return move(self, self.dtype, target)
+
+
+def cpu(self: T, memory_format: Any = None) -> T:
+    """`self` in host memory."""
+    return move(self, self.dtype, devices.CPU)
+
+
+def pin_memory(self: T, device: Device = None) -> T:
+    """`self`: page-locked memory speeds up copies to a GPU, and there is none."""
+    if self.storage.device is not devices.CPU:
+        raise RuntimeError(
+            f"cannot pin 'torch.cuda.{type_name(self.array)[6:]}' only dense CPU tensors can be pinned"
+        )
+    return self
+
+
+def is_pinned(self: TensorBase, device: Device = None) -> bool:
+    return False

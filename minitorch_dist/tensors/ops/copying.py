@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, dtypes, graph
+from minitorch_dist.tensors import devices, dtypes, graph, ledger
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import sum_to
@@ -81,6 +81,8 @@ def set_data(self: TensorBase, other: TensorBase) -> None:
     self.storage = other.storage.alias()
     self.storage.version = version
     self._accumulate = _moved(self)
+    if self.storage.device is not devices.CPU:
+        ledger.retag(self.array, self.storage.device, self.held_as, only="other")
 
 
 def _moved(self: TensorBase) -> Any:
