@@ -1,0 +1,120 @@
+"""The real MNIST, read from IDX files that are already on your disk. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.ops.exchange import from_numpy
+from minitorch_dist.tensors.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+_FILES = {
+    True: ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+    False: ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
+}
+_SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+
+
+class ImageDataset:
+    """Grey 28×28 images with labels, as torchvision shapes them: `data` and `targets`.
+
+    An item is `(image, label)`: the image a (28, 28) uint8 array, or what `transform` makes of it.
+    """
+
+    classes = [str(digit) for digit in range(10)]
+
+    def __init__(
+        self,
+        images: Array,
+        labels: Array,
+        transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.data: Tensor = from_numpy(images)
+        self.targets: Tensor = from_numpy(labels.astype(np.int64))
+        self.transform, self.target_transform = transform, target_transform
+
+    def __len__(self) -> int:
+        return len(self.data.array)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        image: Any = self.data.array[index]
+        label: Any = int(self.targets.array[index])
+        if self.transform is not None:
+            image = self.transform(image)
+        if self.target_transform is not None:
+            label = self.target_transform(label)
+        return image, label
+
+
+class MNIST(ImageDataset):
+    """torchvision's `MNIST(root, train, transform, target_transform, download)`, without the download.
+
+    Looks for the four IDX files (plain or .gz) in `root`, `root/MNIST/raw` and `root/raw`.
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        train: bool = True,
+        transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+        download: bool = False,
+    ) -> None:
+        self.root, self.train = Path(root), train
+        images, labels = (read_idx(self._find(name, download)) for name in _FILES[train])
+        if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
+            raise ValueError(
+                f"the MNIST files under {self.root} do not belong together: images of shape "
+                f"{images.shape}, labels of shape {labels.shape}"
+            )
+        super().__init__(images, labels, transform, target_transform)
+
+    def _find(self, name: str, download: bool) -> Path:
+        folders = [self.root, self.root / "MNIST" / "raw", self.root / "raw"]
+        for folder in folders:
+            for candidate in (folder / name, folder / f"{name}.gz"):
+                if candidate.is_file():
+                    return candidate
+        wanted = ", ".join(f"{n}.gz" for pair in _FILES.values() for n in pair)
+        raise RuntimeError(
+            f"Dataset not found: no {name}(.gz) in {', '.join(str(f) for f in folders)}. "
+            + ("Nothing is downloaded here, download=True or not. " if download else "")
+            + f"Put the files {wanted} (from {_SOURCE}) into {folders[1]}, or use "
+            "datasets.SyntheticDigits, which needs no files."
+        )
+
+    def __repr__(self) -> str:
+        part = "Train" if self.train else "Test"
+        return (
+            f"Dataset MNIST\n    Number of datapoints: {len(self)}\n"
+            f"    Root location: {self.root}\n    Split: {part}"
+        )
+
+
+def read_idx(path: Path) -> Array:
+    """An array from an IDX file: 0, 0, type, dimensions, big-endian sizes, then the elements."""
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as file:
+        content = file.read()
+    if len(content) < 4 or content[:3] != b"\0\0\x08":
+        raise ValueError(f"{path} is not an IDX file of unsigned bytes (it starts {content[:4]!r})")
+    dimensions = content[3]
+    start = 4 + 4 * dimensions
+    if len(content) < start:
+        raise ValueError(f"{path} ends inside its header ({len(content)} bytes)")
+    shape = struct.unpack(f">{dimensions}I", content[4:start])
+    expected = int(np.prod(shape, dtype=object))
+    if len(content) - start != expected:
+        raise ValueError(
+            f"{path} is damaged: its header promises {expected} elements {shape}, the file holds "
+            f"{len(content) - start}"
+        )
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape).copy()
