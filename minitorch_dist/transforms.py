@@ -38,7 +38,8 @@ class ToTensor:
         array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
         if array.dtype == np.uint8:
             array = array.astype(np.float32) / np.float32(255)
-        return from_numpy(np.ascontiguousarray(array))
+        made: Tensor = from_numpy(np.ascontiguousarray(array))
+        return made
 
     def __repr__(self) -> str:
         return "ToTensor()"
@@ -64,7 +65,8 @@ class Normalize:
             image.array[...] = (image.array - mean) / std
             image.storage.version += 1
             return image
-        return from_numpy((image.array - mean) / std)
+        made: Tensor = from_numpy((image.array - mean) / std)
+        return made
 
     def __repr__(self) -> str:
         return f"Normalize(mean={self.mean}, std={self.std})"
