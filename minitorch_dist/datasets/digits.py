@@ -66,12 +66,12 @@ def draw(count: int, generator: Generator) -> tuple[Array, Array]:
     """`count` images (count, 28, 28) of bytes, and which digit each of them is."""
 
     def uniform(low: float, high: float, *shape: int) -> Array:
-        return rand(count, *shape, generator=generator).array * np.float32(high - low) + np.float32(
-            low
-        )
+        unit: Array = rand(count, *shape, generator=generator).array
+        return unit * np.float32(high - low) + np.float32(low)
 
     def normal(std: float, *shape: int) -> Array:
-        return randn(count, *shape, generator=generator).array * np.float32(std)
+        unit: Array = randn(count, *shape, generator=generator).array
+        return unit * np.float32(std)
 
     labels = randint(0, 10, (count,), generator=generator).array
     choice = uniform(0, 1)
