@@ -104,6 +104,10 @@ from minitorch_dist.tensors.ops.comparison import lt as lt
 from minitorch_dist.tensors.ops.comparison import ne as ne
 from minitorch_dist.tensors.ops.comparison import not_equal as not_equal
 from minitorch_dist.tensors.ops.comparison import where as where
+from minitorch_dist.tensors.ops.convolution import conv1d as conv1d
+from minitorch_dist.tensors.ops.convolution import conv2d as conv2d
+from minitorch_dist.tensors.ops.convolution import conv_transpose1d as conv_transpose1d
+from minitorch_dist.tensors.ops.convolution import conv_transpose2d as conv_transpose2d
 from minitorch_dist.tensors.ops.copying import clone as clone
 from minitorch_dist.tensors.ops.copying import detach as detach
 from minitorch_dist.tensors.ops.copying import detach_ as detach_

@@ -1,0 +1,96 @@
+"""The fast forms of convolution are the simple one, and their gradients are its derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minitorch_dist.tensors.ops import correlation, grouped
+from minitorch_dist.tensors.ops.sliding import Axis, col2im, im2col
+
+
+@st.composite
+def axes(draw: Any, largest: int = 14) -> Axis:
+    """An axis along which a kernel fits."""
+    kernel, dilation = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    stride, padding = draw(st.integers(1, 3)), draw(st.integers(0, 3))
+    reach = dilation * (kernel - 1) + 1
+    size = draw(st.integers(max(1, reach - 2 * padding), largest + reach))
+    out = (size + 2 * padding - reach) // stride + 1
+    return Axis(size, out, kernel, stride, padding, dilation)
+
+
+def one_by_one(x: Any, w: Any, rows: Axis, columns: Axis) -> Any:
+    """Convolution as its definition reads."""
+    out = np.zeros((len(x), len(w), rows.out, columns.out))
+    for a in range(rows.out):
+        for b in range(columns.out):
+            for i in range(rows.kernel):
+                for j in range(columns.kernel):
+                    h = a * rows.stride + i * rows.dilation - rows.padding
+                    v = b * columns.stride + j * columns.dilation - columns.padding
+                    if 0 <= h < rows.size and 0 <= v < columns.size:
+                        out[:, :, a, b] += x[:, :, h, v] @ w[:, :, i, j].T
+    return out
+
+
+def draw_arrays(*shapes: tuple[int, ...]) -> list[Any]:
+    rng = np.random.default_rng(3)
+    return [rng.standard_normal(shape) for shape in shapes]
+
+
+@given(axes(largest=3), axes(largest=3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3))
+def test_the_simple_form_is_the_definition(r: Axis, c: Axis, n: int, i: int, o: int) -> None:
+    x, w = draw_arrays((n, i, r.size, c.size), (o, i, r.kernel, c.kernel))
+    np.testing.assert_allclose(correlation.simple(x, w, r, c), one_by_one(x, w, r, c), atol=1e-12)
+
+
+@given(axes(), axes(), st.integers(0, 3), st.sampled_from([1, 2, 13]), st.integers(1, 3))
+def test_the_fast_forms_are_the_simple_one(r: Axis, c: Axis, n: int, i: int, o: int) -> None:
+    x, w = draw_arrays((n, i, r.size, c.size), (o, i, r.kernel, c.kernel))
+    out = correlation.simple(x, w, r, c)
+    np.testing.assert_allclose(correlation.correlate(x, w, r, c), out, atol=1e-11)
+    g = draw_arrays(out.shape)[0]
+    # <g, dout> = <dx, x> = <dw, w>, for the map is linear in both
+    cols = im2col(x, r, c).reshape(n, w[0].size, r.out * c.out)
+    flat = g.reshape(n, o, r.out * c.out)
+    dw = np.einsum("nop,nkp->ok", flat, cols).reshape(w.shape)
+    np.testing.assert_allclose(correlation.weight_gradient(g, x, w, r, c), dw, atol=1e-11)
+    back = np.einsum("ok,nop->nkp", w.reshape(o, -1), flat)
+    dx = col2im(back.reshape(n, i, r.kernel, c.kernel, r.out, c.out), r, c)
+    np.testing.assert_allclose(correlation.input_gradient(g, w, r, c), dx, atol=1e-11)
+
+
+@given(axes(), axes(), st.sampled_from([(4, 1, 4), (8, 1, 4), (4, 2, 2), (6, 2, 2)]))
+def test_groups_are_convolutions_side_by_side(r: Axis, c: Axis, of: tuple[int, int, int]) -> None:
+    o, i, groups = of
+    x, w = draw_arrays((2, i * groups, r.size, c.size), (o, i, r.kernel, c.kernel))
+    whole = np.zeros((o, i * groups, r.kernel, c.kernel))  # zeros between the groups
+    for k in range(groups):
+        rows = slice(k * o // groups, (k + 1) * o // groups)
+        whole[rows, k * i : (k + 1) * i] = w[rows]
+    out = correlation.simple(x, whole, r, c)
+    np.testing.assert_allclose(grouped.correlate(x, w, r, c, None, groups), out, atol=1e-11)
+    g = draw_arrays(out.shape)[0]
+    dx = correlation.input_gradient(g, whole, r, c)
+    np.testing.assert_allclose(grouped.input_gradient(g, w, r, c, groups), dx, atol=1e-11)
+    dw = grouped.weight_gradient(g, x, w, r, c, groups)
+    assert np.vdot(dw, w) == pytest.approx(np.vdot(g, out))  # linear in w
+
+
+@pytest.mark.parametrize(("shape", "blocks"), [((2, 300, 8, 8), 1), ((9, 300, 8, 8), 2)])
+def test_blocks_of_images(shape: tuple[int, ...], blocks: int) -> None:
+    """More columns than one block holds."""
+    axis = Axis(8, 8, 3, 1, 1)
+    x, w = draw_arrays(shape, (2, shape[1], 3, 3))
+    assert len(correlation._blocks(shape[0], w[0].size * 64)) == blocks
+    out = correlation.simple(x, w, axis, axis)
+    np.testing.assert_allclose(correlation.correlate(x, w, axis, axis), out, atol=1e-10)
+    dw = correlation.weight_gradient(out, x, w, axis, axis)
+    assert np.vdot(dw, w) == pytest.approx(np.vdot(out, out))
+    dx = correlation.input_gradient(out, w, axis, axis)
+    assert np.vdot(dx, x) == pytest.approx(np.vdot(out, out))
