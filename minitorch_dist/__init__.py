@@ -1,6 +1,7 @@
 """PyTorch's distributed stack from scratch: tensors, autograd, and everything between ranks."""
 
 from minitorch_dist import accelerator as accelerator
+from minitorch_dist import autograd as autograd
 from minitorch_dist import backends as backends
 from minitorch_dist import cuda as cuda
 from minitorch_dist import nn as nn
@@ -61,6 +62,12 @@ from minitorch_dist.tensors.generator import initial_seed as initial_seed
 from minitorch_dist.tensors.generator import manual_seed as manual_seed
 from minitorch_dist.tensors.generator import seed as seed
 from minitorch_dist.tensors.generator import set_rng_state as set_rng_state
+from minitorch_dist.tensors.grad_mode import enable_grad as enable_grad
+from minitorch_dist.tensors.grad_mode import inference_mode as inference_mode
+from minitorch_dist.tensors.grad_mode import is_grad_enabled as is_grad_enabled
+from minitorch_dist.tensors.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from minitorch_dist.tensors.grad_mode import no_grad as no_grad
+from minitorch_dist.tensors.grad_mode import set_grad_enabled as set_grad_enabled
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.ops.activations import relu as relu
 from minitorch_dist.tensors.ops.activations import relu_ as relu_

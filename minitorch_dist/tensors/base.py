@@ -51,13 +51,16 @@ class TensorBase:
     @property
     def _version(self) -> int:
         """How often this storage has been written in place."""
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self.storage.version
 
     # ------------------------------------------------------------------- where it stands in a graph
 
     @property
     def requires_grad(self) -> bool:
-        return self._requires_grad
+        """Whether gradients flow to this tensor or, if it is a view, to its base."""
+        return self._requires_grad or (self._base is not None and self._base._requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -78,8 +81,21 @@ class TensorBase:
         self._requires_grad = bool(value)
 
     @property
-    def is_leaf(self) -> bool:
-        return self._grad_fn is None
+    def output_nr(self) -> int:
+        """Which of its node's outputs this tensor is."""
+        return self._output_nr
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was asked of this tensor, which is not a leaf."""
+        return self._retains_grad
+
+    def is_inference(self) -> bool:
+        """Whether it was made in `inference_mode`, and can therefore never enter a graph."""
+        return self._inference
+
+    def _is_view(self) -> bool:
+        return self._base is not None
 
     @property
     def grad(self: T) -> T | None:

@@ -15,19 +15,17 @@ which sequence DDP's buckets become ready.
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
-from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import base, devices, grad_mode, ledger
+from minitorch_dist.tensors import anomaly, base, devices, grad_mode, ledger, ready_queue
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.graph import edge_of
 from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node
+from minitorch_dist.tensors.ready_queue import Task
 
 _accumulating = Lock()
 _callbacks: ContextVar[list[Callable[[], None]] | None] = ContextVar("callbacks", default=None)
@@ -44,68 +42,59 @@ def run(
     Without `inputs` every leaf collects its gradient in `.grad`. With `inputs` only the paths to
     them are walked, and nothing else collects; `accumulate` decides whether they do.
     """
-    waiting, children = _count_edges(roots)
-    wanted: dict[Edge, int] = {}
-    needed: set[Node] | None = None
-    arrived: list[Gradient] = []
-    if inputs is not None:
-        for number, tensor in enumerate(inputs):
-            edge = edge_of(tensor)
-            assert edge is not None, "inputs were checked to require grad"
-            wanted.setdefault(edge, number)
-        arrived = [None] * len(inputs)
-        needed = _leading_to({node for node, _ in wanted}, children)
+    start = Node("GraphRoot", tuple([edge for edge, _ in roots]))
+    start.backward = lambda _: [grad for _, grad in roots]
+    tasks = _count_edges(start)
+    wanted = None if inputs is None else _Wanted(inputs, tasks, accumulate)
 
-    buffers: dict[Node, _Arrived] = {}
-    ready: list[tuple[int, Node]] = []
+    ready = [tasks[start]]
+    tasks[start].grads[0] = np.ones(())
+    results: Sequence[Gradient]
     grad: Gradient
-    for (node, output), grad in roots:
-        first = node not in buffers
-        _add(buffers, node, output, grad, owned=False)
-        if first and not waiting.get(node):
-            heapq.heappush(ready, (-node.sequence, node))
-    callbacks = _callbacks.set([])
+    callbacks: list[Callable[[], None]] = []
+    outer = _callbacks.set(callbacks)
     mode = grad_mode.mode.set(grad_mode.OFF)  # gradients are not recorded themselves
     try:
         while ready:
-            node = heapq.heappop(ready)[1]
-            here = buffers.pop(node, None)
-            results: Sequence[Gradient] = ()
-            owned = False
-            if here is not None and (needed is None or node in needed):
-                if node.pre_hooks:
-                    here.grads = _run_pre_hooks(node, here.grads)
-                for output, grad in enumerate(here.grads) if wanted else ():
-                    if (node, output) in wanted:
-                        arrived[wanted[node, output]] = grad
-                if isinstance(node, AccumulateGrad):
-                    if accumulate and (needed is None or (node, 0) in wanted):
-                        collect(node, here.grads[0], here.owned[0])
-                    continue
-                results, owned = node.run(here.grads), node.owns
-                if node.post_hooks:
-                    results, owned = _run_post_hooks(node, results, here.grads), False
+            task = ready.pop() if len(ready) == 1 else ready_queue.pop(ready)
+            node, grads = task.node, task.grads
+            execute = node.run_watched if anomaly.enabled else node.run
+            task.grads = []  # what has been used is freed before the next node allocates
+            owns = node.owns
+            if wanted is not None and not wanted.take(task, grads):
+                results = [None] * len(node.edges)
+            elif isinstance(node, AccumulateGrad):
+                collect(node, grads, task.owned)
+                continue
+            else:
+                if node.hooks is None:
+                    results = execute(grads)
+                else:
+                    grads = node.hooks.run_tensor_hooks(grads, task.owned, node.device)
+                    grads = node.hooks.run_before(grads, task.owned, node.device)
+                    results = node.hooks.run_after(execute(grads), grads, node.device)
+                    owns = False
                 if not retain_graph:
                     node.release()
-            for edge, grad in itertools.zip_longest(node.edges, results):
+            for edge, grad in zip(node.edges, results, strict=True):
                 if edge is None:
                     continue
-                child, output = edge
+                child = tasks[edge[0]]
                 if grad is not None:
                     if node.device is not devices.CPU:
                         ledger.track(grad, node.device, "gradient")
-                    _add(buffers, child, output, grad, owned)
-                left = waiting[child] = waiting[child] - 1
-                if left == 0:
-                    heapq.heappush(ready, (-child.sequence, child))
-            del here, results  # free what was used before the next node allocates
+                    child.add(edge[1], grad, owns)
+                child.awaits -= 1
+                if not child.awaits:
+                    ready_queue.push(ready, child)
+            del grads, results
             grad = None
-        for callback in _callbacks.get() or ():
+        for callback in callbacks:  # a callback may queue another
             callback()
     finally:
         grad_mode.mode.reset(mode)
-        _callbacks.reset(callbacks)
-    return arrived
+        _callbacks.reset(outer)
+    return [] if wanted is None else wanted.arrived
 
 
 def queue_callback(function: Callable[[], None]) -> None:
@@ -116,115 +105,97 @@ def queue_callback(function: Callable[[], None]) -> None:
     callbacks.append(function)
 
 
-def _count_edges(roots: Sequence[tuple[Edge, Array]]) -> tuple[dict[Node, int], list[Node]]:
-    """How many edges lead to each node, and all nodes."""
-    waiting: dict[Node, int] = {}
-    seen = {root[0][0]: None for root in roots}
-    stack = list(seen)
+def _count_edges(start: Node) -> dict[Node, Task]:
+    """A task for every node that can be reached, with the number of edges that lead to it."""
+    tasks = {start: Task(start)}
+    stack = [start]
     while stack:
         for edge in stack.pop().edges:
             if edge is None:
                 continue
             child = edge[0]
-            if child in waiting:
-                waiting[child] += 1
-            else:
-                waiting[child] = 1
-            if child not in seen:
-                seen[child] = None
+            task = tasks.get(child)
+            if task is None:
+                task = tasks[child] = Task(child)
                 stack.append(child)
-    return waiting, list(seen)
+            task.awaits += 1
+    return tasks
 
 
-def _leading_to(targets: set[Node], nodes: list[Node]) -> set[Node]:
-    """The nodes from which some target can be reached; oldest first, so children are known."""
-    needed = set(targets)
-    for node in sorted(nodes, key=lambda n: n.sequence):
-        if any(edge is not None and edge[0] in needed for edge in node.edges):
-            needed.add(node)
-    return needed
+class _Wanted:
+    """A pass with `inputs`: which nodes it runs, and what has arrived where it was asked for."""
+
+    def __init__(
+        self, inputs: Sequence[TensorBase], tasks: dict[Node, Task], accumulate: bool
+    ) -> None:
+        self.arrived: list[Gradient] = [None] * len(inputs)
+        self._places: dict[Node, list[tuple[int, int]]] = {}  # node: (its output, index in inputs)
+        for index, tensor in enumerate(inputs):
+            edge = edge_of(tensor)
+            assert edge is not None, "inputs were checked to require grad"
+            self._places.setdefault(edge[0], []).append((edge[1], index))
+        leads_there = set(self._places)
+        self._runs = set(self._places) if accumulate else set()
+        for node in sorted(tasks, key=lambda n: n.sequence):  # children before their parents
+            if any(edge is not None and edge[0] in leads_there for edge in node.edges):
+                leads_there.add(node)
+                self._runs.add(node)
+        if accumulate:  # they collect in `.grad`; nothing is handed out
+            self._places.clear()
+
+    def take(self, task: Task, grads: list[Gradient]) -> bool:
+        """Keep what was asked for; returns whether the node has to run.
+
+        Where a node does run, its tensor hooks have not been called yet (as in torch).
+        """
+        node = task.node
+        runs = node in self._runs
+        places = self._places.get(node, ())
+        if places and not runs and node.hooks is not None:
+            grads = node.hooks.run_tensor_hooks(grads, task.owned, node.device)
+        for output, index in places:
+            grad = grads[output]
+            self.arrived[index] = None if grad is None else grad.copy()
+        return runs
 
 
-class _Arrived:
-    """The gradients that have arrived at a node, one per output, and which we may write to."""
-
-    __slots__ = ("grads", "owned")
-
-    def __init__(self, outputs: int) -> None:
-        self.grads: list[Gradient] = [None] * outputs
-        self.owned = [False] * outputs
-
-
-def _add(buffers: dict[Node, _Arrived], node: Node, output: int, grad: Array, owned: bool) -> None:
-    """Add `grad` to what has arrived at this output."""
-    if type(grad) is not np.ndarray:
-        grad = np.asarray(grad)
-    there = buffers.get(node)
-    if there is None:
-        there = buffers[node] = _Arrived(node.outputs)
-    present = there.grads[output]
-    if present is None:
-        there.grads[output], there.owned[output] = grad, owned
-    elif there.owned[output]:
-        np.add(present, grad, out=present)
-    else:
-        total = there.grads[output] = np.asarray(present + grad)
-        there.owned[output] = True
-        if node.device is not devices.CPU:
-            ledger.track(total, node.device, "gradient")
-
-
-def collect(node: AccumulateGrad, grad: Gradient, owned: bool) -> None:
-    """Add a complete gradient to its leaf, then call the leaf's hooks."""
-    leaf = node.variable
-    if leaf is None or grad is None:
+def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> None:
+    """Add a complete gradient to its leaf, with the hooks before and after."""
+    hooks = node.hooks
+    if hooks is not None:
+        grads = hooks.run_tensor_hooks(grads, owned, node.device)
+        grads = hooks.run_before(grads, owned, node.device)
+    leaf, grad = node.variable, grads[0]
+    if leaf is None:
         return
-    if grad.dtype != leaf.array.dtype:
-        grad, owned = grad.astype(leaf.array.dtype), True
-    with _accumulating:
-        present = leaf._grad
-        if present is None:
-            if node.pre_hooks or not owned or not grad.flags.c_contiguous:
-                grad = np.array(grad, order="C")
-            leaf._grad = base.new(leaf.plain, grad, leaf.storage.device)
-            if leaf.storage.device is not devices.CPU:
-                ledger.retag(grad, leaf.storage.device, "gradient")
-        else:
-            present.array += grad
-            present.storage.version += 1
-    if node.after:
-        for hook in list(node.after.values()):
+    if grad is not None:
+        if leaf._grad is None and (hooks is not None or not owned[0] or not _fits(grad, leaf)):
+            grad = _settle(grad, leaf)
+        with _accumulating:
+            present = leaf._grad
+            if present is None:
+                leaf._grad = base.new(leaf.plain, grad, leaf.storage.device)
+                if leaf.storage.device is not devices.CPU:
+                    ledger.retag(grad, leaf.storage.device, "gradient")
+            else:
+                present.array += grad
+                present.storage.version += 1
+    if hooks is not None:
+        for hook in list(hooks.collected.values()):
             hook(leaf)
+        hooks.run_after((), grads, node.device)
 
 
-# ------------------------------------------------------------------------------------------- hooks
+def _fits(grad: Array, leaf: TensorBase) -> bool:
+    """Whether the leaf may keep this array: of its dtype, and laid out as it is."""
+    x = leaf.array
+    return grad.dtype == x.dtype and (
+        grad.strides == x.strides or (grad.flags.c_contiguous and x.flags.c_contiguous)
+    )
 
 
-def _wrap(node: Node, array: Gradient) -> Any:
-    return None if array is None else base.new(TensorBase.plain, array, node.device)
-
-
-def _unwrap(tensor: Any) -> Gradient:
-    return None if tensor is None else tensor.array
-
-
-def _run_pre_hooks(node: Node, grads: list[Gradient]) -> list[Gradient]:
-    tensors = tuple(_wrap(node, g) for g in grads)
-    for hook in list((node.pre_hooks or {}).values()):
-        replaced = hook(tensors)
-        if replaced is not None:
-            tensors = replaced if isinstance(replaced, tuple) else (replaced,)
-    return [_unwrap(t) for t in tensors]
-
-
-def _run_post_hooks(
-    node: Node, results: Sequence[Gradient], grads: list[Gradient]
-) -> Sequence[Gradient]:
-    outputs = tuple(_wrap(node, g) for g in grads)
-    for hook in list((node.post_hooks or {}).values()):
-        replaced = hook(tuple(_wrap(node, r) for r in results), outputs)
-        if replaced is not None:
-            results = [
-                _unwrap(t) for t in (replaced if isinstance(replaced, tuple) else (replaced,))
-            ]
-    return results
+def _settle(grad: Array, leaf: TensorBase) -> Array:
+    """A copy with the leaf's dtype, and with its strides if those leave no gaps."""
+    own = np.empty_like(leaf.array)
+    own[...] = grad
+    return own

@@ -32,42 +32,53 @@ def is_inference_mode_enabled() -> bool:
 
 
 class _Mode(Generic[S]):
-    """Sets the mode on entry and restores it on exit; re-entrant."""
+    """Sets the mode on entry and restores it on exit; re-entrant.
 
-    def __init__(self, value: int) -> None:
-        self.value = value
+    Within `inference_mode` nothing else changes it: `enable_grad` does not record there.
+    """
+
+    def __init__(self, value: int, leaves_inference: bool = False) -> None:
+        self.value, self.leaves_inference = value, leaves_inference
         self._previous: list[int] = []
+
+    def _set(self) -> None:
+        if self.leaves_inference or mode.get() != INFERENCE:
+            mode.set(self.value)
 
     def __enter__(self) -> None:
         self._previous.append(mode.get())
-        mode.set(self.value)
+        self._set()
 
     def __exit__(self, *exc: object) -> None:
         mode.set(self._previous.pop())
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         if inspect.isgeneratorfunction(function):
-            return _wrap_generator(self.value, function)  # type: ignore[no-any-return]
+            return _wrap_generator(self._again, function)  # type: ignore[no-any-return]
 
         @functools.wraps(function)
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-            with _Mode[Any](self.value):
+            with self._again():
                 return function(*args, **kwargs)
 
         return wrapped
 
+    def _again(self) -> _Mode[Any]:
+        """A fresh one for each call, so that a decorated function may run in many threads."""
+        return _Mode(self.value, self.leaves_inference)
 
-def _wrap_generator(value: int, function: Callable[..., Any]) -> Any:
+
+def _wrap_generator(fresh: Callable[[], _Mode[Any]], function: Callable[..., Any]) -> Any:
     """Run each step of the generator under the mode, its consumer outside of it."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        with _Mode[Any](value):
+        with fresh():
             generator: Any = function(*args, **kwargs)
         step, argument = generator.send, None
         while True:
             try:
-                with _Mode[Any](value):
+                with fresh():
                     item = step(argument)
             except StopIteration as stop:
                 return stop.value
@@ -75,7 +86,7 @@ def _wrap_generator(value: int, function: Callable[..., Any]) -> Any:
                 argument = yield item
                 step = generator.send
             except GeneratorExit:
-                with _Mode[Any](value):
+                with fresh():
                     generator.close()
                 raise
             except BaseException as error:
@@ -114,11 +125,11 @@ class set_grad_enabled(_Mode[Any]):
     def __init__(self, enabled: bool) -> None:
         super().__init__(ON if enabled else OFF)
         self._at_call = mode.get()
-        mode.set(self.value)
+        self._set()
 
     def __enter__(self) -> None:
         self._previous.append(self._at_call)
-        mode.set(self.value)
+        self._set()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         mode.set(self._at_call)  # used as a decorator: the call itself changes nothing
@@ -134,4 +145,4 @@ class inference_mode(_Mode[Any]):
         return super().__new__(cls)
 
     def __init__(self, enabled: bool | Callable[..., Any] = True) -> None:
-        super().__init__(INFERENCE if enabled else mode.get())
+        super().__init__(INFERENCE if enabled else ON, leaves_inference=True)

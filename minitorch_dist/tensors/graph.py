@@ -6,7 +6,7 @@ that turns the gradient of its result into the gradient of that input, and the t
 
     def mul(self, other):
         x, y = self.array, other.array
-        return record("MulBackward0", x * y,
+        return record(x * y, "MulBackward0",
                       (self, lambda g: g * y, other),
                       (other, lambda g: g * x, self))
 
@@ -21,7 +21,9 @@ the backward pass is an error and not a wrong gradient.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
+from threading import Lock  # noqa: TID251 - guards one assignment; nothing waits in here
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,9 @@ from minitorch_dist.tensors import devices, grad_mode, ledger, windows
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node, Vjp, kind
 from minitorch_dist.tensors.storage import Storage
+from minitorch_dist.tensors.view_notes import refusal
+
+_first_use = Lock()
 
 
 def edge_of(tensor: TensorBase) -> Edge | None:
@@ -42,7 +47,10 @@ def edge_of(tensor: TensorBase) -> Edge | None:
         return None
     node = tensor._accumulate
     if node is None:
-        node = tensor._accumulate = AccumulateGrad(tensor)
+        with _first_use:  # two threads must not make two
+            node = tensor._accumulate
+            if node is None:
+                node = tensor._accumulate = AccumulateGrad(tensor)
     return node, 0
 
 
@@ -54,15 +62,25 @@ def refresh(view: TensorBase) -> None:
     base, version = view._base, view.storage.version
     if view._seen_version == version:
         return
+    edge = edge_of(base)
+    if edge is not None:
+        if view._view_note:
+            raise refusal(view, base)
+        node = kind("AsStridedBackward0")("AsStridedBackward0", (edge,))
+        node.vjps = (windows.Window(base.array, view.array).widen,)
+        node.device = view.storage.device
+        adopt(view, node, 0)
     view._seen_version = version
-    edge = None if view._view_note else edge_of(base)
-    if edge is None or edge[0] is base._accumulate:  # written without a record: history stands
-        return
-    node = kind("AsStridedBackward0")("AsStridedBackward0", (edge,))
-    window = windows.Window(base.array, view.array)
-    node.vjps = [window.widen]
-    node.device = view.storage.device
-    view._grad_fn, view._output_nr, view._requires_grad = node, 0, True
+
+
+def adopt(tensor: TensorBase, node: Node, output: int) -> None:
+    """Let `tensor` be what `node` made. `retain_grad` follows it; hooks stay where they were."""
+    if tensor._retains_grad:
+        old = tensor._grad_fn
+        if old is not None and old.hooks is not None:
+            old.hooks.retained.pop(tensor._output_nr, None)
+        node.hooked().retained[output] = weakref.ref(tensor)
+    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = node, output, True
 
 
 def record(
@@ -76,14 +94,16 @@ def record(
 
     Each input is `(tensor, vjp)` or `(tensor, vjp, *read)`: `vjp` maps the gradient of the result
     to that of the tensor, and reads the values of the tensors `read` (with `reads_result`, every
-    vjp reads the result as well).
+    vjp reads the result as well). A `read` that is None stands for a number: it cannot change, but
+    torch keeps it as a tensor, and so this node, too, runs only once.
     """
     inputs = (first, *more)
     device = first[0].storage.device
+    recording = grad_mode.mode.get()
     requires = False
     for item in inputs:
         tensor = item[0]
-        if tensor._base is not None:
+        if tensor._base is not None and recording == grad_mode.ON:
             refresh(tensor)
         if tensor._requires_grad:
             requires = True
@@ -94,11 +114,10 @@ def record(
     out: T = object.__new__(first[0].plain)
     out.array = array
     storage = out.storage = Storage(array, device)
-    mode = grad_mode.mode.get()
-    if requires and mode == grad_mode.ON:
+    if requires and recording == grad_mode.ON:
         vjps: list[Vjp | None] = []
         edges: list[Edge | None] = []
-        reads: list[tuple[Storage, int, Array]] = []
+        reads: list[tuple[Storage, int, Array]] | None = [] if reads_result else None
         for item in inputs:
             tensor = item[0]
             if not tensor._requires_grad:
@@ -107,21 +126,25 @@ def record(
                 continue
             edges.append(edge_of(tensor))
             vjps.append(item[1])
-            for read in item[2:]:
-                check_may_be_read(read)
-                reads.append((read.storage, read.storage.version, read.array))
+            if len(item) > 2:
+                if reads is None:
+                    reads = []
+                for read in item[2:]:
+                    if read is not None:
+                        check_may_be_read(read)
+                        reads.append((read.storage, read.storage.version, read.array))
         if reads_result:
+            assert reads is not None
             reads.append((storage, 0, array))
         node = kind(name)(name, tuple(edges))
         node.vjps = vjps
-        if reads:
-            node.reads = reads
+        node.reads = reads
         node.device = device
         out._grad_fn = node
         out._requires_grad = True
         if device is not devices.CPU:
             account(node, [out])
-    elif mode == grad_mode.INFERENCE:
+    elif recording == grad_mode.INFERENCE:
         out._inference = True
     return out
 
@@ -193,12 +216,13 @@ def record_several(
 
 def node_for(name: str, inputs: Sequence[TensorBase]) -> Node | None:
     """A node with edges to `inputs`, or None if nothing is to be recorded."""
-    if not wants_any(inputs) or grad_mode.mode.get() != grad_mode.ON:
+    if grad_mode.mode.get() != grad_mode.ON or not wants_any(inputs):
         return None
     return kind(name)(name, tuple([edge_of(t) if t._requires_grad else None for t in inputs]))
 
 
 def wants_any(inputs: Sequence[TensorBase]) -> bool:
+    """Whether one of the inputs needs a gradient, asked while recording."""
     requires = False
     for tensor in inputs:
         if tensor._base is not None:
@@ -208,7 +232,7 @@ def wants_any(inputs: Sequence[TensorBase]) -> bool:
 
 
 def wants(*inputs: TensorBase | None) -> list[bool]:
-    """Which of the inputs need a gradient, asked while recording."""
+    """Which of the inputs need a gradient; none while nothing is recorded."""
     if grad_mode.mode.get() != grad_mode.ON:
         return [False] * len(inputs)
     return [t is not None and wants_any((t,)) for t in inputs]

@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from minitorch_dist.tensors import devices
+from minitorch_dist.tensors import anomaly, devices
 from minitorch_dist.tensors.base import Array, TensorBase
-from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.hooks import NodeHooks, RemovableHandle
 from minitorch_dist.tensors.storage import Storage
 
 Gradient: TypeAlias = "Array | None"
@@ -20,7 +20,15 @@ Edge: TypeAlias = "tuple[Node, int]"
 Vjp: TypeAlias = "Callable[[Array], Array]"
 
 _count = itertools.count()
-_LEAF_FIRST = 1 << 62  # leaves collect as soon as their gradient is complete, before older nodes
+LEAVES_FIRST: Final = 1 << 62  # leaves collect as soon as their gradient is complete
+
+
+FREED: Final = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they "
+    "have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
+)
 
 
 class Node:
@@ -30,8 +38,8 @@ class Node:
     arrays this node returns belong to nobody else, so a leaf may keep them without copying.
     """
 
-    __slots__ = ("__weakref__", "_metadata", "backward", "device", "edges", "name_", "outputs",
-                 "owns", "post_hooks", "pre_hooks", "reads", "sequence", "vjps")  # fmt: skip
+    __slots__ = ("__weakref__", "_metadata", "backward", "device", "edges", "hooks", "name_",
+                 "outputs", "owns", "reads", "sequence", "vjps")  # fmt: skip
 
     def __init__(self, name: str, edges: tuple[Edge | None, ...]) -> None:
         self.name_ = name
@@ -43,26 +51,35 @@ class Node:
         self.outputs = 1
         self.owns = False
         self.device = devices.CPU
-        self.pre_hooks: Hooks | None = None
-        self.post_hooks: Hooks | None = None
+        self.hooks: NodeHooks | None = None
         self._metadata: dict[Any, Any] | None = None
+        if anomaly.enabled:
+            anomaly.remember(self.metadata)
 
-    def run(self, grads: list[Gradient]) -> Sequence[Gradient]:
-        """The gradients of the inputs, given those of the outputs."""
+    def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
+        """The gradients of the inputs, given those of the outputs: one (or None) per edge."""
+        vjps, backward = self.vjps, self.backward  # once: another thread may release them
         if self.reads:
             self._check_unchanged(self.reads)
-        if self.vjps is not None:
+        if vjps is not None:
             grad = grads[0]
-            return [None if vjp is None or grad is None else vjp(grad) for vjp in self.vjps]
-        if self.backward is None:
-            raise RuntimeError(
-                "Trying to backward through the graph a second time (or directly access saved "
-                "tensors after they have already been freed). Saved intermediate values of the "
-                "graph are freed when you call .backward() or autograd.grad(). Specify "
-                "retain_graph=True if you need to backward through the graph a second time or if "
-                f"you need to access saved tensors after calling backward. (node: {self.name_})"
-            )
-        return self.backward(*grads)
+            if grad is not None:
+                return [None if vjp is None else vjp(grad) for vjp in vjps]
+        elif backward is None:
+            raise RuntimeError(FREED)
+        elif self.outputs > 1 or grads[0] is not None:
+            return backward(*grads)
+        return [None] * len(self.edges)
+
+    def run_watched(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
+        """As `run`, while `detect_anomaly` is on."""
+        try:
+            results = self.run(grads)
+            anomaly.check_for_nan(self.name_, results)
+        except Exception:
+            anomaly.report(self.name_, self.metadata)
+            raise
+        return results
 
     def release(self) -> None:
         """Forget what was read. Nodes that read nothing can run again, as in torch."""
@@ -79,6 +96,12 @@ class Node:
                     f"{version} instead. Hint: clone() the tensor before the in-place operation, "
                     "or find it with autograd.set_detect_anomaly(True)."
                 )
+
+    def hooked(self) -> NodeHooks:
+        """The place where this node's hooks are registered."""
+        if self.hooks is None:
+            self.hooks = NodeHooks()
+        return self.hooks
 
     # What users of torch's nodes look at.
 
@@ -97,15 +120,11 @@ class Node:
 
     def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(grad_outputs)` runs before this node and may return replacements."""
-        if self.pre_hooks is None:
-            self.pre_hooks = {}
-        return RemovableHandle(self.pre_hooks, hook)
+        return RemovableHandle(self.hooked().before, hook)
 
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(grad_inputs, grad_outputs)` runs after this node and may replace grad_inputs."""
-        if self.post_hooks is None:
-            self.post_hooks = {}
-        return RemovableHandle(self.post_hooks, hook)
+        return RemovableHandle(self.hooked().after, hook)
 
     def __repr__(self) -> str:
         return f"<{self.name_} object at {id(self):#x}>"
@@ -137,13 +156,12 @@ class AccumulateGrad(Node):
     The leaf owns this node; the node only knows the leaf, so that deleting a parameter frees it.
     """
 
-    __slots__ = ("_leaf", "after")
+    __slots__ = ("_leaf",)
 
     def __init__(self, leaf: TensorBase) -> None:
         super().__init__("AccumulateGrad", ())
-        self.sequence += _LEAF_FIRST
+        self.sequence = LEAVES_FIRST
         self._leaf = weakref.ref(leaf)
-        self.after: Hooks | None = None  # post-accumulate-grad hooks: called with the leaf
         self.device = leaf.storage.device
 
     @property

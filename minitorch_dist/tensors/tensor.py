@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.nodes import Node
 from minitorch_dist.tensors.ops import (
     activations,
     arithmetic,
@@ -17,6 +18,7 @@ from minitorch_dist.tensors.ops import (
     extrema,
     extremes,
     filling,
+    gradients,
     indexing,
     layout,
     logic,
@@ -34,6 +36,23 @@ from minitorch_dist.tensors.ops import (
 
 
 class Tensor(TensorBase):
+    # gradients
+    backward = gradients.backward_from
+    requires_grad_ = gradients.requires_grad_
+    register_hook = gradients.register_hook
+    register_post_accumulate_grad_hook = gradients.register_post_accumulate_grad_hook
+    retain_grad = gradients.retain_grad
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made this tensor; None for a leaf."""
+        return gradients.grad_fn(self)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made this tensor."""
+        return gradients.is_leaf(self)
+
     # arithmetic
     add = arithmetic.add
     add_ = arithmetic.add_

@@ -12,51 +12,40 @@ its own history from the base when it is next used (`graph.refresh`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec
 
 from minitorch_dist.tensors import dtypes, grad_mode, graph
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.nodes import Edge, Node, kind, type_name
+from minitorch_dist.tensors.nodes import Edge, kind, type_name
+from minitorch_dist.tensors.view_notes import INFERENCE, NO_GRAD, refusal
+from minitorch_dist.tensors.view_notes import MULTI as MULTI
 from minitorch_dist.tensors.windows import Window
 
 P = ParamSpec("P")
-B = TypeVar("B", bound=TensorBase)
-
-MULTI = (
-    "Output {nr} of {name} is a view and is being modified inplace. This view is the output of a "
-    "function that returns multiple views. Such functions do not allow the output views to be "
-    "modified inplace. You should replace the inplace operation by an out-of-place one."
-)
-NO_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-    "code by moving both the view and the inplace either both inside the no_grad block (if you "
-    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
-)
 
 
 def view_of(self: T, array: Array, name: str, vjp: Callable[[Array], Array], note: str = "") -> T:
     """`array`, a window on the memory of `self`, as a tensor. `vjp` widens its gradient."""
-    if self._base is not None:
-        graph.refresh(self)
     out: T = object.__new__(self.plain)
     out.array = array
     storage = out.storage = self.storage
     out._base = self if self._base is None else self._base
-    out._seen_version = storage.version
     mode = grad_mode.mode.get()
-    if self._requires_grad:
-        if mode == grad_mode.ON:
+    if mode == grad_mode.ON:
+        if self._base is not None:
+            graph.refresh(self)
+        if self._requires_grad:
             node = kind(name)(name, (graph.edge_of(self),))
             node.vjps = (vjp,)
             node.device = storage.device
             out._grad_fn = node
             out._requires_grad = True
-        else:
-            out._view_note = NO_GRAD
-    if note or self._view_note:
-        out._view_note = note or self._view_note
-    if mode == grad_mode.INFERENCE or self._inference:
+        if note or self._view_note:
+            out._view_note = self._view_note or note
+    else:
+        out._view_note = _note(mode)
+    out._seen_version = storage.version
+    if self._inference:
         out._inference = True
     return out
 
@@ -65,8 +54,7 @@ def views_of(
     self: T, arrays: Sequence[Array], name: str, backward: Callable[..., Sequence[Array]]
 ) -> tuple[T, ...]:
     """Several windows on `self` from one operation, with one `backward` for all their gradients."""
-    if self._base is not None:
-        graph.refresh(self)
+    mode = grad_mode.mode.get()
     node = graph.node_for(name, (self,))
     if node is not None:
         node.backward, node.outputs, node.owns = backward, len(arrays), True
@@ -80,13 +68,17 @@ def views_of(
         out._base = base
         out._seen_version = storage.version
         out._output_nr = number
-        out._view_note = NO_GRAD if self._requires_grad and node is None else MULTI
+        out._view_note = MULTI if mode == grad_mode.ON else _note(mode)
         if node is not None:
             out._grad_fn, out._requires_grad = node, True
-        if self._inference or grad_mode.mode.get() == grad_mode.INFERENCE:
+        if self._inference:
             out._inference = True
         outs.append(out)
     return tuple(outs)
+
+
+def _note(mode: int) -> str:
+    return INFERENCE if mode == grad_mode.INFERENCE else NO_GRAD
 
 
 # --------------------------------------------------------------------------------- writing in place
@@ -105,8 +97,11 @@ def inplace(operation: Callable[Concatenate[T, P], T]) -> Callable[Concatenate[T
     return write_result
 
 
-def check_writable(self: TensorBase) -> None:
-    """Raise where an in-place write would make gradients wrong or ambiguous."""
+def check_writable(self: TensorBase, recorded: bool = False) -> None:
+    """Raise where an in-place write would make gradients wrong or ambiguous.
+
+    `recorded` says that what is written requires grad, even if `self` does not yet.
+    """
     mode = grad_mode.mode.get()
     if self._inference and mode != grad_mode.INFERENCE:
         raise RuntimeError(
@@ -115,16 +110,15 @@ def check_writable(self: TensorBase) -> None:
         )
     if mode != grad_mode.ON:
         return
-    if self._base is not None:
-        graph.refresh(self)
-        if self._base._requires_grad and self._base._grad_fn is None:
+    base = self._base
+    if base is not None and (recorded or self._requires_grad or base._requires_grad):
+        if self._view_note:
+            raise refusal(self, self)
+        if base._requires_grad and base._grad_fn is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."
             )
-        if self._view_note and (self._requires_grad or self._view_note is NO_GRAD):
-            name = self._grad_fn.name_ if self._grad_fn else "a function"
-            raise RuntimeError(self._view_note.format(nr=self._output_nr, name=name))
-    elif self._requires_grad and self._grad_fn is None:
+    if self._requires_grad and self._grad_fn is None:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
         )
@@ -142,10 +136,19 @@ def write(self: T, out: TensorBase) -> T:
             f"result type {type_name(out.array)[6:-6]} can't be cast to the desired output "
             f"type {type_name(self.array)[6:-6]}"
         )
+    node = out._grad_fn
+    if node is not None and not self._requires_grad:
+        check_writable(self, recorded=True)
     self.array[...] = out.array
-    self.storage.version += 1
-    if out._grad_fn is not None:
-        rebase(self, (out._grad_fn, out._output_nr))
+    storage = self.storage
+    storage.version += 1
+    if node is not None:
+        if node.reads:  # what reads the result is to notice later writes to it
+            node.reads = [
+                (storage, storage.version, self.array) if read[0] is out.storage else read
+                for read in node.reads
+            ]
+        rebase(self, (node, out._output_nr))
     return self
 
 
@@ -153,13 +156,14 @@ def rebase(self: TensorBase, edge: Edge) -> None:
     """Let the history of `self` continue from `edge`, after a recorded write."""
     base = self._base
     if base is None:
-        self._grad_fn, self._output_nr, self._requires_grad = edge[0], edge[1], True
+        graph.adopt(self, *edge)
         return
     window = Window(base.array, self.array)
-    node: Node = kind("CopySlices")("CopySlices", (graph.edge_of(base), edge))
-    node.vjps = (window.blank, window.cut)
+    before = graph.edge_of(base)
+    node = kind("CopySlices")("CopySlices", (before, edge))
+    node.vjps = (None if before is None else window.blank, window.cut)
     node.device = self.storage.device
-    base._grad_fn, base._output_nr, base._requires_grad = node, 0, True
+    graph.adopt(base, node, 0)
     self._seen_version = -1  # rebuild from the base at the next look
     graph.refresh(self)
 

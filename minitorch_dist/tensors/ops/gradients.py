@@ -1,0 +1,228 @@
+"""What a tensor can be asked about its gradient: `backward`, hooks, detaching, flags.
+
+`backward` and `grad` check what the engine needs to be true: a gradient of the right shape for
+every root, and a graph to send it through.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import base, engine, graph
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.hooks import RemovableHandle
+from minitorch_dist.tensors.nodes import Edge, Node
+
+NO_DOUBLE_BACKWARD = (
+    "create_graph=True is not offered: gradients are computed with numpy and are not recorded "
+    "themselves, so they cannot be differentiated again. For a gradient penalty or a Hessian, write "
+    "the gradient as an expression of tensors, use finite differences of autograd.grad, or run "
+    "this part in PyTorch."
+)
+
+
+# ---------------------------------------------------------------------------- running it backwards
+
+
+def backward(
+    tensors: TensorBase | Sequence[TensorBase],
+    grad_tensors: TensorBase | Sequence[TensorBase | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: TensorBase | Sequence[TensorBase] | None = None,
+) -> None:
+    """Add to `.grad` of every leaf (or of `inputs` only) the gradient of the sum of `tensors`.
+
+    `grad_tensors` are the weights of that sum, one per tensor: a tensor of its shape, or None for
+    1, which is only understood for single elements.
+    """
+    if create_graph:
+        raise RuntimeError(NO_DOUBLE_BACKWARD)
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    given = as_tuple(tensors)
+    if inputs is not None:
+        inputs = as_tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        for tensor in inputs:
+            if tensor._grad_fn is not None or not tensor._requires_grad:
+                retain_grad(tensor)
+    engine.run(_roots(given, grad_tensors), bool(retain_graph), inputs)
+
+
+def grad(
+    outputs: T | Sequence[T],
+    inputs: T | Sequence[T],
+    grad_outputs: TensorBase | Sequence[TensorBase | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[T, ...]:
+    """The gradients of the sum of `outputs` with respect to `inputs`; no `.grad` changes.
+
+    An input that the outputs do not depend on is an error, unless `allow_unused` (its gradient is
+    None) or `materialize_grads` (zeros).
+    """
+    if create_graph:
+        raise RuntimeError(NO_DOUBLE_BACKWARD)
+    if is_grads_batched:
+        raise RuntimeError("is_grads_batched is not offered: call grad once per row")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, "
+            "but got: allow_unused=False."
+        )
+    wanted = as_tuple(inputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    for tensor in wanted:
+        if not isinstance(tensor, TensorBase):
+            raise RuntimeError(f"all inputs have to be Tensors, but got {type(tensor).__name__}")
+        if graph.edge_of(tensor) is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    roots = _roots(as_tuple(outputs), grad_outputs)
+    found = engine.run(roots, bool(retain_graph), wanted, accumulate=False)
+    results: list[Any] = []
+    for index, (tensor, array) in enumerate(zip(wanted, found, strict=True)):
+        if array is not None:
+            results.append(base.new(tensor.plain, array, tensor.storage.device))
+        elif materialize_grads:
+            zeros = np.zeros_like(tensor.array)
+            results.append(base.new(tensor.plain, zeros, tensor.storage.device))
+        elif allow_unused:
+            results.append(None)
+        else:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {index} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
+            )
+    return tuple(results)
+
+
+def as_tuple(tensors: Any) -> tuple[Any, ...]:
+    return (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
+
+
+def _roots(
+    tensors: tuple[TensorBase, ...], grads: TensorBase | Sequence[TensorBase | None] | None
+) -> list[tuple[Edge, Array]]:
+    """Where the gradients start, and with which."""
+    weights = (None,) * len(tensors) if grads is None else as_tuple(grads)
+    if len(weights) != len(tensors):
+        raise RuntimeError(
+            f"got {len(tensors)} tensors and {len(weights)} gradients; there must be one (or None) each"
+        )
+    roots = []
+    for index, (tensor, weight) in enumerate(zip(tensors, weights, strict=True)):
+        edge = graph.edge_of(tensor)
+        x = tensor.array
+        if weight is None:
+            if edge is not None and x.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            array = np.ones_like(x)
+        elif not isinstance(weight, TensorBase):
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(weight).__name__}"
+            )
+        elif weight.array.shape != x.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{index}] has a shape of "
+                f"torch.Size({list(weight.array.shape)}) and output[{index}] has a shape of "
+                f"torch.Size({list(x.shape)})."
+            )
+        else:
+            array = weight.array.astype(x.dtype, copy=False)
+        if edge is None:
+            raise RuntimeError(
+                f"element {index} of tensors does not require grad and does not have a grad_fn"
+            )
+        roots.append((edge, array))
+    return roots
+
+
+def backward_from(
+    self: TensorBase,
+    gradient: TensorBase | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: TensorBase | Sequence[TensorBase] | None = None,
+) -> None:
+    """Add the gradient of `self` to `.grad` of every leaf it was computed from."""
+    backward(
+        self,
+        None if gradient is None else as_tuple(gradient),
+        retain_graph,
+        create_graph,
+        inputs=inputs,
+    )
+
+
+def requires_grad_(self: T, requires_grad: bool = True) -> T:
+    """Ask that operations on this leaf be recorded (or not); returns `self`."""
+    self.requires_grad = requires_grad
+    return self
+
+
+# ------------------------------------------------------------------------------------------- hooks
+
+
+def register_hook(self: T, hook: Callable[[T], T | None]) -> RemovableHandle:
+    """`hook(grad)` is called when the gradient of `self` is complete, and may return another."""
+    if not self._requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node, output = _edge(self)
+    return RemovableHandle(node.hooked().tensor.setdefault(output, {}), hook)
+
+
+def register_post_accumulate_grad_hook(self: T, hook: Callable[[T], None]) -> RemovableHandle:
+    """`hook(self)` is called after a gradient was added to `self.grad`; leaves only."""
+    if not self._requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self._grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return RemovableHandle(_edge(self)[0].hooked().collected, hook)
+
+
+def retain_grad(self: TensorBase) -> None:
+    """Keep `.grad` of a tensor that is not a leaf, too."""
+    if not self._requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    node, output = _edge(self)
+    if self._grad_fn is not None:
+        self._retains_grad = True
+        node.hooked().retained[output] = weakref.ref(self)
+
+
+def _edge(self: TensorBase) -> Edge:
+    edge = graph.edge_of(self)
+    assert edge is not None
+    return edge
+
+
+# ------------------------------------------------------------- its place, also if a view is stale
+
+
+def grad_fn(self: TensorBase) -> Node | None:
+    """The node that made this tensor; None for a leaf."""
+    if self._base is not None:
+        graph.refresh(self)
+    return self._grad_fn  # type: ignore[no-any-return]
+
+
+def is_leaf(self: TensorBase) -> bool:
+    """Whether no recorded operation made this tensor."""
+    return grad_fn(self) is None

@@ -1,0 +1,44 @@
+"""Why some views must not be written to while recording, in words.
+
+A view carries such a note when the graph could not say what the write means: it was made while
+nothing was recorded, or it is one of several outputs of one node.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from minitorch_dist.tensors.base import TensorBase
+
+_AMBIGUOUS: Final = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the {block} block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
+MULTI: Final = (
+    "Output {nr} of {name} is a view and {what}. This view is the output of a function that returns "
+    "multiple views. Such functions do not allow the output views to be modified inplace. You "
+    "should replace the inplace operation by an out-of-place one."
+)
+NO_GRAD: Final = (
+    "A view was created in no_grad mode and {what} with grad mode enabled."
+    + _AMBIGUOUS.replace("{block}", "no_grad")
+)
+INFERENCE: Final = (
+    "A view was created in inference mode and {what} in normal mode."
+    + _AMBIGUOUS.replace("{block}", "inference_mode")
+)
+
+
+def refusal(view: TensorBase, written: TensorBase) -> RuntimeError:
+    """The error for a recorded write to `written`, which may be the view itself or its base."""
+    node = view._grad_fn
+    return RuntimeError(
+        view._view_note.format(
+            nr=view._output_nr,
+            name="a function" if node is None else node.name().removesuffix("Backward0"),
+            what="is being modified inplace"
+            if written is view
+            else "its base or another view of its base has been modified inplace",
+        )
+    )
