@@ -214,7 +214,10 @@ def modes(t: Any) -> Any:
     [retained, inputs_only, inner_input, hook_replaces, hook_before_and_after_a_write,
      hook_and_capture, after_accumulation, roots, repeated_inputs, unused, accumulates, node_hooks,
      strides_of_gradients, no_grad_view, modes,
-     second(lambda x: x + x), second(lambda x: x * 2), second(lambda x: x * x)],
+     second(lambda x: x + x), second(lambda x: x * 2), second(lambda x: x / 2), second(lambda x: x / x),
+     second(lambda x: x - 1), second(lambda x: -x), second(lambda x: x.relu()), second(lambda x: x.exp()),
+     second(lambda x: x.view(3)), second(lambda x: x.mean()), second(lambda x: x[1:]), second(lambda x: x.clone()),
+     second(lambda x: x * x)],
 )  # fmt: skip
 def test_same(program: Program) -> None:
     theirs, ours = outcome(torch, program), outcome(mtd, program)

@@ -225,17 +225,18 @@ def mul(input: T, other: T | Number) -> T:
         return record(
             with_number(np.multiply, x, other),
             "MulBackward0",
-            (input, lambda g: with_number(np.multiply, g, other)),
+            (input, lambda g: with_number(np.multiply, g, other), None),
         )
     if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
         input, other = promote(input, other)
         x = input.array
     y = other.array
+    a, b = x.shape, y.shape
     return record(
         compute(np.multiply, x, y),
         "MulBackward0",
-        (input, lambda g: sum_to(g * y, x.shape), other),
-        (other, lambda g: sum_to(g * x, y.shape), input),
+        (input, lambda g: sum_to(g * y, a), other),
+        (other, lambda g: sum_to(g * x, b), input),
     )
 
 

@@ -32,7 +32,7 @@ def div(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
         return record(
             with_number(np.divide, x, other),
             "DivBackward0",
-            (input, lambda g: with_number(np.divide, g, other)),
+            (input, lambda g: with_number(np.divide, g, other), None),
         )
     if (
         not (isinstance(other, TensorBase) and other.array.dtype is x.dtype)
@@ -41,10 +41,11 @@ def div(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
         input, other = promote(input, other, floating=True)
         x = input.array
     y = other.array
+    shape = x.shape
     return record(
         compute(np.divide, x, y),
         "DivBackward0",
-        (input, lambda g: sum_to(g / y, x.shape), other),
+        (input, lambda g: sum_to(g / y, shape), other),
         (other, lambda g: sum_to(-g * (x / y / y), y.shape), input, other),
     )
 
