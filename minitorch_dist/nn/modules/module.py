@@ -17,13 +17,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
-import numpy as np
-
 from minitorch_dist.nn.modules.hooks import Hooked
+from minitorch_dist.nn.modules.hooks import (
+    register_module_forward_hook as register_module_forward_hook,
+)
+from minitorch_dist.nn.modules.hooks import (
+    register_module_forward_pre_hook as register_module_forward_pre_hook,
+)
+from minitorch_dist.nn.modules.hooks import (
+    register_module_full_backward_hook as register_module_full_backward_hook,
+)
+from minitorch_dist.nn.modules.hooks import (
+    register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
+)
+from minitorch_dist.nn.modules.registry import (
+    register_module_buffer_registration_hook as register_module_buffer_registration_hook,
+)
+from minitorch_dist.nn.modules.registry import (
+    register_module_module_registration_hook as register_module_module_registration_hook,
+)
+from minitorch_dist.nn.modules.registry import (
+    register_module_parameter_registration_hook as register_module_parameter_registration_hook,
+)
 from minitorch_dist.nn.modules.state_dict import Stateful
-from minitorch_dist.tensors import base, devices, dtypes, grad_mode, ledger
+from minitorch_dist.tensors import devices, dtypes, grad_mode, ledger
 from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.tensor import Tensor
+from minitorch_dist.tensors.ops import copying, creation
 
 Convert = Callable[[Any], Any]
 
@@ -56,9 +75,9 @@ class Module(Hooked, Stateful):
             if param is not None:
                 grad = param._grad
                 with grad_mode.no_grad():
-                    _set_data(param, fn(param), param.held_as)
+                    _exchange(param, fn(param), param.held_as)
                     if grad is not None:
-                        _set_data(grad, fn(grad), "gradient")
+                        _exchange(grad, fn(grad), "gradient")
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -89,7 +108,7 @@ class Module(Hooked, Stateful):
             if set_to_none:
                 param._grad = None
             else:
-                param.grad = _zeros_like(param._grad)
+                param.grad = creation.zeros_like(param._grad)
 
     # -------------------------------------------------------------------------- types and devices
 
@@ -136,7 +155,7 @@ class Module(Hooked, Stateful):
     def to_empty(self, *, device: int | str | devices.device | None, recurse: bool = True) -> Self:
         """Move without the values: every tensor becomes uninitialised memory on `device`."""
         target = devices.resolve(device)
-        return self._apply(lambda t: _zeros_like(t).to(device=target), recurse)
+        return self._apply(lambda t: creation.empty_like(t, device=target), recurse)
 
     def share_memory(self) -> Self:
         return self._apply(lambda t: t.share_memory_())
@@ -169,30 +188,23 @@ class Module(Hooked, Stateful):
 
     def __repr__(self) -> str:
         own = self.extra_repr().split("\n") if self.extra_repr() else []
-        below = [f"({name}): {_indented(repr(m))}" for name, m in self._modules.items()]
+        below = [f"({name}): {indented(repr(m))}" for name, m in self._modules.items()]
         lines = own + below
         if (len(own) == 1 and not below) or not lines:
             return f"{self._get_name()}({''.join(own)})"
         return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
 
 
-def _indented(text: str) -> str:
+def indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def _zeros_like(tensor: Tensor) -> Any:
-    return base.new(Tensor, np.zeros_like(tensor.array), tensor.storage.device)
-
-
-def _set_data(tensor: TensorBase, new: TensorBase, held_as: str) -> None:
+def _exchange(tensor: TensorBase, new: TensorBase, held_as: str) -> None:
     """Let `tensor` look at the memory of `new`, remaining the object it is."""
-    if new is tensor:
-        return
-    tensor.array, tensor.storage = new.array, new.storage
-    if tensor._accumulate is not None:
-        tensor._accumulate.device = new.storage.device
-    if new.storage.device is not devices.CPU:
-        ledger.retag(new.array, new.storage.device, held_as)
+    if new is not tensor:
+        copying.set_data(tensor, new)
+        if new.storage.device is not devices.CPU:
+            ledger.retag(new.array, new.storage.device, held_as)
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dtype | None]:

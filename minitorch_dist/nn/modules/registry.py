@@ -111,7 +111,9 @@ class Registry:
                 f"created explicitly. To express '{name}' as a function of another Tensor, compute "
                 "the value in the forward() method."
             )
-        self._parameters[name] = _announce("parameter", self, name, param)
+        if param is not None:
+            param = _announce("parameter", self, name, param)
+        self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Enter a tensor that is moved and saved with the module but not trained.
