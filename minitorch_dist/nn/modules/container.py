@@ -1,0 +1,245 @@
+"""Modules that hold modules: one after the other, in a list, in a dictionary."""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, Self
+
+from minitorch_dist.nn.modules.module import Module, indented
+
+
+class _Numbered(Module):
+    """Children that are counted by position. Their names are their numbers unless given."""
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def _name_at(self, index: Any) -> str:
+        number = operator.index(index)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"index {number} is out of range")
+        return list(self._modules)[number]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, self._name_at(index), module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        names = list(self._modules)[index] if isinstance(index, slice) else [self._name_at(index)]
+        for name in names:
+            delattr(self, name)
+        self._renumber(list(self))
+
+    def _renumber(self, modules: list[Any]) -> None:
+        self.__dict__["_modules"] = {str(number): module for number, module in enumerate(modules)}
+
+    def append(self, module: Module) -> Self:
+        self.add_module(str(len(self)), module)
+        return self
+
+    def pop(self, key: int | slice) -> Any:
+        """Take out and return one child, or the children of a slice."""
+        taken = self[key]  # type: ignore[index]
+        del self[key]
+        return taken
+
+
+class Sequential(_Numbered):
+    """Calls its children in order, each with the result of the one before.
+
+    `Sequential(a, b)`, or `Sequential(OrderedDict(first=a, second=b))` to name them.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            for name, module in args[0].items():
+                self.add_module(name, module)
+        else:
+            for number, module in enumerate(args):
+                self.add_module(str(number), module)
+
+    def forward(self, input: Any) -> Any:
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[index]))
+        return self._modules[self._name_at(index)]
+
+    def insert(self, index: int, module: Module) -> Self:
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
+        modules = list(self)
+        modules.insert(index, module)
+        self._renumber(modules)
+        return self
+
+    def extend(self, sequential: Iterable[Module]) -> Self:
+        for module in list(sequential):
+            self.append(module)
+        return self
+
+    def __add__(self, other: Sequential) -> Sequential:
+        _check_sequential(other)
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other: Sequential) -> Self:
+        _check_sequential(other)
+        return self.extend(other)
+
+    def __mul__(self, other: int) -> Sequential:
+        self._check_factor(other)
+        return Sequential(*list(self) * other)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Self:
+        self._check_factor(other)
+        return self.extend(list(self) * (other - 1))
+
+    def _check_factor(self, factor: object) -> None:
+        if not isinstance(factor, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(factor)}")
+        if factor <= 0:
+            raise ValueError(f"Non-positive multiplication factor {factor} for {type(self)}")
+
+
+def _check_sequential(other: object) -> None:
+    if not isinstance(other, Sequential):
+        raise ValueError(
+            f"add operator supports only objects of Sequential class, but {type(other)} is given."
+        )
+
+
+class ModuleList(_Numbered):
+    """A list whose modules are registered. It has no forward: you loop."""
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return self._modules[self._name_at(index)]
+
+    def insert(self, index: int, module: Module) -> None:
+        modules = list(self)
+        modules.insert(index, module)
+        self._renumber(modules)
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                "ModuleList.extend should be called with an iterable, but got "
+                + type(modules).__name__
+            )
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        return self.extend(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __repr__(self) -> str:
+        """As other modules, with equal neighbours written once: `(0-3): 4 x Linear(…)`."""
+        runs: list[tuple[int, int, str]] = []
+        for number, module in enumerate(self):
+            text = repr(module)
+            if runs and runs[-1][2] == text:
+                runs[-1] = (runs[-1][0], number, text)
+            else:
+                runs.append((number, number, text))
+        if not runs:
+            return f"{self._get_name()}()"
+        lines = [
+            f"({first}): {text}"
+            if first == last
+            else f"({first}-{last}): {last - first + 1} x {text}"
+            for first, last, text in runs
+        ]
+        return f"{self._get_name()}(\n  " + "\n  ".join(map(indented, lines)) + "\n)"
+
+
+class ModuleDict(Module):
+    """A dictionary whose modules are registered, in the order they were put in."""
+
+    def __init__(self, modules: Any = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        self._modules.clear()
+
+    def pop(self, key: str) -> Any:
+        return self._modules.pop(key)
+
+    def keys(self) -> KeysView[str]:
+        return self._modules.keys()
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._modules.items()
+
+    def values(self) -> ValuesView[Any]:
+        return self._modules.values()
+
+    def update(self, modules: Any) -> None:
+        for key, module in pairs(modules, "ModuleDict"):
+            self[key] = module
+
+
+def pairs(given: Any, owner: str) -> list[tuple[str, Any]]:
+    """The entries of a mapping or of an iterable of pairs, refused with torch's words."""
+    if not isinstance(given, Iterable):
+        raise TypeError(
+            f"{owner}.update should be called with an iterable of key/value pairs, but got "
+            + type(given).__name__
+        )
+    if isinstance(given, (Mapping, ModuleDict)):
+        return list(given.items())
+    found = []
+    for number, pair in enumerate(given):
+        if not isinstance(pair, Iterable):
+            raise TypeError(
+                f"{owner} update sequence element #{number} should be Iterable; is "
+                + type(pair).__name__
+            )
+        items = tuple(pair)
+        if len(items) != 2:
+            raise ValueError(
+                f"{owner} update sequence element #{number} has length {len(items)}; 2 is required"
+            )
+        found.append(items)
+    return found
