@@ -1,6 +1,12 @@
 """Building blocks of networks: modules and their parameters."""
 
 from minitorch_dist.nn import functional as functional
+from minitorch_dist.nn import init as init
+from minitorch_dist.nn.modules.container import ModuleDict as ModuleDict
+from minitorch_dist.nn.modules.container import ModuleList as ModuleList
+from minitorch_dist.nn.modules.container import Sequential as Sequential
 from minitorch_dist.nn.modules.module import Module as Module
+from minitorch_dist.nn.modules.parameter_container import ParameterDict as ParameterDict
+from minitorch_dist.nn.modules.parameter_container import ParameterList as ParameterList
 from minitorch_dist.nn.parameter import Buffer as Buffer
 from minitorch_dist.nn.parameter import Parameter as Parameter
