@@ -4,6 +4,7 @@ from minitorch_dist import accelerator as accelerator
 from minitorch_dist import autograd as autograd
 from minitorch_dist import backends as backends
 from minitorch_dist import cuda as cuda
+from minitorch_dist import linalg as linalg
 from minitorch_dist import nn as nn
 from minitorch_dist import random as random
 from minitorch_dist import version as version
@@ -71,6 +72,11 @@ from minitorch_dist.tensors.grad_mode import set_grad_enabled as set_grad_enable
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.ops.activations import relu as relu
 from minitorch_dist.tensors.ops.activations import relu_ as relu_
+from minitorch_dist.tensors.ops.added_products import addbmm as addbmm
+from minitorch_dist.tensors.ops.added_products import addmm as addmm
+from minitorch_dist.tensors.ops.added_products import addmv as addmv
+from minitorch_dist.tensors.ops.added_products import addr as addr
+from minitorch_dist.tensors.ops.added_products import baddbmm as baddbmm
 from minitorch_dist.tensors.ops.arithmetic import add as add
 from minitorch_dist.tensors.ops.arithmetic import mul as mul
 from minitorch_dist.tensors.ops.arithmetic import multiply as multiply
@@ -111,6 +117,10 @@ from minitorch_dist.tensors.ops.comparison import lt as lt
 from minitorch_dist.tensors.ops.comparison import ne as ne
 from minitorch_dist.tensors.ops.comparison import not_equal as not_equal
 from minitorch_dist.tensors.ops.comparison import where as where
+from minitorch_dist.tensors.ops.contraction import bilinear as bilinear
+from minitorch_dist.tensors.ops.contraction import einsum as einsum
+from minitorch_dist.tensors.ops.contraction import kron as kron
+from minitorch_dist.tensors.ops.contraction import tensordot as tensordot
 from minitorch_dist.tensors.ops.convolution import conv1d as conv1d
 from minitorch_dist.tensors.ops.convolution import conv2d as conv2d
 from minitorch_dist.tensors.ops.convolution import conv_transpose1d as conv_transpose1d
@@ -130,6 +140,8 @@ from minitorch_dist.tensors.ops.creation import scalar_tensor as scalar_tensor
 from minitorch_dist.tensors.ops.creation import tensor as tensor
 from minitorch_dist.tensors.ops.creation import zeros as zeros
 from minitorch_dist.tensors.ops.creation import zeros_like as zeros_like
+from minitorch_dist.tensors.ops.distances import cdist as cdist
+from minitorch_dist.tensors.ops.distances import pdist as pdist
 from minitorch_dist.tensors.ops.division import div as div
 from minitorch_dist.tensors.ops.division import divide as divide
 from minitorch_dist.tensors.ops.division import floor_divide as floor_divide
@@ -212,6 +224,16 @@ from minitorch_dist.tensors.ops.powers import sqrt as sqrt
 from minitorch_dist.tensors.ops.powers import sqrt_ as sqrt_
 from minitorch_dist.tensors.ops.powers import square as square
 from minitorch_dist.tensors.ops.powers import square_ as square_
+from minitorch_dist.tensors.ops.products import bmm as bmm
+from minitorch_dist.tensors.ops.products import chain_matmul as chain_matmul
+from minitorch_dist.tensors.ops.products import dot as dot
+from minitorch_dist.tensors.ops.products import ger as ger
+from minitorch_dist.tensors.ops.products import inner as inner
+from minitorch_dist.tensors.ops.products import matmul as matmul
+from minitorch_dist.tensors.ops.products import mm as mm
+from minitorch_dist.tensors.ops.products import mv as mv
+from minitorch_dist.tensors.ops.products import outer as outer
+from minitorch_dist.tensors.ops.products import vdot as vdot
 from minitorch_dist.tensors.ops.random import bernoulli as bernoulli
 from minitorch_dist.tensors.ops.random import multinomial as multinomial
 from minitorch_dist.tensors.ops.random import normal as normal

@@ -6,9 +6,11 @@ from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.nodes import Node
 from minitorch_dist.tensors.ops import (
     activations,
+    added_products,
     arithmetic,
     axes,
     comparison,
+    contraction,
     conversion,
     copying,
     creation,
@@ -25,6 +27,7 @@ from minitorch_dist.tensors.ops import (
     operators,
     pieces,
     powers,
+    products,
     random,
     random_fill,
     reductions,
@@ -438,6 +441,33 @@ class Tensor(TensorBase):
 
     def __hash__(self) -> int:
         return id(self)
+
+    # products
+    matmul = products.matmul
+    __matmul__, __rmatmul__ = operators.both(products.matmul)
+    mm = products.mm
+    bmm = products.bmm
+    mv = products.mv
+    dot = products.dot
+    vdot = products.vdot
+    inner = products.inner
+    outer = products.outer
+    ger = products.ger
+
+    # added_products
+    addmm = added_products.addmm
+    addmm_ = added_products.addmm_
+    addmv = added_products.addmv
+    addmv_ = added_products.addmv_
+    addr = added_products.addr
+    addr_ = added_products.addr_
+    addbmm = added_products.addbmm
+    addbmm_ = added_products.addbmm_
+    baddbmm = added_products.baddbmm
+    baddbmm_ = added_products.baddbmm_
+
+    # contraction
+    kron = contraction.kron
 
 
 TensorBase.plain = Tensor
