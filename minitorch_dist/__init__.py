@@ -4,6 +4,7 @@ from minitorch_dist import accelerator as accelerator
 from minitorch_dist import autograd as autograd
 from minitorch_dist import backends as backends
 from minitorch_dist import cuda as cuda
+from minitorch_dist import func as func
 from minitorch_dist import linalg as linalg
 from minitorch_dist import nn as nn
 from minitorch_dist import random as random

@@ -2,6 +2,7 @@
 
 from minitorch_dist.nn import functional as functional
 from minitorch_dist.nn import init as init
+from minitorch_dist.nn import utils as utils
 from minitorch_dist.nn.modules.container import ModuleDict as ModuleDict
 from minitorch_dist.nn.modules.container import ModuleList as ModuleList
 from minitorch_dist.nn.modules.container import Sequential as Sequential
