@@ -6,6 +6,11 @@ from minitorch_dist.nn import utils as utils
 from minitorch_dist.nn.modules.container import ModuleDict as ModuleDict
 from minitorch_dist.nn.modules.container import ModuleList as ModuleList
 from minitorch_dist.nn.modules.container import Sequential as Sequential
+from minitorch_dist.nn.modules.flatten import Flatten as Flatten
+from minitorch_dist.nn.modules.flatten import Unflatten as Unflatten
+from minitorch_dist.nn.modules.linear import Bilinear as Bilinear
+from minitorch_dist.nn.modules.linear import Identity as Identity
+from minitorch_dist.nn.modules.linear import Linear as Linear
 from minitorch_dist.nn.modules.module import Module as Module
 from minitorch_dist.nn.modules.parameter_container import ParameterDict as ParameterDict
 from minitorch_dist.nn.modules.parameter_container import ParameterList as ParameterList
