@@ -190,6 +190,11 @@ from minitorch_dist.tensors.ops.extremes import maximum as maximum
 from minitorch_dist.tensors.ops.extremes import minimum as minimum
 from minitorch_dist.tensors.ops.filling import fill_ as fill_
 from minitorch_dist.tensors.ops.filling import zero_ as zero_
+from minitorch_dist.tensors.ops.grids import block_diag as block_diag
+from minitorch_dist.tensors.ops.grids import cartesian_prod as cartesian_prod
+from minitorch_dist.tensors.ops.grids import combinations as combinations
+from minitorch_dist.tensors.ops.grids import meshgrid as meshgrid
+from minitorch_dist.tensors.ops.grids import vander as vander
 from minitorch_dist.tensors.ops.layout import is_complex as is_complex
 from minitorch_dist.tensors.ops.layout import is_floating_point as is_floating_point
 from minitorch_dist.tensors.ops.layout import is_signed as is_signed
@@ -246,6 +251,13 @@ from minitorch_dist.tensors.ops.random import randint_like as randint_like
 from minitorch_dist.tensors.ops.random import randn as randn
 from minitorch_dist.tensors.ops.random import randn_like as randn_like
 from minitorch_dist.tensors.ops.random import randperm as randperm
+from minitorch_dist.tensors.ops.ranges import arange as arange
+from minitorch_dist.tensors.ops.ranges import eye as eye
+from minitorch_dist.tensors.ops.ranges import linspace as linspace
+from minitorch_dist.tensors.ops.ranges import logspace as logspace
+from minitorch_dist.tensors.ops.ranges import range as range
+from minitorch_dist.tensors.ops.ranges import tril_indices as tril_indices
+from minitorch_dist.tensors.ops.ranges import triu_indices as triu_indices
 from minitorch_dist.tensors.ops.reductions import all as all
 from minitorch_dist.tensors.ops.reductions import any as any
 from minitorch_dist.tensors.ops.reductions import count_nonzero as count_nonzero

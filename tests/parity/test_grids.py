@@ -1,0 +1,96 @@
+"""Ranges, grids, combinations and blocks, as torch makes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.parity.compare import mtd, same, torch
+from tests.parity.lines import array, check, lines, refuses
+
+pytestmark = pytest.mark.parity
+
+AGREE = """
+t.arange(5), t.arange(5.0), t.arange(1, 5, dtype=t.float32), t.arange(0, 1, 0.1), t.arange(5, 0, -2), t.arange(True)
+t.arange(start=2, end=5), t.arange(end=5), t.arange(0, 5, step=2), t.arange(2, end=4), t.arange(0, 5, 2, dtype=t.float64)
+t.arange(t.tensor(3)), t.arange(t.tensor(3.0)), t.arange(0.5, 3, dtype=t.int64), t.arange(3, dtype=t.float16), t.arange(0, 2.5, dtype=t.int32)
+t.arange(0), t.arange(1, 1), t.arange(-3, 3), t.arange(0.1, 0.9, 0.2), t.arange(5.0, 0.0, -1.5), t.arange(2, 3.5), t.arange(3.0, requires_grad=True)
+t.linspace(0, 1, 5), t.linspace(0, 1, 1), t.linspace(0, 1, 0), t.linspace(0, 10, 4, dtype=t.int64), t.linspace(t.tensor(0.0), 1, steps=3), t.linspace(-1, 1, 6, dtype=t.float64), t.linspace(3, -3, 7)
+t.logspace(0, 2, 3), t.logspace(0, 2, 3, base=2), t.logspace(0, 2, 3, base=2, dtype=t.int64), t.logspace(-1, 1, 4)
+t.eye(2), t.eye(2, 3, dtype=t.int64), t.eye(3, 2), t.eye(0), t.eye(2, requires_grad=True)
+t.tril_indices(3, 3), t.triu_indices(2, 3, 1), t.tril_indices(2, 3, offset=-1), t.triu_indices(3, 2), t.tril_indices(0, 3), t.tril_indices(3, 4, 1, dtype=t.int32)
+t.range(1, 3), t.range(1, 3, dtype=t.int64), t.range(0, 1, 0.25)
+t.meshgrid(a(2), a(3), indexing="ij"), t.meshgrid(a(2), a(3), indexing="xy"), t.meshgrid([a(2), a()], indexing="ij"), t.meshgrid(a(2)), t.meshgrid(a(2), a(3), a(4), indexing="xy"), t.meshgrid(a(0), a(2))
+t.combinations(a(3)), t.combinations(a(4), r=3, with_replacement=True), t.combinations(a(3), r=0), t.combinations(a(3), r=4), t.combinations(a(3, dtype="int64"), 1)
+t.cartesian_prod(a(2), a(3)), t.cartesian_prod(a(2)), t.cartesian_prod(a(2), a(1), a(3)), t.cartesian_prod(a(2), a(0))
+t.block_diag(a(1, 2), a(), a(2)), t.block_diag(), t.block_diag(a(1), a(1, dtype="int64")), t.block_diag(a(2, 3), a(0, 2), a(3, 1))
+F.one_hot(t.tensor([0, 2])), F.one_hot(t.tensor([[0, 2], [1, 1]]), 4), F.one_hot(t.tensor([], dtype=t.int64), 3), F.one_hot(t.tensor(1), 3)
+"""
+
+REFUSED = """
+t.arange(5, 0)
+t.arange(0, 5, 0)
+t.arange(0, 5, -1)
+t.arange(float("nan"))
+t.arange(float("inf"))
+t.arange(3, dtype=t.bool)
+t.arange()
+t.arange("a")
+t.linspace(0, 1, -1)
+t.linspace(0, 1)
+t.eye(-1)
+t.eye(2.0)
+t.meshgrid(a(2), a(3), indexing="ab")
+t.meshgrid(a(2, 2), indexing="ij")
+t.meshgrid(a(2), a(3, dtype="int64"), indexing="ij")
+t.meshgrid(indexing="ij")
+t.combinations(a(1, 3))
+t.combinations(a(2), r=-1)
+t.cartesian_prod(a(2), a(1, dtype="int64"))
+t.cartesian_prod(a(1, 2), a(1))
+t.block_diag(a(2, 2, 2))
+t.vander(a(1, 3))
+t.vander(a(1), N=-1)
+F.one_hot(t.tensor([0, 2]), 2)
+F.one_hot(t.tensor([-1, 2]), 4)
+F.one_hot(t.tensor([0, 2], dtype=t.int32), 4)
+F.one_hot(t.tensor([], dtype=t.int64))
+F.one_hot(t.tensor([0]), 0)
+"""
+
+
+@pytest.mark.parametrize("line", lines(AGREE))
+def test_same(line: str) -> None:
+    check(line)
+
+
+@pytest.mark.parametrize("line", lines(REFUSED))
+def test_refusals(line: str) -> None:
+    refuses(line)
+
+
+def test_arange_of_bfloat16() -> None:
+    ours, theirs = mtd.arange(300, dtype=mtd.bfloat16), torch.arange(300, dtype=torch.bfloat16)
+    assert ours.array.astype("float32").tolist() == theirs.float().tolist()
+
+
+def test_meshgrid_without_indexing_warns() -> None:
+    with pytest.warns(UserWarning, match="indexing argument"):
+        mtd.meshgrid(mtd.zeros(2))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "t.vander(a(3))",
+        "t.vander(a(3), N=2, increasing=True)",
+        "t.vander(a(2), N=0)",
+        "t.vander(a(3, dtype='int64'))",
+        "t.vander(a(2), N=5)",
+    ],
+)
+def test_vander(line: str) -> None:
+    check(line, grad=False)  # torch cannot differentiate its own
+
+
+def test_the_gradient_of_vander() -> None:
+    same(lambda t, x: t.vander(x) if t is mtd else t.stack([x**2, x, x**0], 1), array(3))
