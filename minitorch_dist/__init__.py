@@ -338,6 +338,8 @@ from minitorch_dist.tensors.ops.trigonometry import tan as tan
 from minitorch_dist.tensors.ops.trigonometry import tan_ as tan_
 from minitorch_dist.tensors.ops.trigonometry import tanh as tanh
 from minitorch_dist.tensors.ops.trigonometry import tanh_ as tanh_
+from minitorch_dist.tensors.printing import get_printoptions as get_printoptions
+from minitorch_dist.tensors.printing import set_printoptions as set_printoptions
 from minitorch_dist.tensors.size import Size as Size
 from minitorch_dist.tensors.tensor import Tensor as Tensor
 from minitorch_dist.tensors.threads import get_num_interop_threads as get_num_interop_threads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minitorch_dist.tensors import printing
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.nodes import Node
 from minitorch_dist.tensors.ops import (
@@ -412,6 +413,10 @@ class Tensor(TensorBase):
     # indexing
     __getitem__ = indexing.getitem
     __setitem__ = indexing.setitem
+
+    # printing
+    __repr__ = printing.to_text
+    __format__ = printing.to_format
 
     # scalars
     item = scalars.item
