@@ -34,6 +34,8 @@ class Storage:
     def nbytes(self) -> int:
         return int(root(self.array).nbytes)
 
+    size = nbytes
+
     def data_ptr(self) -> int:
         return int(root(self.array).ctypes.data)
 

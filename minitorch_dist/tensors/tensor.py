@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 from minitorch_dist.tensors import printing
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.nodes import Node
@@ -16,6 +18,7 @@ from minitorch_dist.tensors.ops import (
     copying,
     creation,
     division,
+    duplication,
     exchange,
     exponentials,
     extrema,
@@ -24,6 +27,7 @@ from minitorch_dist.tensors.ops import (
     gradients,
     indexing,
     layout,
+    legacy,
     logic,
     operators,
     pieces,
@@ -35,11 +39,15 @@ from minitorch_dist.tensors.ops import (
     reshaping,
     rounding,
     scalars,
+    striding,
     trigonometry,
 )
 
 
 class Tensor(TensorBase):
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        return legacy.new(cls, *args, **options)
+
     # gradients
     backward = gradients.backward_from
     requires_grad_ = gradients.requires_grad_
@@ -350,6 +358,7 @@ class Tensor(TensorBase):
     is_complex = layout.is_complex
     is_signed = layout.is_signed
     is_cpu = property(layout.is_cpu)
+    is_sparse = is_quantized = is_meta = property(layout.never)
     is_cuda = property(layout.is_cuda)
     get_device = layout.get_device
 
@@ -403,12 +412,43 @@ class Tensor(TensorBase):
     data = property(copying.get_data, copying.set_data)
     copy_ = copying.copy_
     to = conversion.to
+    type = conversion.type_
+    type_as = conversion.type_as
+    half = conversion.half
+    bfloat16 = conversion.bfloat16
+    float = conversion.float_
+    double = conversion.double
+    byte = conversion.byte
+    char = conversion.char
+    short = conversion.short
+    int = conversion.int_
+    long = conversion.long
+    bool = conversion.bool_
     cuda = conversion.cuda
     cpu = conversion.cpu
     pin_memory = conversion.pin_memory
     is_pinned = conversion.is_pinned
     numpy = exchange.numpy
     __array__ = exchange.as_array
+    __dlpack__ = exchange.dlpack
+    __dlpack_device__ = exchange.dlpack_device
+    share_memory_ = exchange.share_memory_
+    is_shared = exchange.is_shared
+    __copy__ = duplication.shallow
+    __deepcopy__ = duplication.deep
+    __reduce_ex__ = duplication.reduce
+
+    # striding
+    as_strided = striding.as_strided
+    as_strided_ = striding.as_strided_
+    squeeze_ = striding.squeeze_
+    unsqueeze_ = striding.unsqueeze_
+    transpose_ = striding.transpose_
+    swapaxes_ = striding.swapaxes_
+    swapdims_ = striding.swapdims_
+    t_ = striding.t_
+    resize_ = striding.resize_
+    set_ = striding.set_
 
     # indexing
     __getitem__ = indexing.getitem
@@ -443,9 +483,8 @@ class Tensor(TensorBase):
     geometric_ = random_fill.geometric_
     log_normal_ = random_fill.log_normal_
     cauchy_ = random_fill.cauchy_
-
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = layout.identity
+    layout = property(layout.layout_of)  # last: it hides the module
 
     # products
     matmul = products.matmul

@@ -59,7 +59,7 @@ def test_floats(x: Any, dtype: str) -> None:
 
 @given(arrays(low=-200, high=200), st.sampled_from(DTYPES))
 def test_dtypes(x: Any, dtype: str) -> None:
-    alike(np.abs(x) if dtype == "uint8" else x / 2, dtype)
+    alike(np.asarray(np.abs(x) if dtype == "uint8" else x / 2), dtype)
 
 
 @given(

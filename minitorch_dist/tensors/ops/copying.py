@@ -17,97 +17,97 @@ def _itself(grad: Array) -> Array:
     return grad
 
 
-def _copy(x: Array) -> Array:
+def dense(x: Array) -> Array:
     """A copy with the strides of `x`, if its elements lie densely; else row by row."""
     if 0 in x.strides and x.size > 1:  # expanded: numpy would keep an odd order
         return np.array(x, order="C")
     return x.copy(order="K")
 
 
-def clone(self: T, *, memory_format: Any = None) -> T:
+def clone(input: T, *, memory_format: Any = None) -> T:
     """A copy that passes its gradient on."""
     order = "C" if str(memory_format) == "torch.contiguous_format" else "K"
-    x = self.array
-    out = _copy(x) if order == "K" else np.array(x, order="C")
-    return record(out, "CloneBackward0", (self, _itself))
+    x = input.array
+    out = dense(x) if order == "K" else np.array(x, order="C")
+    return record(out, "CloneBackward0", (input, _itself))
 
 
-def contiguous(self: T, memory_format: Any = None) -> T:
-    """`self` if it lies row by row in memory, else a copy that does."""
-    x = self.array
+def contiguous(input: T, memory_format: Any = None) -> T:
+    """`input` if it lies row by row in memory, else a copy that does."""
+    x = input.array
     if x.flags.c_contiguous:
-        return self
-    return record(np.array(x, order="C"), "CloneBackward0", (self, _itself))
+        return input
+    return record(np.array(x, order="C"), "CloneBackward0", (input, _itself))
 
 
-def detach(self: T) -> T:
-    """The same memory, outside of the graph. Writing to it counts as writing to `self`."""
-    out: T = object.__new__(self.plain)
-    out.array, out.storage = self.array, self.storage
-    out._inference = self._inference
+def detach(input: T) -> T:
+    """The same memory, outside of the graph. Writing to it counts as writing to `input`."""
+    out: T = object.__new__(input.plain)
+    out.array, out.storage = input.array, input.storage
+    out._inference = input._inference
     return out
 
 
-def detach_(self: T) -> T:
-    """Leave the graph: `self` becomes a leaf that requires no gradient."""
-    if self._base is not None:
+def detach_(input: T) -> T:
+    """Leave the graph: `input` becomes a leaf that requires no gradient."""
+    if input._base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
             "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients."
         )
-    self._grad_fn, self._output_nr, self._requires_grad = None, 0, False
-    return self
+    input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
+    return input
 
 
-def get_data(self: T) -> T:
+def get_data(input: T) -> T:
     """`x.data`: the same memory outside of the graph, with a version counter of its own."""
-    out: T = object.__new__(self.plain)
-    out.array, out.storage = self.array, self.storage.alias()
+    out: T = object.__new__(input.plain)
+    out.array, out.storage = input.array, input.storage.alias()
     return out
 
 
-def set_data(self: TensorBase, other: TensorBase) -> None:
+def set_data(input: TensorBase, other: TensorBase) -> None:
     """`x.data = y`: from now on `x` looks at the memory of `y`; its place in the graph stays."""
     if not isinstance(other, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
-    if self._requires_grad and other.array.dtype.kind in "iub":
+    if input._requires_grad and other.array.dtype.kind in "iub":
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
-    self.array = other.array
-    version = self.storage.version
-    self.storage = other.storage.alias()
-    self.storage.version = version
-    self._accumulate = _moved(self)
-    if self.storage.device is not devices.CPU:
-        ledger.retag(self.array, self.storage.device, self.held_as, only="other")
+    input.array = other.array
+    version = input.storage.version
+    input.storage = other.storage.alias()
+    input.storage.version = version
+    input._accumulate = _moved(input)
+    if input.storage.device is not devices.CPU:
+        ledger.retag(input.array, input.storage.device, input.held_as, only="other")
 
 
-def _moved(self: TensorBase) -> Any:
-    node = self._accumulate
+def _moved(input: TensorBase) -> Any:
+    node = input._accumulate
     if node is not None:
-        node.device = self.storage.device
+        node.device = input.storage.device
     return node
 
 
-def copy_(self: T, src: Any, non_blocking: bool = False) -> T:
-    """Write the values of `src` (broadcast, of any dtype, on any device) into `self`."""
-    check_writable(self)
+def copy_(input: T, src: Any, non_blocking: bool = False) -> T:
+    """Write the values of `src` (broadcast, of any dtype, on any device) into `input`."""
+    check_writable(input)
     if not isinstance(src, TensorBase):
         raise TypeError(
             f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
         )
-    x, y = self.array, src.array
+    x, y = input.array, src.array
     node = None
-    if (self._requires_grad or src._requires_grad) and x.dtype.kind not in "iub":
-        node = graph.node_for("CopyBackwards", (self, src))
+    if (input._requires_grad or src._requires_grad) and x.dtype.kind not in "iub":
+        node = graph.node_for("CopyBackwards", (input, src))
     fill(x, y)
-    bump(self)
+    bump(input)
     if node is not None:
         shape, source = y.shape, y.dtype
-        here, there = self.storage.device, src.storage.device
+        here, there = input.storage.device, src.storage.device
 
         def to_source(grad: Array) -> Array:
             return sum_to(grad, shape).astype(source, copy=False)
@@ -115,8 +115,8 @@ def copy_(self: T, src: Any, non_blocking: bool = False) -> T:
         mine, theirs = node.edges
         node.vjps = (np.zeros_like if mine else None, to_source if theirs else None)
         node.device = here if here is not devices.CPU else there
-        rebase(self, (node, 0))
-    return self
+        rebase(input, (node, 0))
+    return input
 
 
 def fill(x: Array, y: Array) -> None:

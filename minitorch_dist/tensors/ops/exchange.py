@@ -2,42 +2,124 @@
 
 from __future__ import annotations
 
+import mmap
 import warnings
 from typing import Any
 
 import numpy as np
 
 from minitorch_dist.tensors import base, devices, dtypes
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.ledger import root
 
 
-def numpy(self: TensorBase, *, force: bool = False) -> Array:
+def numpy(input: TensorBase, *, force: bool = False) -> Array:
     """The tensor's memory as a numpy array. With `force`, a copy where sharing is not possible."""
-    x = self.array
+    x = input.array
     if not force:
-        if self._requires_grad:
+        if input._requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
-        if self.storage.device is not devices.CPU:
+        if input.storage.device is not devices.CPU:
             raise TypeError(
-                f"can't convert {self.storage.device} device type tensor to numpy. Use "
+                f"can't convert {input.storage.device} device type tensor to numpy. Use "
                 "Tensor.cpu() to copy the tensor to host memory first."
             )
     if x.dtype == dtypes.bfloat16.numpy:
         raise TypeError("Got unsupported ScalarType BFloat16 (numpy has none: use float() first)")
-    return x.copy() if self.storage.device is not devices.CPU else x.view()
+    return x.copy() if input.storage.device is not devices.CPU else x.view()
 
 
-def as_array(self: TensorBase, dtype: Any = None, copy: bool | None = None) -> Array:
+def as_array(input: TensorBase, dtype: Any = None, copy: bool | None = None) -> Array:
     """numpy's protocol: `np.asarray(x)` shares memory if it can, `np.array(x)` copies."""
-    x = numpy(self)
+    x = numpy(input)
     if dtype is not None and np.dtype(dtype) != x.dtype:
         if copy is False:
             raise ValueError(f"a copy is needed to convert {x.dtype} to {np.dtype(dtype)}")
         return x.astype(dtype)
     return x.copy() if copy else x
+
+
+def dlpack(input: TensorBase, **options: Any) -> Any:
+    """DLPack's capsule: how other array libraries take over the memory without a copy."""
+    if input._requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if input.array.dtype == dtypes.bfloat16.numpy:
+        raise BufferError("numpy cannot export bfloat16 through DLPack, use tensor.float()")
+    options.pop("stream", None)
+    return numpy(input).__dlpack__(**options)
+
+
+def dlpack_device(input: TensorBase) -> tuple[int, int]:
+    """DLPack's name for the place of the memory: 1 is the CPU."""
+    return 1, 0
+
+
+def share_memory_(input: T) -> T:
+    """Move the elements into memory that processes forked from this one see and write, too."""
+    if input._base is not None:
+        raise RuntimeError("share_memory_() moves memory, and this is a view: call it on its base")
+    if not is_shared(input) and input.array.nbytes:
+        x = input.array
+        fresh = np.frombuffer(mmap.mmap(-1, x.nbytes), x.dtype, x.size).reshape(x.shape)
+        fresh[...] = x
+        input.array = input.storage.array = fresh
+    return input
+
+
+def is_shared(input: TensorBase) -> bool:
+    """Whether `share_memory_` has moved the memory (or it is on a device)."""
+    if input.storage.device is not devices.CPU:
+        return True
+    owner: Any = root(input.array).base
+    return isinstance(getattr(owner, "obj", owner), mmap.mmap)
+
+
+def from_dlpack(ext_tensor: Any) -> Any:
+    """A tensor on the memory of whoever speaks DLPack."""
+    if isinstance(ext_tensor, TensorBase):
+        ext_tensor = numpy(ext_tensor)
+    return from_numpy(np.from_dlpack(ext_tensor))
+
+
+def frombuffer(
+    buffer: Any,
+    *,
+    dtype: dtypes.dtype,
+    count: int = -1,
+    offset: int = 0,
+    requires_grad: bool = False,
+) -> Any:
+    """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
+    try:
+        length = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    width = dtype.itemsize
+    if length == 0 or count == 0:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+            f"({length} bytes) minus 1"
+        )
+    if count < 0 and (length - offset) % width:
+        raise ValueError(
+            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
+            f"multiple of element size ({width})"
+        )
+    if count > 0 and offset + count * width > length:
+        raise ValueError(
+            f"requested buffer length ({count} * {width} bytes) after offset ({offset} bytes) must "
+            f"not be greater than actual buffer length ({length} bytes)"
+        )
+    array = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * width, offset)
+    out = from_numpy(array.view(dtype.numpy))
+    if requires_grad:
+        out.requires_grad = True
+    return out
 
 
 def from_numpy(ndarray: Array) -> Any:

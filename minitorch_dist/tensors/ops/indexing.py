@@ -31,20 +31,20 @@ Items = tuple[Any, ...]
 FULL = slice(None)
 
 
-def getitem(self: T, index: Any) -> T:
-    """`self[index]`: a view if the index only moves the window, else a copy."""
+def getitem(input: T, index: Any) -> T:
+    """`input[index]`: a view if the index only moves the window, else a copy."""
     items = index if type(index) is tuple else (index,)
     for item in items:
         kind = type(item)
         if not (kind is int or kind is slice or item is None or item is Ellipsis):
-            window, where = parse(self.array, items)
-            return _gather(self, window, where) if where else _window(self, window)
-    return _window(self, items)
+            window, where = parse(input.array, items)
+            return _gather(input, window, where) if where else _window(input, window)
+    return _window(input, items)
 
 
-def _window(self: T, items: Items) -> T:
+def _window(input: T, items: Items) -> T:
     """The view that ints, slices, None and `...` make."""
-    x = self.array
+    x = input.array
     shape, dtype = x.shape, x.dtype
     out = look(x, items)
 
@@ -53,7 +53,7 @@ def _window(self: T, items: Items) -> T:
         look(whole, items)[...] = grad
         return whole
 
-    return view_of(self, out, _name(items), widen)
+    return view_of(input, out, _name(items), widen)
 
 
 def look(x: Array, items: Items) -> Array:
@@ -236,8 +236,8 @@ def _moves(window: Items) -> bool:
     return any(item != FULL for item in window)
 
 
-def _gather(self: T, window: Items, where: Items) -> T:
-    x = self.array
+def _gather(input: T, window: Items, where: Items) -> T:
+    x = input.array
     seen = look(x, window) if _moves(window) else x
     out = take(seen, where)
     shape, dtype = x.shape, x.dtype
@@ -251,7 +251,7 @@ def _gather(self: T, window: Items, where: Items) -> T:
             add_at(region, spell_out(where), grad)
         return whole
 
-    return record(out, "IndexBackward0", (self, spread))
+    return record(out, "IndexBackward0", (input, spread))
 
 
 def names_once(where: Items) -> bool:
@@ -263,22 +263,22 @@ def names_once(where: Items) -> bool:
 # ------------------------------------------------------------------------------------------ writing
 
 
-def setitem(self: TensorBase, index: Any, value: Any) -> None:
-    """`self[index] = value`; the value is broadcast, and a view's base is written to."""
+def setitem(input: TensorBase, index: Any, value: Any) -> None:
+    """`input[index] = value`; the value is broadcast, and a view's base is written to."""
     items = index if type(index) is tuple else (index,)
-    window, where = parse(self.array, items)
+    window, where = parse(input.array, items)
     if not isinstance(value, TensorBase):
-        value = number(self, value)
-    if not any(graph.wants(self, value)):  # no history to keep: write at once
-        check_writable(self)
-        seen = look(self.array, window) if _moves(window) else self.array
+        value = number(input, value)
+    if not any(graph.wants(input, value)):  # no history to keep: write at once
+        check_writable(input)
+        seen = look(input.array, window) if _moves(window) else input.array
         if where:
             assign(seen, where, value.array)
         else:
             fill(seen, _without_ones(value.array, seen.ndim))
-        bump(self)
+        bump(input)
         return
-    view = _window(self, window) if _moves(window) else self
+    view = _window(input, window) if _moves(window) else input
     if where:
         put(view, where, value)
         return
@@ -288,9 +288,9 @@ def setitem(self: TensorBase, index: Any, value: Any) -> None:
     copy_(view, value)
 
 
-def number(self: TensorBase, value: Any) -> TensorBase:
-    """A Python number as a 0-dim tensor of the dtype of `self`."""
-    x = self.array
+def number(input: TensorBase, value: Any) -> TensorBase:
+    """A Python number as a 0-dim tensor of the dtype of `input`."""
+    x = input.array
     if not isinstance(value, (int, float, np.integer)):
         raise TypeError(f"can't assign a {_type_of(value)} to a {type_name(x)}")
     with np.errstate(all="ignore"):
@@ -302,8 +302,8 @@ def number(self: TensorBase, value: Any) -> TensorBase:
             out = np.array(value).astype(x.dtype)
             fits = x.dtype != np.float32 or bool(np.isfinite(out)) or not math.isfinite(value)
     if not fits:
-        raise RuntimeError(f"value cannot be converted to type {self.dtype.name} without overflow")
-    return graph.result(self, out)
+        raise RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
+    return graph.result(input, out)
 
 
 def _type_of(value: Any) -> str:
@@ -311,13 +311,13 @@ def _type_of(value: Any) -> str:
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
-def put(self: T, where: Items, value: TensorBase, accumulate: bool = False) -> T:
+def put(input: T, where: Items, value: TensorBase, accumulate: bool = False) -> T:
     """Write (or add) `value` at the places `where`, and record it."""
-    check_writable(self)
-    x, y = self.array, value.array
-    node = graph.node_for("IndexPutBackward0", (self, value))
+    check_writable(input)
+    x, y = input.array, value.array
+    node = graph.node_for("IndexPutBackward0", (input, value))
     assign(x, where, y, accumulate)
-    bump(self)
+    bump(input)
     if node is not None:
         mine, theirs = node.edges
         shape = y.shape
@@ -334,9 +334,9 @@ def put(self: T, where: Items, value: TensorBase, accumulate: bool = False) -> T
             return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
 
         node.vjps = (keep if mine else None, hand_on if theirs else None)
-        node.device = self.storage.device
-        rebase(self, (node, 0))
-    return self
+        node.device = input.storage.device
+        rebase(input, (node, 0))
+    return input
 
 
 def assign(x: Array, where: Items, y: Array, accumulate: bool = False) -> None:

@@ -12,61 +12,66 @@ from minitorch_dist.tensors.size import Size
 _size = tuple.__new__  # without the checks of Size(): numpy's shapes are tuples of ints
 
 
-def shape(self: TensorBase) -> Size:
-    return _size(Size, self.array.shape)
+def shape(input: TensorBase) -> Size:
+    return _size(Size, input.array.shape)
 
 
-def ndim(self: TensorBase) -> int:
-    return self.array.ndim
+def ndim(input: TensorBase) -> int:
+    return input.array.ndim
 
 
-def dim(self: TensorBase) -> int:
+def dim(input: TensorBase) -> int:
     """The number of dimensions."""
-    return self.array.ndim
+    return input.array.ndim
 
 
 @overload
-def size(self: TensorBase, dim: None = None) -> Size: ...
+def size(input: TensorBase, dim: None = None) -> Size: ...
 @overload
-def size(self: TensorBase, dim: int) -> int: ...
-def size(self: TensorBase, dim: int | None = None) -> Size | int:
+def size(input: TensorBase, dim: int) -> int: ...
+def size(input: TensorBase, dim: int | None = None) -> Size | int:
     """The shape, or the length of one dimension."""
     if dim is None:
-        return _size(Size, self.array.shape)
-    return int(self.array.shape[_dimension(self, dim)])
+        return _size(Size, input.array.shape)
+    return int(input.array.shape[_dimension(input, dim)])
 
 
-def _dimension(self: TensorBase, dim: int) -> int:
-    if self.array.ndim == 0:
+def _dimension(input: TensorBase, dim: int) -> int:
+    if input.array.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return axis(dim, self.array.ndim)
+    return axis(dim, input.array.ndim)
 
 
-def numel(self: TensorBase) -> int:
+def numel(input: TensorBase) -> int:
     """How many elements there are."""
-    return self.array.size
+    return input.array.size
 
 
-def length(self: TensorBase) -> int:
-    if not self.array.ndim:
+def identity(input: TensorBase) -> int:
+    """A tensor's hash: equal values are different keys, because `==` compares element by element."""
+    return id(input)
+
+
+def length(input: TensorBase) -> int:
+    if not input.array.ndim:
         raise TypeError("len() of a 0-d tensor")
-    return int(self.array.shape[0])
+    return int(input.array.shape[0])
 
 
 @overload
-def stride(self: TensorBase, dim: None = None) -> tuple[int, ...]: ...
+def stride(input: TensorBase, dim: None = None) -> tuple[int, ...]: ...
 @overload
-def stride(self: TensorBase, dim: int) -> int: ...
-def stride(self: TensorBase, dim: int | None = None) -> tuple[int, ...] | int:
+def stride(input: TensorBase, dim: int) -> int: ...
+def stride(input: TensorBase, dim: int | None = None) -> tuple[int, ...] | int:
     """How many elements lie between neighbours, along each dimension or along `dim`."""
-    x = self.array
+    x = input.array
     if not x.size:  # numpy's strides of an empty array say nothing
         steps = contiguous_strides(x.shape)
     else:
         steps = tuple([s // x.itemsize for s in x.strides])
         if 0 in steps:
             steps = _continued(x.shape, steps)
-    return steps if dim is None else steps[_dimension(self, dim)]
+    return steps if dim is None else steps[_dimension(input, dim)]
 
 
 def _continued(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...]:
@@ -88,61 +93,99 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(steps))
 
 
-def is_contiguous(self: TensorBase, memory_format: Any = None) -> bool:
+def is_contiguous(input: TensorBase, memory_format: Any = None) -> bool:
     """Whether the elements follow each other row by row (or channel by channel, if asked)."""
-    x = self.array
+    x = input.array
     if str(memory_format) == "torch.channels_last" and x.ndim == 4:
         return bool(x.transpose(0, 2, 3, 1).flags.c_contiguous)
     return bool(x.flags.c_contiguous)
 
 
-def element_size(self: TensorBase) -> int:
+def element_size(input: TensorBase) -> int:
     """The bytes of one element."""
-    return self.array.itemsize
+    return input.array.itemsize
 
 
-def nbytes(self: TensorBase) -> int:
-    return self.array.size * self.array.itemsize
+def nbytes(input: TensorBase) -> int:
+    return input.array.size * input.array.itemsize
 
 
-def data_ptr(self: TensorBase) -> int:
+def data_ptr(input: TensorBase) -> int:
     """The address of the first element."""
-    return int(self.array.__array_interface__["data"][0])
+    return int(input.array.__array_interface__["data"][0])
 
 
-def storage_offset(self: TensorBase) -> int:
+def storage_offset(input: TensorBase) -> int:
     """How many elements lie in the storage before the first one of this tensor."""
-    start = self.storage.array.__array_interface__["data"][0]
-    return int(data_ptr(self) - start) // self.array.itemsize
+    start = input.storage.array.__array_interface__["data"][0]
+    return int(data_ptr(input) - start) // input.array.itemsize
 
 
-def untyped_storage(self: TensorBase) -> storage.Storage:
+def untyped_storage(input: TensorBase) -> storage.Storage:
     """The bytes this tensor looks at, which it may share with others."""
-    return self.storage
+    return input.storage
 
 
-def is_floating_point(self: TensorBase) -> bool:
-    return self.array.dtype.kind not in "iub"
+def is_floating_point(input: TensorBase) -> bool:
+    return input.array.dtype.kind not in "iub"
 
 
-def is_complex(self: TensorBase) -> bool:
+def is_complex(input: TensorBase) -> bool:
     """False: there are no complex tensors here."""
     return False
 
 
-def is_signed(self: TensorBase) -> bool:
-    return dtypes.FROM_NUMPY[self.array.dtype].is_signed
+class layout:
+    """How elements are stored. Here always `strided`: each dimension has a step."""
+
+    def __repr__(self) -> str:
+        return "torch.strided"
+
+    def __reduce__(self) -> str:
+        return "strided"
 
 
-def is_cpu(self: TensorBase) -> bool:
-    return self.storage.device is devices.CPU
+class memory_format:
+    """An order of the dimensions in memory, for `is_contiguous` and `contiguous`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
 
 
-def is_cuda(self: TensorBase) -> bool:
-    return self.storage.device.type == "cuda"
+strided = layout()
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
 
 
-def get_device(self: TensorBase) -> int:
+def layout_of(input: TensorBase) -> layout:
+    return strided
+
+
+def never(input: TensorBase) -> bool:
+    """What a tensor here never is: sparse, quantized, without memory."""
+    return False
+
+
+def is_signed(input: TensorBase) -> bool:
+    return dtypes.FROM_NUMPY[input.array.dtype].is_signed
+
+
+def is_cpu(input: TensorBase) -> bool:
+    return input.storage.device is devices.CPU
+
+
+def is_cuda(input: TensorBase) -> bool:
+    return input.storage.device.type == "cuda"
+
+
+def get_device(input: TensorBase) -> int:
     """The index of the simulated accelerator this tensor is on; -1 on the CPU."""
-    index = self.storage.device.index
+    index = input.storage.device.index
     return -1 if index is None else index

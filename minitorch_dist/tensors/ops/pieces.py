@@ -14,9 +14,9 @@ from minitorch_dist.tensors.ops.reductions import axis
 from minitorch_dist.tensors.views import view_of, views_of
 
 
-def part(self: T, where: tuple[Any, ...], name: str) -> T:
-    """`self[where]` for numpy's basic indexing, as a view."""
-    x = self.array
+def part(input: T, where: tuple[Any, ...], name: str) -> T:
+    """`input[where]` for numpy's basic indexing, as a view."""
+    x = input.array
     shape, dtype = x.shape, x.dtype
 
     def widen(grad: Array) -> Array:
@@ -24,16 +24,16 @@ def part(self: T, where: tuple[Any, ...], name: str) -> T:
         whole[where] = grad
         return whole
 
-    return view_of(self, x[where + (...,)], name, widen)
+    return view_of(input, x[where + (...,)], name, widen)
 
 
 def _at(dim: int, what: Any) -> tuple[Any, ...]:
     return (slice(None),) * dim + (what,)
 
 
-def select(self: T, dim: int, index: int) -> T:
+def select(input: T, dim: int, index: int) -> T:
     """The slice at `index` along `dim`, without that dimension."""
-    shape = self.array.shape
+    shape = input.array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     place = axis(dim, len(shape))
@@ -43,12 +43,12 @@ def select(self: T, dim: int, index: int) -> T:
             f"select(): index {index} out of range for tensor of size {list(shape)} at dimension "
             f"{dim}"
         )
-    return part(self, _at(place, int(index)), "SelectBackward0")
+    return part(input, _at(place, int(index)), "SelectBackward0")
 
 
-def narrow(self: T, dim: int, start: int, length: int) -> T:
+def narrow(input: T, dim: int, start: int, length: int) -> T:
     """`length` entries along `dim`, from `start` on."""
-    shape = self.array.shape
+    shape = input.array.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     place, first = axis(dim, len(shape)), int(start)
@@ -63,12 +63,12 @@ def narrow(self: T, dim: int, start: int, length: int) -> T:
         first += n
     if first + length > n:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
-    return part(self, _at(place, slice(first, first + length)), "SliceBackward0")
+    return part(input, _at(place, slice(first, first + length)), "SliceBackward0")
 
 
-def unbind(self: T, dim: int = 0) -> tuple[T, ...]:
+def unbind(input: T, dim: int = 0) -> tuple[T, ...]:
     """All slices along `dim`."""
-    x = self.array
+    x = input.array
     if not x.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     place = axis(dim, x.ndim)
@@ -79,14 +79,14 @@ def unbind(self: T, dim: int = 0) -> tuple[T, ...]:
         blank = np.zeros(piece, dtype)
         return (np.stack([blank if g is None else g for g in grads], place),)
 
-    return views_of(self, arrays, "UnbindBackward0", backward)
+    return views_of(input, arrays, "UnbindBackward0", backward)
 
 
-def split(self: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, ...]:
+def split(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, ...]:
     """Pieces of `split_size` entries along `dim` (the last may be smaller), or of listed sizes."""
     if not isinstance(split_size, int):
-        return split_with_sizes(self, split_size, dim)
-    n = _side(self, dim, "split")
+        return split_with_sizes(input, split_size, dim)
+    n = _side(input, dim, "split")
     if split_size < 0:
         raise RuntimeError(
             f"split expects split_size be non-negative, but got split_size={split_size}"
@@ -96,12 +96,12 @@ def split(self: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, ..
             f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
         )
     count = max(-(-n // split_size), 1) if split_size else 1
-    return _cut(self, [i * split_size for i in range(1, count)], dim, "SplitBackward0")
+    return _cut(input, [i * split_size for i in range(1, count)], dim, "SplitBackward0")
 
 
-def split_with_sizes(self: T, split_sizes: Sequence[int], dim: int = 0) -> tuple[T, ...]:
+def split_with_sizes(input: T, split_sizes: Sequence[int], dim: int = 0) -> tuple[T, ...]:
     """Pieces of the given sizes along `dim`."""
-    n, given = _side(self, dim, "split_with_sizes"), [int(size) for size in split_sizes]
+    n, given = _side(input, dim, "split_with_sizes"), [int(size) for size in split_sizes]
     if any(size < 0 for size in given):
         raise RuntimeError(
             "split_with_sizes expects split_sizes have only non-negative entries, but got "
@@ -110,21 +110,21 @@ def split_with_sizes(self: T, split_sizes: Sequence[int], dim: int = 0) -> tuple
     if sum(given) != n:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
-            f"dimension {axis(dim, self.array.ndim)}), but got split_sizes={given}"
+            f"dimension {axis(dim, input.array.ndim)}), but got split_sizes={given}"
         )
     bounds = list(itertools.accumulate(given))[:-1]
-    return _cut(self, bounds, dim, "SplitWithSizesBackward0") if given else ()
+    return _cut(input, bounds, dim, "SplitWithSizesBackward0") if given else ()
 
 
-def _side(self: TensorBase, dim: int, name: str) -> int:
-    if not self.array.ndim:
+def _side(input: TensorBase, dim: int, name: str) -> int:
+    if not input.array.ndim:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
-    return int(self.array.shape[axis(dim, self.array.ndim)])
+    return int(input.array.shape[axis(dim, input.array.ndim)])
 
 
-def _cut(self: T, bounds: Sequence[int], dim: int, name: str) -> tuple[T, ...]:
+def _cut(input: T, bounds: Sequence[int], dim: int, name: str) -> tuple[T, ...]:
     """The pieces between the `bounds` (which lie inside the dimension, in order)."""
-    x = self.array
+    x = input.array
     place = axis(dim, x.ndim)
     starts, ends = [0, *bounds], [*bounds, x.shape[place]]
     arrays = [x[_at(place, slice(a, b))] for a, b in zip(starts, ends, strict=True)]
@@ -134,28 +134,28 @@ def _cut(self: T, bounds: Sequence[int], dim: int, name: str) -> tuple[T, ...]:
         full = [np.zeros(s, dtype) if g is None else g for s, g in zip(shapes, grads, strict=True)]
         return (np.concatenate(full, place),)
 
-    return views_of(self, arrays, name, backward)
+    return views_of(input, arrays, name, backward)
 
 
-def chunk(self: T, chunks: int, dim: int = 0) -> tuple[T, ...]:
+def chunk(input: T, chunks: int, dim: int = 0) -> tuple[T, ...]:
     """At most `chunks` pieces of equal size along `dim`; the last may be smaller."""
-    if not self.array.ndim:
+    if not input.array.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    n = _side(self, dim, "chunk")
+    n = _side(input, dim, "chunk")
     if n == 0:
-        return split_with_sizes(self, [0] * chunks, dim)
-    return split(self, -(-n // chunks), dim)
+        return split_with_sizes(input, [0] * chunks, dim)
+    return split(input, -(-n // chunks), dim)
 
 
-def tensor_split(self: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, ...]:
+def tensor_split(input: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, ...]:
     """As many pieces as asked for, the first ones longer; or cuts at the given indices."""
-    if not self.array.ndim:
+    if not input.array.ndim:
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
         )
-    n, bounds = _side(self, dim, "tensor_split"), indices_or_sections
+    n, bounds = _side(input, dim, "tensor_split"), indices_or_sections
     if isinstance(bounds, TensorBase):
         bounds = bounds.array.tolist()
     if isinstance(bounds, int):
@@ -164,27 +164,27 @@ def tensor_split(self: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, ..
         longer, size = n % bounds, n // bounds
         bounds = [i * size + min(i, longer) for i in range(1, bounds)]
     ends = [slice(a, b) for a, b in zip([0, *bounds], [*bounds, n], strict=True)]
-    place = axis(dim, self.array.ndim)
-    return tuple([part(self, _at(place, s), "SliceBackward0") for s in ends])
+    place = axis(dim, input.array.ndim)
+    return tuple([part(input, _at(place, s), "SliceBackward0") for s in ends])
 
 
-def hsplit(self: T, indices_or_sections: Any) -> tuple[T, ...]:
+def hsplit(input: T, indices_or_sections: Any) -> tuple[T, ...]:
     """Pieces along the second dimension (the first of a vector)."""
-    return _split_along(self, indices_or_sections, "hsplit", 1, 0 if self.array.ndim == 1 else 1)
+    return _split_along(input, indices_or_sections, "hsplit", 1, 0 if input.array.ndim == 1 else 1)
 
 
-def vsplit(self: T, indices_or_sections: Any) -> tuple[T, ...]:
+def vsplit(input: T, indices_or_sections: Any) -> tuple[T, ...]:
     """Pieces along the first dimension."""
-    return _split_along(self, indices_or_sections, "vsplit", 2, 0)
+    return _split_along(input, indices_or_sections, "vsplit", 2, 0)
 
 
-def dsplit(self: T, indices_or_sections: Any) -> tuple[T, ...]:
+def dsplit(input: T, indices_or_sections: Any) -> tuple[T, ...]:
     """Pieces along the third dimension."""
-    return _split_along(self, indices_or_sections, "dsplit", 3, 2)
+    return _split_along(input, indices_or_sections, "dsplit", 3, 2)
 
 
-def _split_along(self: T, where: Any, name: str, needs: int, dim: int) -> tuple[T, ...]:
-    shape = self.array.shape
+def _split_along(input: T, where: Any, name: str, needs: int, dim: int) -> tuple[T, ...]:
+    shape = input.array.shape
     if len(shape) < needs:
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {needs} dimension"
@@ -195,12 +195,12 @@ def _split_along(self: T, where: Any, name: str, needs: int, dim: int) -> tuple[
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
             f"{shape[dim]} is not divisible by the split_size {where}!"
         )
-    return tensor_split(self, where, dim)
+    return tensor_split(input, where, dim)
 
 
-def diagonal(self: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
+def diagonal(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
     """The diagonal of the matrices that `dim1` and `dim2` span, as the last dimension."""
-    x = self.array
+    x = input.array
     a, b = axis(dim1, x.ndim), axis(dim2, x.ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -216,12 +216,12 @@ def diagonal(self: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
         line[...] = grad
         return whole
 
-    return view_of(self, out, "DiagonalBackward0", widen)
+    return view_of(input, out, "DiagonalBackward0", widen)
 
 
-def unfold(self: T, dimension: int, size: int, step: int) -> T:
+def unfold(input: T, dimension: int, size: int, step: int) -> T:
     """All windows of `size` entries along `dimension`, every `step`; a new last dimension."""
-    x = self.array
+    x = input.array
     place = axis(dimension, x.ndim)
     n = x.shape[place] if x.ndim else 1
     if size > n:
@@ -247,4 +247,4 @@ def unfold(self: T, dimension: int, size: int, step: int) -> T:
             whole[_at(place, entries)] += grad[..., offset]
         return whole.reshape(before)
 
-    return view_of(self, as_strided(line, shape, strides), "UnfoldBackward0", widen)
+    return view_of(input, as_strided(line, shape, strides), "UnfoldBackward0", widen)

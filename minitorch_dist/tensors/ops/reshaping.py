@@ -13,6 +13,7 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import broadcast_error, sum_to
+from minitorch_dist.tensors.ops.copying import contiguous
 from minitorch_dist.tensors.ops.reductions import Dims, axes, axis
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.views import view_of
@@ -20,9 +21,11 @@ from minitorch_dist.tensors.views import view_of
 Shape = tuple[int, ...]
 
 
-def sizes(given: tuple[Any, ...], name: str) -> Shape:
-    """The ints of `f(2, 3)`, or of `f((2, 3))`."""
-    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+def sizes(given: tuple[Any, ...], name: str, keyword: Any = None) -> Shape:
+    """The ints of `f(2, 3)`, of `f((2, 3))`, or of `f(size=(2, 3))`."""
+    if keyword is not None:
+        given = tuple(keyword)
+    elif len(given) == 1 and isinstance(given[0], (tuple, list)):
         given = tuple(given[0])
     elif not given:
         raise TypeError(f"{name}() received an invalid combination of arguments - got ()")
@@ -94,85 +97,89 @@ def window(x: Array, target: Shape) -> Array | None:
     return None if steps is None else as_strided(x, target, steps)
 
 
-def view(self: T, *shape: Any, dtype: dtypes.dtype | None = None) -> T:
+def view(input: T, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> T:
     """The same memory in another shape (or read as another dtype); refuses to copy."""
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
-        return _reinterpret(self, dtype or shape[0])
-    x = self.array
-    out = window(x, infer(sizes(shape, "view"), x.size))
+        return _reinterpret(input, dtype or shape[0])
+    x = input.array
+    out = window(x, infer(sizes(shape, "view", size), x.size))
     if out is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
     before = x.shape
-    return view_of(self, out, "ViewBackward0", lambda g: g.reshape(before))
+    return view_of(input, out, "ViewBackward0", lambda g: g.reshape(before))
 
 
-def _reinterpret(self: T, dtype: dtypes.dtype) -> T:
+def _reinterpret(input: T, dtype: dtypes.dtype) -> T:
     """The same bytes read as another dtype: the last dimension grows or shrinks."""
-    x = self.array
+    x = input.array
     if x.itemsize != dtype.itemsize and (not x.ndim or x.strides[-1] != x.itemsize):
         if not x.ndim:
             raise RuntimeError(
-                f"self.dim() cannot be 0 to view {self.dtype} as {dtype} (different element sizes)"
+                f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)"
             )
         raise RuntimeError(
-            f"self.stride(-1) must be 1 to view {self.dtype} as {dtype} (different element sizes), "
+            f"self.stride(-1) must be 1 to view {input.dtype} as {dtype} (different element sizes), "
             f"but got {x.strides[-1] // x.itemsize}"
         )
     if x.itemsize < dtype.itemsize and x.shape[-1] * x.itemsize % dtype.itemsize:
         raise RuntimeError(
             f"self.size(-1) must be divisible by {dtype.itemsize // x.itemsize} to view "
-            f"{self.dtype} as {dtype} (different element sizes), but got {x.shape[-1]}"
+            f"{input.dtype} as {dtype} (different element sizes), but got {x.shape[-1]}"
         )
-    out = view_of(self, x.view(dtype.numpy), "ViewBackward0", lambda g: g)
+    out = view_of(input, x.view(dtype.numpy), "ViewBackward0", lambda g: g)
     out._grad_fn, out._requires_grad, out._base = None, False, None  # bits have no gradient
     return out
 
 
-def reshape(self: T, *shape: Any) -> T:
+def reshape(input: T, *sides: Any, shape: Any = None) -> T:
     """A view where possible, else a copy, in another shape."""
-    x = self.array
-    target = infer(sizes(shape, "reshape"), x.size)
+    x = input.array
+    target = infer(sizes(sides, "reshape", shape), x.size)
     out, before = window(x, target), x.shape
     if out is None:
-        return record(x.reshape(target), "UnsafeViewBackward0", (self, lambda g: g.reshape(before)))
-    return view_of(self, out, "ViewBackward0", lambda g: g.reshape(before))
+        return record(
+            x.reshape(target), "UnsafeViewBackward0", (input, lambda g: g.reshape(before))
+        )
+    return view_of(input, out, "ViewBackward0", lambda g: g.reshape(before))
 
 
-def view_as(self: T, other: TensorBase) -> T:
+def view_as(input: T, other: TensorBase) -> T:
     """`view(other.shape)`"""
-    return view(self, other.array.shape)
+    return view(input, other.array.shape)
 
 
-def reshape_as(self: T, other: TensorBase) -> T:
+def reshape_as(input: T, other: TensorBase) -> T:
     """`reshape(other.shape)`"""
-    return reshape(self, other.array.shape)
+    return reshape(input, other.array.shape)
 
 
-def flatten(self: T, start_dim: int = 0, end_dim: int = -1) -> T:
+def flatten(input: T, start_dim: int = 0, end_dim: int = -1) -> T:
     """The dimensions from `start_dim` to `end_dim` as one."""
-    old = self.array.shape
+    old = input.array.shape
     first, last = axis(start_dim, len(old)), axis(end_dim, len(old))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not old:
-        return reshape(self, 1)
+        return reshape(input, 1)
     if first == last:
-        return self
-    return reshape(self, old[:first] + (math.prod(old[first : last + 1]),) + old[last + 1 :])
+        return input
+    return reshape(input, old[:first] + (math.prod(old[first : last + 1]),) + old[last + 1 :])
 
 
-def ravel(self: T) -> T:
+def ravel(input: T) -> T:
     """One dimension; a view if the tensor is contiguous."""
-    return reshape(self, -1) if self.array.size else reshape(self, 0)
+    return view(contiguous(input), input.array.size)
 
 
-def unflatten(self: T, dim: int, sizes: Any) -> T:
+def unflatten(input: T, dim: int, sizes: Any) -> T:
     """One dimension as several."""
-    old = self.array.shape
+    old = input.array.shape
     place, parts = axis(dim, len(old)), tuple(sizes)
+    if not old:
+        raise RuntimeError("unflatten: the input has no dimensions")
     if not parts:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
@@ -182,12 +189,12 @@ def unflatten(self: T, dim: int, sizes: Any) -> T:
             f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {dim} "
             f"({old[place]}) in the input tensor"
         ) from None
-    return view(self, old[:place] + parts + old[place + 1 :])
+    return view(input, old[:place] + parts + old[place + 1 :])
 
 
-def squeeze(self: T, dim: Dims = None) -> T:
+def squeeze(input: T, dim: Dims = None) -> T:
     """Without the dimensions of length 1; with `dim`, only those named."""
-    x = self.array
+    x = input.array
     before = x.shape
     if dim is None:
         name, drop = "SqueezeBackward0", tuple([i for i, n in enumerate(before) if n == 1])
@@ -197,12 +204,12 @@ def squeeze(self: T, dim: Dims = None) -> T:
     else:
         named = axes(tuple(dim), x.ndim) if len(dim) else ()
         name, drop = "SqueezeBackward2", tuple([i for i in named if x.ndim and before[i] == 1])
-    return view_of(self, x.squeeze(drop), name, lambda g: g.reshape(before))
+    return view_of(input, x.squeeze(drop), name, lambda g: g.reshape(before))
 
 
-def unsqueeze(self: T, dim: int) -> T:
+def unsqueeze(input: T, dim: int) -> T:
     """With a new dimension of length 1 at `dim`."""
-    x = self.array
+    x = input.array
     place = axis(dim, x.ndim + 1)
     before = x.shape
     longer = before[:place] + (1,) + before[place:]
@@ -211,13 +218,13 @@ def unsqueeze(self: T, dim: int) -> T:
     else:  # the new stride continues the pattern, as in torch (numpy would say 0)
         step = x.strides[place] * before[place] if place < x.ndim else x.itemsize
         out = as_strided(x, longer, x.strides[:place] + (step,) + x.strides[place:])
-    return view_of(self, out, "UnsqueezeBackward0", lambda g: g.reshape(before))
+    return view_of(input, out, "UnsqueezeBackward0", lambda g: g.reshape(before))
 
 
-def expand(self: T, *shape: Any) -> T:
+def expand(input: T, *shape: Any, size: Any = None) -> T:
     """Dimensions of length 1 repeated, and new ones put in front, without copying."""
-    x = self.array
-    target, before = sizes(shape, "expand"), x.shape
+    x = input.array
+    target, before = sizes(shape, "expand", size), x.shape
     extra = len(target) - x.ndim
     if extra < 0:
         raise RuntimeError(
@@ -243,17 +250,17 @@ def expand(self: T, *shape: Any) -> T:
         full.append(n)
     repeats = any(n != 1 for n in full[:extra]) or tuple(full[extra:]) != before
     out = np.broadcast_to(x, full) if repeats else x.reshape(full)
-    return view_of(self, out, "ExpandBackward0", lambda g: sum_to(g, before))
+    return view_of(input, out, "ExpandBackward0", lambda g: sum_to(g, before))
 
 
-def expand_as(self: T, other: TensorBase) -> T:
+def expand_as(input: T, other: TensorBase) -> T:
     """`expand(other.shape)`"""
-    return expand(self, other.array.shape)
+    return expand(input, other.array.shape)
 
 
-def broadcast_to(self: T, size: Any) -> T:
+def broadcast_to(input: T, size: Any) -> T:
     """`expand(size)`"""
-    return expand(self, tuple(size))
+    return expand(input, tuple(size))
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
@@ -264,8 +271,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
         for back in range(1, len(shape) + 1):
             n = shape[-back]
             if n < 0:
-                raise RuntimeError(
-                    f"Trying to create tensor with negative dimension ({n}): ({list(shape)})"
+                raise ValueError(
+                    f"Attempting to broadcast a dimension with negative length: {list(shape)}"
                 )
             if full[-back] not in (1, n) and n != 1:
                 raise RuntimeError(
@@ -288,4 +295,4 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
         except RuntimeError:
             raise broadcast_error(shapes[0], other) from None
     full = broadcast_shapes(*shapes)
-    return tuple([expand(t, full) for t in tensors])
+    return tuple([t if t.array.shape == full else expand(t, full) for t in tensors])
