@@ -73,6 +73,7 @@ from minitorch_dist.tensors.grad_mode import set_grad_enabled as set_grad_enable
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.ops.activations import relu as relu
 from minitorch_dist.tensors.ops.activations import relu_ as relu_
+from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from minitorch_dist.tensors.ops.added_products import addbmm as addbmm
 from minitorch_dist.tensors.ops.added_products import addmm as addmm
 from minitorch_dist.tensors.ops.added_products import addmv as addmv
@@ -239,6 +240,9 @@ from minitorch_dist.tensors.ops.pieces import split_with_sizes as split_with_siz
 from minitorch_dist.tensors.ops.pieces import tensor_split as tensor_split
 from minitorch_dist.tensors.ops.pieces import unbind as unbind
 from minitorch_dist.tensors.ops.pieces import vsplit as vsplit
+from minitorch_dist.tensors.ops.pooling import avg_pool1d as avg_pool1d
+from minitorch_dist.tensors.ops.pooling import max_pool1d as max_pool1d
+from minitorch_dist.tensors.ops.pooling import max_pool2d as max_pool2d
 from minitorch_dist.tensors.ops.powers import float_power as float_power
 from minitorch_dist.tensors.ops.powers import pow as pow
 from minitorch_dist.tensors.ops.powers import reciprocal as reciprocal

@@ -1,8 +1,16 @@
 """Layers as plain functions: what `nn`'s modules call, with their state as arguments."""
 
+from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_max_pool2d as adaptive_max_pool2d
 from minitorch_dist.tensors.ops.contraction import bilinear as bilinear
 from minitorch_dist.tensors.ops.convolution import conv1d as conv1d
 from minitorch_dist.tensors.ops.convolution import conv2d as conv2d
 from minitorch_dist.tensors.ops.convolution import conv_transpose1d as conv_transpose1d
 from minitorch_dist.tensors.ops.convolution import conv_transpose2d as conv_transpose2d
+from minitorch_dist.tensors.ops.pooling import avg_pool1d as avg_pool1d
+from minitorch_dist.tensors.ops.pooling import avg_pool2d as avg_pool2d
+from minitorch_dist.tensors.ops.pooling import max_pool1d as max_pool1d
+from minitorch_dist.tensors.ops.pooling import max_pool2d as max_pool2d
 from minitorch_dist.tensors.ops.products import linear as linear
