@@ -14,5 +14,13 @@ from minitorch_dist.nn.modules.linear import Linear as Linear
 from minitorch_dist.nn.modules.module import Module as Module
 from minitorch_dist.nn.modules.parameter_container import ParameterDict as ParameterDict
 from minitorch_dist.nn.modules.parameter_container import ParameterList as ParameterList
+from minitorch_dist.nn.modules.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
+from minitorch_dist.nn.modules.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from minitorch_dist.nn.modules.pooling import AdaptiveMaxPool1d as AdaptiveMaxPool1d
+from minitorch_dist.nn.modules.pooling import AdaptiveMaxPool2d as AdaptiveMaxPool2d
+from minitorch_dist.nn.modules.pooling import AvgPool1d as AvgPool1d
+from minitorch_dist.nn.modules.pooling import AvgPool2d as AvgPool2d
+from minitorch_dist.nn.modules.pooling import MaxPool1d as MaxPool1d
+from minitorch_dist.nn.modules.pooling import MaxPool2d as MaxPool2d
 from minitorch_dist.nn.parameter import Buffer as Buffer
 from minitorch_dist.nn.parameter import Parameter as Parameter

@@ -37,8 +37,26 @@ LINEAR: dict[str, tuple[Make, Any]] = {
     ),
 }
 
+POOL: dict[str, tuple[Make, Any]] = {
+    "MaxPool1d": (lambda nn: nn.MaxPool1d(3, 2, 1), draw(2, 3, 9)),
+    "MaxPool1d indices": (lambda nn: nn.MaxPool1d(2, return_indices=True), draw(2, 3, 9)),
+    "MaxPool2d": (lambda nn: nn.MaxPool2d(2), draw(2, 3, 6, 7)),
+    "MaxPool2d all": (
+        lambda nn: nn.MaxPool2d((3, 2), (2, 1), (1, 0), (1, 2), True, True),
+        draw(2, 3, 6, 7),
+    ),
+    "AvgPool1d": (lambda nn: nn.AvgPool1d(3, 2, 1, True, False), draw(2, 3, 9)),
+    "AvgPool2d": (lambda nn: nn.AvgPool2d((3, 2), stride=2, padding=1), draw(2, 3, 6, 7)),
+    "AvgPool2d divisor": (lambda nn: nn.AvgPool2d(2, divisor_override=3), draw(2, 3, 6, 7)),
+    "AdaptiveAvgPool1d": (lambda nn: nn.AdaptiveAvgPool1d(4), draw(2, 3, 9)),
+    "AdaptiveAvgPool2d": (lambda nn: nn.AdaptiveAvgPool2d((2, None)), draw(2, 3, 5, 7)),
+    "AdaptiveAvgPool2d one": (lambda nn: nn.AdaptiveAvgPool2d(1), draw(2, 3, 5, 7)),
+    "AdaptiveMaxPool1d": (lambda nn: nn.AdaptiveMaxPool1d(4), draw(2, 3, 9)),
+    "AdaptiveMaxPool2d": (lambda nn: nn.AdaptiveMaxPool2d((2, 3), True), draw(2, 3, 5, 7)),
+}
 
-@pytest.mark.parametrize("table, name", [(t, n) for t in (SHAPES, LINEAR) for n in t])
+
+@pytest.mark.parametrize("table, name", [(t, n) for t in (SHAPES, LINEAR, POOL) for n in t])
 @pytest.mark.parametrize("train", [True, False])
 def test_layer(table: dict[str, tuple[Make, Any]], name: str, train: bool) -> None:
     make, x = table[name]

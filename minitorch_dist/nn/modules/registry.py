@@ -68,9 +68,10 @@ class Registry:
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            if table in own and name in own[table]:
-                return own[table][name]
+        if "_parameters" in own:
+            for table in (own["_parameters"], own["_buffers"], own["_modules"]):
+                if name in table:
+                    return table[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:
