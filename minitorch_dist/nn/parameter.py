@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, dtypes, ledger
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.ops import copying, duplication
 from minitorch_dist.tensors.storage import Storage
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -30,13 +31,11 @@ class Parameter(Tensor):
         pass  # all done: a tensor's own constructor takes other arguments
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """A copy without the gradient; each parameter gets memory of its own."""
         if id(self) not in memo:
-            twin = Storage(self.array.copy(order="K"), self.storage.device)
-            memo[id(self)] = _rebuild(type(self), twin.array, twin.device, self.requires_grad)
+            array, device = copying.dense(self.array), self.storage.device
+            memo[id(self)] = duplication.rebuild(type(self), array, device, self.requires_grad, {})
         return memo[id(self)]  # type: ignore[no-any-return]
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.array, self.storage.device, self.requires_grad)
 
     def __repr__(self, **options: Any) -> str:
         return "Parameter containing:\n" + super().__repr__(**options)
@@ -72,15 +71,3 @@ def _adopt(out: TensorBase, data: TensorBase | None) -> None:
     out.array, out.storage = data.array, data.storage
     if data.storage.device is not devices.CPU:
         ledger.retag(data.array, data.storage.device, out.held_as)
-
-
-def _rebuild(
-    cls: type[Parameter], array: Array, device: devices.device, requires_grad: bool
-) -> Parameter:
-    out = object.__new__(cls)
-    out.array = array
-    out.storage = Storage(array, device)
-    if device is not devices.CPU:
-        ledger.retag(array, device, "parameter")
-    out.requires_grad = requires_grad
-    return out

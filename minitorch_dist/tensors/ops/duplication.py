@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.tensors import base, devices
+from minitorch_dist.tensors import base, devices, ledger
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.ledger import root
 from minitorch_dist.tensors.ops.copying import dense
@@ -84,6 +84,8 @@ def rebuild(
 ) -> T:
     """A leaf from what `reduce` said."""
     out = base.new(cls, array, devices.resolve(device))
+    if out.storage.device is not devices.CPU:
+        ledger.retag(array, out.storage.device, out.held_as)
     out._requires_grad = requires_grad
     out.__dict__.update(rest)
     return out
