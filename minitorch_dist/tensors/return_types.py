@@ -40,5 +40,95 @@ class mode(NamedTuple):
     indices: Any
 
 
-for _kind in (max, min, aminmax, median, nanmedian, mode):
-    _kind.__repr__ = _show  # type: ignore[method-assign]
+class sort(NamedTuple):
+    values: Any
+    indices: Any
+
+
+class topk(NamedTuple):
+    values: Any
+    indices: Any
+
+
+class kthvalue(NamedTuple):
+    values: Any
+    indices: Any
+
+
+class cummax(NamedTuple):
+    values: Any
+    indices: Any
+
+
+class cummin(NamedTuple):
+    values: Any
+    indices: Any
+
+
+class histogram(NamedTuple):
+    hist: Any
+    bin_edges: Any
+
+
+class slogdet(NamedTuple):
+    sign: Any
+    logabsdet: Any
+
+
+class qr(NamedTuple):
+    Q: Any
+    R: Any
+
+
+class svd(NamedTuple):
+    U: Any
+    S: Any
+    V: Any
+
+
+class triangular_solve(NamedTuple):
+    solution: Any
+    cloned_coefficient: Any
+
+
+class linalg_slogdet(NamedTuple):
+    sign: Any
+    logabsdet: Any
+
+
+class linalg_qr(NamedTuple):
+    Q: Any
+    R: Any
+
+
+class linalg_svd(NamedTuple):
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class linalg_eigh(NamedTuple):
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class linalg_lstsq(NamedTuple):
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+class linalg_inv_ex(NamedTuple):
+    inverse: Any
+    info: Any
+
+
+class linalg_cholesky_ex(NamedTuple):
+    L: Any
+    info: Any
+
+
+for _kind in list(vars().values()):
+    if isinstance(_kind, type) and issubclass(_kind, tuple):
+        _kind.__repr__ = _show  # type: ignore[method-assign]

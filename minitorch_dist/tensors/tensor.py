@@ -16,7 +16,9 @@ from minitorch_dist.tensors.ops import (
     contraction,
     conversion,
     copying,
+    counting,
     creation,
+    differences,
     division,
     duplication,
     exchange,
@@ -30,6 +32,7 @@ from minitorch_dist.tensors.ops import (
     legacy,
     logic,
     operators,
+    ordering,
     pieces,
     powers,
     products,
@@ -39,6 +42,7 @@ from minitorch_dist.tensors.ops import (
     reshaping,
     rounding,
     scalars,
+    scans,
     striding,
     trigonometry,
 )
@@ -512,6 +516,34 @@ class Tensor(TensorBase):
 
     # contraction
     kron = contraction.kron
+
+    # ordering
+    sort = ordering.sort
+    argsort = ordering.argsort
+    topk = ordering.topk
+    kthvalue = ordering.kthvalue
+    msort = ordering.msort
+
+    # counting
+    unique = counting.unique
+    unique_consecutive = counting.unique_consecutive
+    bincount = counting.bincount
+    histc = counting.histc
+    nonzero = counting.nonzero
+    argwhere = counting.argwhere
+    histogram = counting.histogram
+
+    # scans
+    cumsum = scans.cumsum
+    cumprod = scans.cumprod
+    cummax = scans.cummax
+    cummin = scans.cummin
+    logcumsumexp = scans.logcumsumexp
+    cumsum_ = scans.cumsum_
+    cumprod_ = scans.cumprod_
+
+    # differences
+    diff = differences.diff
 
 
 TensorBase.plain = Tensor
