@@ -9,6 +9,8 @@ from minitorch_dist.tensors.ops.convolution import conv1d as conv1d
 from minitorch_dist.tensors.ops.convolution import conv2d as conv2d
 from minitorch_dist.tensors.ops.convolution import conv_transpose1d as conv_transpose1d
 from minitorch_dist.tensors.ops.convolution import conv_transpose2d as conv_transpose2d
+from minitorch_dist.tensors.ops.distances import pdist as pdist
+from minitorch_dist.tensors.ops.grids import one_hot as one_hot
 from minitorch_dist.tensors.ops.pooling import avg_pool1d as avg_pool1d
 from minitorch_dist.tensors.ops.pooling import avg_pool2d as avg_pool2d
 from minitorch_dist.tensors.ops.pooling import max_pool1d as max_pool1d
