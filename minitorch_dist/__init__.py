@@ -213,6 +213,8 @@ from minitorch_dist.tensors.ops.grids import cartesian_prod as cartesian_prod
 from minitorch_dist.tensors.ops.grids import combinations as combinations
 from minitorch_dist.tensors.ops.grids import meshgrid as meshgrid
 from minitorch_dist.tensors.ops.grids import vander as vander
+from minitorch_dist.tensors.ops.layer_norm import layer_norm as layer_norm
+from minitorch_dist.tensors.ops.layer_norm import rms_norm as rms_norm
 from minitorch_dist.tensors.ops.layout import channels_last as channels_last
 from minitorch_dist.tensors.ops.layout import contiguous_format as contiguous_format
 from minitorch_dist.tensors.ops.layout import is_complex as is_complex
@@ -243,6 +245,7 @@ from minitorch_dist.tensors.ops.logic import logical_and as logical_and
 from minitorch_dist.tensors.ops.logic import logical_not as logical_not
 from minitorch_dist.tensors.ops.logic import logical_or as logical_or
 from minitorch_dist.tensors.ops.logic import logical_xor as logical_xor
+from minitorch_dist.tensors.ops.normalization import group_norm as group_norm
 from minitorch_dist.tensors.ops.ordering import argsort as argsort
 from minitorch_dist.tensors.ops.ordering import kthvalue as kthvalue
 from minitorch_dist.tensors.ops.ordering import msort as msort

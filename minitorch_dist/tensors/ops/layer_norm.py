@@ -1,0 +1,156 @@
+"""Normalisation of each sample by itself: layer norm and RMS norm, over the last axes.
+
+    layer norm   x̂ = (x - mean) / √(var + ε)      Ba, Kiros & Hinton 2016, arXiv:1607.06450
+    RMS norm     x̂ = x / √(mean(x²) + ε)          Zhang & Sennrich 2019, arXiv:1910.07467
+    out = x̂ · weight + bias
+
+The input is a matrix with one sample per row. Its statistics are kept, x̂ is computed again in the
+backward pass; with h = g · weight,
+
+    dx = (h - mean(h) - x̂ · mean(h · x̂)) / √(var + ε)           (RMS norm: without mean(h))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, T
+from minitorch_dist.tensors.graph import record_joint, wants
+from minitorch_dist.tensors.nodes import Gradient
+
+
+def layer_norm(
+    input: T, normalized_shape: Sequence[int], weight: T | None = None, bias: T | None = None,
+    eps: float = 1e-5,
+) -> T:  # fmt: skip
+    """Normalise over the last axes, whose sizes `normalized_shape` repeats."""
+    _check("layer_norm", input, normalized_shape, weight, bias)
+    return _by_rows(input, normalized_shape, weight, bias, eps, True, "NativeLayerNormBackward0")
+
+
+def rms_norm(
+    input: T, normalized_shape: Sequence[int], weight: T | None = None, eps: float | None = None
+) -> T:
+    """Divide by the root of the mean square over the last axes; eps=None is the type's own epsilon."""
+    _check("rms_norm", input, normalized_shape, weight, None)
+    eps = dtypes.finfo(input.dtype).eps if eps is None else eps
+    return _by_rows(input, normalized_shape, weight, None, eps, False, "FusedRmsNormBackward0")
+
+
+def _check(
+    name: str, input: T, normalized_shape: Sequence[int], weight: T | None, bias: T | None
+) -> None:
+    if isinstance(normalized_shape, int):
+        raise TypeError(
+            f"{name}(): argument 'normalized_shape' must be tuple of ints, not int: write "
+            f"({normalized_shape},)"
+        )
+    last, shape = tuple(normalized_shape), input.array.shape
+    if not last:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            "element, but got normalized_shape = []"
+        )
+    for what, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is None:
+            continue
+        if tensor.array.shape != last:
+            raise RuntimeError(
+                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
+                f"{list(tensor.array.shape)} and normalized_shape = {list(last)}"
+            )
+        if tensor.array.dtype != input.array.dtype and input.array.dtype.itemsize != 2:
+            raise RuntimeError(
+                f"mixed dtype (CPU): input is {input.dtype} and {what} {tensor.dtype}; all inputs "
+                "must share same datatype."
+            )
+    if shape[len(shape) - len(last) :] != last:
+        raise RuntimeError(
+            f"Given normalized_shape={list(last)}, expected input with shape "
+            f"[*, {', '.join(map(str, last))}], but got input of size {list(shape)}"
+        )
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"{name} is not implemented for {input.dtype}")
+
+
+def _matrix(x: Array, width: int) -> Array:
+    """One sample per row, wide enough to add up in."""
+    if x.dtype in dtypes.HALVES:
+        x = x.astype(np.float32)
+    return np.ascontiguousarray(x).reshape(x.size // max(width, 1), width)
+
+
+def _blocks(rows: int, width: int) -> Iterator[slice]:
+    """Some rows at a time, so that all passes over them find them in the cache."""
+    size = max(1, (1 << 16) // max(1, width))
+    return (slice(start, start + size) for start in range(0, rows, size))
+
+
+def _by_rows(
+    input: T, last: Sequence[int], weight: T | None, bias: T | None, eps: float, centred: bool,
+    name: str,
+) -> T:  # fmt: skip
+    shape, dtype, width = input.array.shape, input.array.dtype, math.prod(last)
+    x = _matrix(input.array, width)
+    factor, offset = _row(weight, x.dtype), _row(bias, x.dtype)
+    ones = np.ones(width, x.dtype)
+    out = np.empty_like(x)
+    mean, scale = np.zeros((len(x), 1), x.dtype), np.empty((len(x), 1), x.dtype)
+    for block in _blocks(*x.shape):
+        result = out[block]
+        if centred:
+            mean[block, 0] = x[block] @ ones
+            mean[block] /= width
+        np.subtract(x[block], mean[block], out=result)
+        scale[block, 0] = 1 / np.sqrt(np.vecdot(result, result) / width + eps)
+        result *= scale[block]
+        if factor is not None:
+            result *= factor
+        if offset is not None:
+            result += offset
+    del x
+    wanted = wants(input, weight, bias)
+
+    def backward(g: Array) -> list[Gradient]:
+        x, g = _matrix(input.array, width), _matrix(g, width)
+        factor = _row(weight, x.dtype)
+        dx = np.empty_like(x) if wanted[0] else None
+        dw, db = np.zeros(width), np.zeros(width)
+        for block in _blocks(*x.shape):
+            grad = g[block]
+            normal = (x[block] - mean[block]) * scale[block]
+            each = np.ones(len(grad), x.dtype)
+            if wanted[1]:
+                dw += each @ (grad * normal)
+            if wanted[2]:
+                db += each @ grad
+            if dx is not None:
+                result = np.multiply(grad, 1 if factor is None else factor, out=dx[block])
+                normal *= (np.vecdot(result, normal) / width)[:, None]
+                if centred:
+                    result -= (result @ ones / width)[:, None]
+                result -= normal
+                result *= scale[block]
+        grads: list[Gradient] = [
+            None if dx is None else dx.reshape(shape).astype(dtype, copy=False)
+        ]
+        for tensor, wish, total in ((weight, wanted[1], dw), (bias, wanted[2], db)):
+            if tensor is not None:
+                like = tensor.array
+                grads.append(total.reshape(like.shape).astype(like.dtype) if wish else None)
+        return grads
+
+    inputs = [t for t in (input, weight, bias) if t is not None]
+    reads = [t for t in (input, weight) if t is not None]
+    out = out.reshape(shape).astype(dtype, copy=False)
+    return record_joint(out, name, inputs, backward, reads, owns=True)
+
+
+def _row(parameter: T | None, dtype: np.dtype[np.generic]) -> Array | None:
+    return (
+        None if parameter is None else parameter.array.astype(dtype).reshape(parameter.array.size)
+    )
