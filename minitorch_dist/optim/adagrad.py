@@ -24,6 +24,7 @@ from minitorch_dist.optim.optimizer import (
     require,
     scalar,
 )
+from minitorch_dist.tensors import ledger
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -79,9 +80,10 @@ class Adagrad(Elementwise):
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "fused": fused})  # fmt: skip
-        for group in self.param_groups:
-            for p in group["params"]:
-                self.state[p] = self.start(p, group)
+        with ledger.category("optimizer"):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    self.state[p] = self.start(p, group)
 
     def start(self, p: Tensor, group: Group) -> dict[str, Any]:
         return {"step": scalar(), "sum": filled(p, group["initial_accumulator_value"])}

@@ -194,7 +194,8 @@ class Optimizer:
         for hook in list(self._load_state_dict_pre.values()):
             replaced = hook(self, saved)
             saved = saved if replaced is None else replaced
-        groups, state = states.unpack(saved, self.param_groups)
+        with ledger.category("optimizer"):
+            groups, state = states.unpack(saved, self.param_groups)
         self.__setstate__({"state": state, "param_groups": groups})
         for hook in list(self._load_state_dict_post.values()):
             hook(self)
@@ -299,7 +300,8 @@ class Elementwise(Optimizer):
                     continue
                 state = self.state.get(p)
                 if not state:
-                    state = self.start(p, group)
+                    with ledger.category("optimizer"):
+                        state = self.start(p, group)
                     if state:
                         self.state[p] = state
                 p.storage.version += 1

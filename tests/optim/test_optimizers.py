@@ -10,7 +10,7 @@ import pytest
 from minitorch_dist import optim
 from minitorch_dist.optim.blocks import PIECE, blocks
 from minitorch_dist.optim.sgd import sgd
-from minitorch_dist.tensors import base, engine, graph
+from minitorch_dist.tensors import base, devices, engine, graph, ledger, pools
 from minitorch_dist.tensors.tensor import Tensor
 
 ALL = [optim.SGD, optim.Adam, optim.AdamW, optim.NAdam, optim.RAdam, optim.Adamax, optim.Adadelta,
@@ -103,3 +103,16 @@ def test_in_pieces_or_whole_the_step_is_the_same() -> None:
     sgd([p], [g], [v], lr=0.1, momentum=0.9)
     np.testing.assert_array_equal(p, whole)
     np.testing.assert_array_equal(v, velocity)
+
+
+def test_the_ledger_knows_what_optimizers_hold() -> None:
+    with pools.simulated(1, "1GB"):
+        w = base.new(Tensor, np.ones(1000, np.float32), devices.device("cuda:0"))
+        w.requires_grad = True
+        w.grad = base.new(Tensor, np.ones(1000, np.float32), devices.device("cuda:0"))
+        opt = optim.Adam([w])
+        opt.step()
+        book = ledger.of(devices.device("cuda:0"))
+        assert book.snapshot().by_category["optimizer"] == 8000  # `step` lives on the CPU
+        assert opt.state[w]["exp_avg"].device == w.device
+        assert opt.state[w]["step"].device == devices.CPU
