@@ -165,6 +165,9 @@ from minitorch_dist.tensors.ops.division import floor_divide as floor_divide
 from minitorch_dist.tensors.ops.division import fmod as fmod
 from minitorch_dist.tensors.ops.division import remainder as remainder
 from minitorch_dist.tensors.ops.division import true_divide as true_divide
+from minitorch_dist.tensors.ops.dropout import alpha_dropout as alpha_dropout
+from minitorch_dist.tensors.ops.dropout import dropout as dropout
+from minitorch_dist.tensors.ops.dropout import feature_alpha_dropout as feature_alpha_dropout
 from minitorch_dist.tensors.ops.exchange import from_dlpack as from_dlpack
 from minitorch_dist.tensors.ops.exchange import from_numpy as from_numpy
 from minitorch_dist.tensors.ops.exchange import frombuffer as frombuffer

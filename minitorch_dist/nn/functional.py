@@ -10,6 +10,12 @@ from minitorch_dist.tensors.ops.convolution import conv2d as conv2d
 from minitorch_dist.tensors.ops.convolution import conv_transpose1d as conv_transpose1d
 from minitorch_dist.tensors.ops.convolution import conv_transpose2d as conv_transpose2d
 from minitorch_dist.tensors.ops.distances import pdist as pdist
+from minitorch_dist.tensors.ops.dropout import alpha_dropout as alpha_dropout
+from minitorch_dist.tensors.ops.dropout import dropout as dropout
+from minitorch_dist.tensors.ops.dropout import dropout1d as dropout1d
+from minitorch_dist.tensors.ops.dropout import dropout2d as dropout2d
+from minitorch_dist.tensors.ops.dropout import dropout3d as dropout3d
+from minitorch_dist.tensors.ops.dropout import feature_alpha_dropout as feature_alpha_dropout
 from minitorch_dist.tensors.ops.grids import one_hot as one_hot
 from minitorch_dist.tensors.ops.layer_norm import layer_norm as layer_norm
 from minitorch_dist.tensors.ops.layer_norm import rms_norm as rms_norm
