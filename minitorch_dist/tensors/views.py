@@ -17,6 +17,7 @@ from typing import Concatenate, ParamSpec
 from minitorch_dist.tensors import dtypes, grad_mode, graph
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.nodes import Edge, kind, type_name
+from minitorch_dist.tensors.storage import Storage
 from minitorch_dist.tensors.view_notes import INFERENCE, NO_GRAD, refusal
 from minitorch_dist.tensors.view_notes import MULTI as MULTI
 from minitorch_dist.tensors.windows import Window
@@ -89,12 +90,26 @@ def inplace(operation: Callable[Concatenate[T, P], T]) -> Callable[Concatenate[T
 
     def write_result(self: T, /, *args: P.args, **kwargs: P.kwargs) -> T:
         check_writable(self)
-        return write(self, operation(self, *args, **kwargs))
+        out = operation(self, *args, **kwargs)
+        node = out._grad_fn
+        if node is not None and any(array is self.array for _, _, array in node.reads or ()):
+            out = operation(_before(self), *args, **kwargs)  # its gradient reads what was here
+        return write(self, out)
 
     write_result.__module__ = operation.__module__
     write_result.__name__ = write_result.__qualname__ = operation.__name__ + "_"
     write_result.__doc__ = f"In-place version of :func:`{operation.__name__}`."
     return write_result
+
+
+def _before(self: T) -> T:
+    """A copy with the same place in the graph, for gradients that read what is overwritten."""
+    out: T = object.__new__(self.plain)
+    out.array = self.array.copy()
+    out.storage = Storage(out.array, self.storage.device)
+    out._grad_fn, out._output_nr = self._grad_fn, self._output_nr
+    out._requires_grad = self._requires_grad
+    return out
 
 
 def check_writable(self: TensorBase, recorded: bool = False) -> None:
