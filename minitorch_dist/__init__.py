@@ -8,6 +8,7 @@ from minitorch_dist import func as func
 from minitorch_dist import linalg as linalg
 from minitorch_dist import nn as nn
 from minitorch_dist import random as random
+from minitorch_dist import utils as utils
 from minitorch_dist import version as version
 from minitorch_dist.tensors.determinism import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,

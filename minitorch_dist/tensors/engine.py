@@ -18,17 +18,35 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
+from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import anomaly, base, devices, grad_mode, ledger, ready_queue
+from minitorch_dist.tensors import base, devices, grad_mode, ledger, ready_queue, watch
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.graph import edge_of
 from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node
 from minitorch_dist.tensors.ready_queue import Task
 
 _accumulating = Lock()
-_callbacks: ContextVar[list[Callable[[], None]] | None] = ContextVar("callbacks", default=None)
+
+
+class Pass:
+    """What a running backward pass lets others know and ask."""
+
+    __slots__ = ("callbacks", "notes", "tasks", "wanted")
+
+    def __init__(self, tasks: dict[Node, Task], wanted: Wanted | None) -> None:
+        self.tasks, self.wanted = tasks, wanted
+        self.callbacks: list[Callable[[], None]] = []
+        self.notes: dict[object, Any] = {}  # whatever a hook wants to remember until the end
+
+    def reaches(self, node: Node) -> bool:
+        """Whether a gradient will arrive at `node`."""
+        return node in self.tasks and (self.wanted is None or self.wanted.reaches(node))
+
+
+current: ContextVar[Pass | None] = ContextVar("backward_pass", default=None)
 
 
 def run(
@@ -45,20 +63,20 @@ def run(
     start = Node("GraphRoot", tuple([edge for edge, _ in roots]))
     start.backward = lambda _: [grad for _, grad in roots]
     tasks = _count_edges(start)
-    wanted = None if inputs is None else _Wanted(inputs, tasks, accumulate)
+    wanted = None if inputs is None else Wanted(inputs, tasks, accumulate)
 
     ready = [tasks[start]]
     tasks[start].grads[0] = np.ones(())
     results: Sequence[Gradient]
     grad: Gradient
-    callbacks: list[Callable[[], None]] = []
-    outer = _callbacks.set(callbacks)
+    this = Pass(tasks, wanted)
+    outer = current.set(this)
     mode = grad_mode.mode.set(grad_mode.OFF)  # gradients are not recorded themselves
     try:
         while ready:
             task = ready.pop() if len(ready) == 1 else ready_queue.pop(ready)
             node, grads = task.node, task.grads
-            execute = node.run_watched if anomaly.enabled else node.run
+            execute = node.run_watched if watch.anomaly else node.run
             task.grads = []  # what has been used is freed before the next node allocates
             owns = node.owns
             if wanted is not None and not wanted.take(task, grads):
@@ -89,20 +107,20 @@ def run(
                     ready_queue.push(ready, child)
             del grads, results
             grad = None
-        for callback in callbacks:  # a callback may queue another
+        for callback in this.callbacks:  # a callback may queue another
             callback()
     finally:
         grad_mode.mode.reset(mode)
-        _callbacks.reset(outer)
+        current.reset(outer)
     return [] if wanted is None else wanted.arrived
 
 
 def queue_callback(function: Callable[[], None]) -> None:
     """Call `function` when the running backward pass of this thread has finished."""
-    callbacks = _callbacks.get()
-    if callbacks is None:
+    running = current.get()
+    if running is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    callbacks.append(function)
+    running.callbacks.append(function)
 
 
 def _count_edges(start: Node) -> dict[Node, Task]:
@@ -122,7 +140,7 @@ def _count_edges(start: Node) -> dict[Node, Task]:
     return tasks
 
 
-class _Wanted:
+class Wanted:
     """A pass with `inputs`: which nodes it runs, and what has arrived where it was asked for."""
 
     def __init__(
@@ -142,6 +160,9 @@ class _Wanted:
                 self._runs.add(node)
         if accumulate:  # they collect in `.grad`; nothing is handed out
             self._places.clear()
+
+    def reaches(self, node: Node) -> bool:
+        return node in self._runs or node in self._places
 
     def take(self, task: Task, grads: list[Gradient]) -> bool:
         """Keep what was asked for; returns whether the node has to run.

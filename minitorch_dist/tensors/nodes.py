@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from minitorch_dist.tensors import anomaly, devices
+from minitorch_dist.tensors import devices, watch
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.hooks import NodeHooks, RemovableHandle
 from minitorch_dist.tensors.storage import Storage
@@ -38,7 +38,7 @@ class Node:
     arrays this node returns belong to nobody else, so a leaf may keep them without copying.
     """
 
-    __slots__ = ("__weakref__", "_metadata", "backward", "device", "edges", "hooks", "name_",
+    __slots__ = ("__weakref__", "_metadata", "backward", "device", "edges", "forgotten", "hooks", "name_",
                  "outputs", "owns", "reads", "sequence", "vjps")  # fmt: skip
 
     def __init__(self, name: str, edges: tuple[Edge | None, ...]) -> None:
@@ -53,8 +53,9 @@ class Node:
         self.device = devices.CPU
         self.hooks: NodeHooks | None = None
         self._metadata: dict[Any, Any] | None = None
-        if anomaly.enabled:
-            anomaly.remember(self.metadata)
+        self.forgotten: tuple[Any, int] | None = None
+        if watch.on:
+            watch.made(self)
 
     def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
         """The gradients of the inputs, given those of the outputs: one (or None) per edge."""
@@ -66,7 +67,8 @@ class Node:
             if grad is not None:
                 return [None if vjp is None else vjp(grad) for vjp in vjps]
         elif backward is None:
-            raise RuntimeError(FREED)
+            self.recall()
+            return self.run(grads)
         elif self.outputs > 1 or grads[0] is not None:
             return backward(*grads)
         return [None] * len(self.edges)
@@ -75,9 +77,9 @@ class Node:
         """As `run`, while `detect_anomaly` is on."""
         try:
             results = self.run(grads)
-            anomaly.check_for_nan(self.name_, results)
+            watch.check_for_nan(self.name_, results)
         except Exception:
-            anomaly.report(self.name_, self.metadata)
+            watch.report(self)
             raise
         return results
 
@@ -89,13 +91,43 @@ class Node:
     def _check_unchanged(self, reads: list[tuple[Storage, int, Array]]) -> None:
         for storage, version, array in reads:
             if storage.version != version:
-                raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an "
-                    f"inplace operation: [{type_name(array)} {list(array.shape)}], which "
-                    f"{self.name_} reads, is at version {storage.version}; expected version "
-                    f"{version} instead. Hint: clone() the tensor before the in-place operation, "
-                    "or find it with autograd.set_detect_anomaly(True)."
-                )
+                raise modified(array, self.name_, storage.version, version)
+
+    # What a checkpoint does to it (see `forgetting`).
+
+    def kept(self) -> list[Array]:
+        """The arrays it keeps for its gradient, as far as they were declared."""
+        return [array for _, _, array in self.reads or ()]
+
+    def drop(self) -> bool:
+        """Let go of what is kept; False if there is nothing."""
+        if self.vjps is None and self.backward is None:
+            return False
+        self.reads = self.vjps = self.backward = None
+        return True
+
+    def forget(self, stretch: Any, place: int) -> bool:
+        """Drop what is kept until `recall`. Of nested stretches the outermost is responsible."""
+        inner = self.forgotten is not None and self.forgotten[0].depth > stretch.depth
+        if not self.drop() and not inner:
+            return False
+        self.forgotten = stretch, place
+        return True
+
+    def recall(self) -> None:
+        """Compute again what was forgotten. Raises if it was freed instead."""
+        if self.forgotten is None:
+            raise RuntimeError(FREED)
+        self.forgotten[0].recall()
+        if self.forgotten is not None:
+            self.recall()  # a stretch within that stretch has still to run
+
+    def take_over(self, other: Node) -> None:
+        """Take the contents of `other`, which is the same operation run again."""
+        self.vjps, self.backward, self.reads = other.vjps, other.backward, other.reads
+        self.forgotten = other.forgotten
+        if self.forgotten is not None:
+            self.forgotten[0].replace(self.forgotten[1], self)
 
     def hooked(self) -> NodeHooks:
         """The place where this node's hooks are registered."""
@@ -148,6 +180,16 @@ def kind(name: str) -> type[Node]:
     if found is None:
         found = _kinds[name] = type(name, (Node,), {"__slots__": ()})
     return found
+
+
+def modified(array: Array, reader: str, version: int, expected: int) -> RuntimeError:
+    """The error for a tensor that was written in place between its use and the backward pass."""
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{type_name(array)} {list(array.shape)}], which {reader} reads, is at version "
+        f"{version}; expected version {expected} instead. Hint: clone() the tensor before the "
+        "in-place operation, or find it with autograd.set_detect_anomaly(True)."
+    )
 
 
 class AccumulateGrad(Node):

@@ -28,6 +28,13 @@ INFERENCE: Final = (
     "A view was created in inference mode and {what} in normal mode."
     + _AMBIGUOUS.replace("{block}", "inference_mode")
 )
+CUSTOM: Final = (
+    "Output {nr} of {name} is a view and {what}. This view was created inside a custom Function (or "
+    "because an input was returned as-is) and the autograd logic to handle view+inplace would "
+    "override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+    "Function."
+)
 
 
 def refusal(view: TensorBase, written: TensorBase) -> RuntimeError:
@@ -36,7 +43,9 @@ def refusal(view: TensorBase, written: TensorBase) -> RuntimeError:
     return RuntimeError(
         view._view_note.format(
             nr=view._output_nr,
-            name="a function" if node is None else node.name().removesuffix("Backward0"),
+            name="a function"
+            if node is None
+            else node.name().rstrip("01").removesuffix("Backward"),
             what="is being modified inplace"
             if written is view
             else "its base or another view of its base has been modified inplace",

@@ -1,0 +1,84 @@
+"""How the results of a `Function`'s forward enter the graph.
+
+A fresh tensor simply becomes an output of the node. Three cases are special: an input that was
+written to in place (its history goes on from here), an input that is returned untouched, and a view
+of an input; the last two share memory with something that has a history of its own, so writing to
+them in place is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minitorch_dist.tensors import graph, views
+from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.ops.copying import detach
+from minitorch_dist.tensors.view_notes import CUSTOM, MULTI
+
+
+def wrap_outputs(node: Any, args: Sequence[Any], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The outputs as the caller gets them; tensors among them are recorded as made by `node`."""
+    inputs = [a for a in args if isinstance(a, TensorBase)]
+    dirty, constant = node._dirty, node._non_differentiable
+    for tensor in dirty:
+        if not _is_in(tensor, outputs):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as "
+                "output. The inputs that are modified inplace must all be outputs of the Function."
+            )
+    node.outputs = len(outputs)
+    found: list[Any] = []
+    for number, out in enumerate(outputs):
+        if not isinstance(out, TensorBase):
+            node.outputs_like.append(None)
+            found.append(out)
+            continue
+        node.outputs_like.append((out.array.shape, out.array.dtype))
+        written = _is_in(out, dirty)
+        if written:
+            out.storage.version += 1
+        differentiable = out.array.dtype.kind not in "iub" and not _is_in(out, constant)
+        if _is_in(out, inputs) and not written:
+            out = _alias(out)
+        if node.recording and differentiable:
+            if written and _is_in(out, inputs):
+                _check_dirty(out)
+                views.rebase(out, (node, number))
+            else:
+                out._grad_fn, out._output_nr, out._requires_grad = node, number, True
+        elif not written and out._requires_grad:
+            out = detach(out)
+        found.append(out)
+    if node.recording:
+        several = sum(isinstance(o, TensorBase) and o._grad_fn is node for o in found) > 1
+        for out in found:
+            if isinstance(out, TensorBase) and out._base is not None and out._grad_fn is node:
+                out._view_note = MULTI if several else CUSTOM
+    return tuple(found)
+
+
+def _is_in(tensor: Any, others: Sequence[Any]) -> bool:
+    return any(other is tensor for other in others)
+
+
+def _alias(tensor: TensorBase) -> TensorBase:
+    """The same memory as a view without history."""
+    out: TensorBase = object.__new__(tensor.plain)
+    out.array, out.storage = tensor.array, tensor.storage
+    out._base = tensor if tensor._base is None else tensor._base
+    out._seen_version = tensor.storage.version
+    out._inference = tensor._inference
+    return out
+
+
+def _check_dirty(tensor: TensorBase) -> None:
+    owner = tensor if tensor._base is None else tensor._base
+    if owner._requires_grad and owner._grad_fn is None:
+        what = "a leaf" if owner is tensor else "a view of a leaf"
+        done = "has been" if owner is tensor else "is being"
+        raise RuntimeError(
+            f"{what} Variable that requires grad {done} used in an in-place operation."
+        )
+    if tensor._base is not None:
+        graph.refresh(tensor)

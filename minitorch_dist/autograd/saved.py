@@ -1,0 +1,47 @@
+"""Tensors that a `Function` keeps from its forward for its backward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.graph import check_may_be_read
+from minitorch_dist.tensors.nodes import Node, modified
+
+
+class Saved:
+    """A tensor with the version it had.
+
+    A leaf is kept as it is. Of anything else only the array and its place in the graph are kept: an
+    output that held its own node, which holds this, would never be freed without the collector.
+    """
+
+    def __init__(self, tensor: TensorBase, output: int | None) -> None:
+        check_may_be_read(tensor)
+        self.leaf = tensor if output is None and tensor._grad_fn is None else None
+        self.array, self.storage = tensor.array, tensor.storage
+        self.version = tensor.storage.version
+        self.requires_grad = tensor._requires_grad
+        self.output = output or 0
+        self.place = None if output is not None else (tensor._grad_fn, tensor._output_nr)
+
+    def unpack(self, node: Node) -> TensorBase:
+        """The tensor again; `node` is the one that saved it."""
+        if self.storage.version != self.version:
+            raise modified(self.array, node.name_, self.storage.version, self.version)
+        if self.leaf is not None:
+            return self.leaf
+        out: TensorBase = object.__new__(TensorBase.plain)
+        out.array, out.storage = self.array, self.storage
+        if self.requires_grad:
+            out._requires_grad = True
+            out._grad_fn, out._output_nr = (node, self.output) if self.place is None else self.place
+        return out
+
+
+def save(tensor: TensorBase, outputs: Sequence[Any]) -> Saved:
+    for number, output in enumerate(outputs):
+        if output is tensor:
+            return Saved(tensor, number)
+    return Saved(tensor, None)

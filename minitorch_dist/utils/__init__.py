@@ -1,0 +1,1 @@
+"""What stands beside the layers: activation checkpointing, and data loading."""
