@@ -1,0 +1,51 @@
+"""Find the operation whose gradient raised, or became nan: `detect_anomaly`."""
+
+from __future__ import annotations
+
+import warnings
+
+from minitorch_dist.tensors import watch
+
+
+class set_detect_anomaly:
+    """Switch it on or off at once; as a context manager, until the end of the block."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._before = watch.anomaly, watch.check_nan
+        watch.set_anomaly(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        watch.set_anomaly(*self._before)
+
+
+class detect_anomaly:
+    """Inside, each operation remembers the line that recorded it, and gradients are checked for nan.
+
+    A backward pass that fails then warns with that line's traceback before it raises. Slow.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only "
+            "be enabled for debugging.",
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        self._before = watch.anomaly, watch.check_nan
+        watch.set_anomaly(True, self.check_nan)
+
+    def __exit__(self, *exc: object) -> None:
+        watch.set_anomaly(*self._before)
+
+
+def is_anomaly_enabled() -> bool:
+    return watch.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    return watch.check_nan

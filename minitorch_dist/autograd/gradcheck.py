@@ -1,0 +1,160 @@
+"""Is this gradient right? Compare it with finite differences.
+
+    numerical    J[i, j] = (f(x + eps e_j) - f(x - eps e_j))_i / 2 eps      two forwards per column
+    analytical   J[i, :] = the gradient for e_i as grad_output               one backward per row
+
+In float64 with eps = 1e-6 both agree to about 1e-9 where f is smooth. In float32 they do not agree.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import base
+from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.grad_mode import no_grad
+from minitorch_dist.tensors.ops.gradients import as_tuple, grad
+
+
+class GradcheckError(RuntimeError):
+    """A gradient differs from the slope of its function."""
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+) -> bool:
+    """Whether the gradients of `func(*inputs)` agree with finite differences of it.
+
+    Every floating input that requires grad is checked against every floating output. A difference
+    raises GradcheckError, which names the element, or returns False without `raise_exception`.
+    Outputs are differentiated one at a time, so that backward always meets undefined gradients of
+    the others, whatever `check_undefined_grad` says.
+    """
+    given = as_tuple(inputs)
+    places = [i for i, x in enumerate(given) if isinstance(x, TensorBase) and x.requires_grad]
+    if not places:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them "
+            "have requires_grad=True."
+        )
+    for i in places:
+        if given[i].array.dtype != np.float64:
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point. This "
+                "check will likely fail if all the inputs are not of double precision floating point.",
+                stacklevel=2,
+            )
+    try:
+        outputs = _outputs(func, given)
+        for number, out in enumerate(outputs):
+            if out._requires_grad:
+                _check_output(func, given, places, number, out, eps, atol, rtol, nondet_tol)
+            else:
+                _check_constant(func, given, places, number, eps)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _outputs(func: Callable[..., Any], inputs: Sequence[Any]) -> list[TensorBase]:
+    outputs = func(*inputs)
+    return [
+        out
+        for out in (outputs if isinstance(outputs, (tuple, list)) else (outputs,))
+        if isinstance(out, TensorBase) and out.array.dtype.kind not in "iub"
+    ]
+
+
+def _check_output(
+    func: Callable[..., Any], inputs: tuple[Any, ...], places: list[int], number: int,
+    out: TensorBase, eps: float, atol: float, rtol: float, nondet_tol: float,
+) -> None:  # fmt: skip
+    wanted = [inputs[i] for i in places]
+    analytical = _analytical(out, wanted)
+    again = _analytical(out, wanted)
+    for i, first, second in zip(places, analytical, again, strict=True):
+        if not np.allclose(first, second, rtol=0, atol=nondet_tol, equal_nan=True):
+            raise GradcheckError(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output "
+                f"multiple times gives different values for output {number} with respect to input "
+                f"{i} (tolerance nondet_tol={nondet_tol})."
+            )
+    for i, slopes in zip(places, analytical, strict=True):
+        numerical = _numerical(func, inputs, i, number, eps)
+        wrong = ~np.isclose(slopes, numerical, rtol=rtol, atol=atol, equal_nan=True)
+        if wrong.any():
+            row, column = (int(k) for k in np.argwhere(wrong)[0])
+            raise GradcheckError(
+                f"Jacobian mismatch for output {number} with respect to input {i},\n"
+                f"first at element {_where(row, out.array)} of the output and element "
+                f"{_where(column, inputs[i].array)} of the input: numerical "
+                f"{numerical[row, column]:.10g}, analytical {slopes[row, column]:.10g} "
+                f"({int(wrong.sum())} of {wrong.size} differ)\n"
+                f"numerical:{numerical}\nanalytical:{slopes}\n"
+            )
+
+
+def _where(flat: int, array: Array) -> tuple[int, ...]:
+    return tuple(int(k) for k in np.unravel_index(flat, array.shape))
+
+
+def _analytical(out: TensorBase, inputs: Sequence[TensorBase]) -> list[Array]:
+    """The Jacobian as backward passes give it: one row per element of the output."""
+    rows: list[list[Array]] = [[] for _ in inputs]
+    for element in range(out.array.size):
+        weight = np.zeros(out.array.shape, out.array.dtype)
+        weight.reshape(-1)[element] = 1
+        grads = grad(
+            out, inputs, base.new(out.plain, weight), retain_graph=True, materialize_grads=True
+        )
+        for row, g in zip(rows, grads, strict=True):
+            row.append(g.array.reshape(-1))
+    return [
+        np.array(row).reshape(out.array.size, x.array.size)
+        for row, x in zip(rows, inputs, strict=True)
+    ]
+
+
+def _numerical(
+    func: Callable[..., Any], inputs: tuple[Any, ...], place: int, number: int, eps: float
+) -> Array:
+    """The Jacobian as central differences give it: one column per element of the input."""
+    x = inputs[place]
+    columns = []
+    for element in np.ndindex(x.array.shape):
+        value = x.array[element]
+        ends = []
+        for moved in (value + eps, value - eps):
+            x.array[element] = moved
+            with no_grad():
+                ends.append(_outputs(func, inputs)[number].array.astype(np.float64).reshape(-1))
+            x.array[element] = value
+        columns.append((ends[0] - ends[1]) / (2 * eps))
+    size = columns[0].size if columns else _outputs(func, inputs)[number].array.size
+    return np.array(columns).reshape(x.array.size, size).T
+
+
+def _check_constant(
+    func: Callable[..., Any], inputs: tuple[Any, ...], places: list[int], number: int, eps: float
+) -> None:
+    """An output without a gradient must not depend on the inputs."""
+    for i in places:
+        if np.abs(_numerical(func, inputs, i, number, eps)).max(initial=0.0) > 0:
+            raise GradcheckError(
+                f"Numerical gradient for function expected to be zero: output {number} does not "
+                f"require grad, but changes with input {i}"
+            )

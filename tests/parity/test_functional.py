@@ -1,0 +1,119 @@
+"""`autograd.functional` and `autograd.graph` in torch and here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.parity.compare import mtd
+from tests.parity.test_backward import agree, leaf, plain
+
+pytestmark = pytest.mark.parity
+
+
+def two(x: Any, y: Any) -> Any:
+    return x * x * y, (x * y).sum()
+
+
+def multi_grad_hook(mode: str) -> Callable[[Any], Any]:
+    def program(t: Any) -> Any:
+        a, b = leaf(t, 3), leaf(t, 3)
+        c, d = a * b, a * b
+        seen: list[Any] = []
+        handle = t.autograd.graph.register_multi_grad_hook(
+            (a, b, c, d), lambda g: seen.append(plain(g)), mode=mode
+        )
+        c.sum().backward(retain_graph=True)
+        c.sum().backward(inputs=[a], retain_graph=True)
+        handle.remove()
+        c.sum().backward()
+        return seen
+
+    return program
+
+
+def graph_of(t: Any) -> Any:
+    x = leaf(t, 3)
+    y = (x * x).sum()
+    node = y.grad_fn
+    edge = t.autograd.graph.get_gradient_edge(x)
+    return (
+        node.name(),
+        type(node).__name__,
+        [(n.name(), nr) for n, nr in node.next_functions],
+        edge.node.variable is x,
+        edge.output_nr,
+        node.next_functions[0][0].next_functions[0][0] is edge.node,
+        isinstance(node, t.autograd.graph.Node),
+        node.metadata,
+        y.output_nr,
+    )
+
+
+def bumped(t: Any) -> Any:
+    x = t.ones(3)
+    t.autograd.graph.increment_version(x)
+    t.autograd.graph.increment_version([x, x])
+    return x._version
+
+
+def queued(t: Any) -> Any:
+    x = leaf(t, 2)
+    seen: list[str] = []
+    queue = t.autograd.Variable._execution_engine.queue_callback
+
+    def hook(grad: Any) -> None:
+        seen.append("hook")
+        queue(lambda: (seen.append("done"), queue(lambda: seen.append("later"))))
+
+    x.register_hook(hook)
+    (x * 2).sum().backward()
+    return seen, isinstance(x, t.autograd.Variable), plain(t.autograd.Variable(x * 2))
+
+
+FUNCTIONAL = [
+    lambda t: t.autograd.functional.vjp(lambda x: x * x, leaf(t, 3), t.ones(3)),
+    lambda t: t.autograd.functional.vjp(lambda x: (x * x).sum(), t.ones(3)),
+    lambda t: t.autograd.functional.vjp(two, (leaf(t, 3), t.ones(3)), (t.ones(3), t.ones(()))),
+    lambda t: t.autograd.functional.vjp(lambda x: x * x, leaf(t, 3)),
+    lambda t: t.autograd.functional.vjp(lambda x: x * x, leaf(t, 3), t.ones(2)),
+    lambda t: t.autograd.functional.vjp(lambda x, y: x.sum(), (leaf(t, 3), leaf(t, 2))),
+    lambda t: t.autograd.functional.vjp(
+        lambda x, y: x.sum(), (leaf(t, 3), leaf(t, 2)), strict=True),
+    lambda t: t.autograd.functional.vjp(lambda x: t.ones(()), leaf(t, 3), strict=True),
+    lambda t: t.autograd.functional.jvp(two, (leaf(t, 3), t.ones(3)), (t.ones(3), t.ones(3))),
+    lambda t: t.autograd.functional.jvp(lambda x: x * x, leaf(t, 3)),
+    lambda t: t.autograd.functional.jacobian(lambda x: x * x, leaf(t, 2, 2)),
+    lambda t: t.autograd.functional.jacobian(two, (leaf(t, 3), t.ones(3))),
+    lambda t: t.autograd.functional.jacobian(lambda x: x.sum(), leaf(t)),
+    lambda t: t.autograd.functional.jacobian(lambda x: 3, leaf(t)),
+    lambda t: t.autograd.functional.jacobian(lambda x: x, 3),
+    lambda t: t.autograd.functional.jacobian(lambda x: x.mul_(2) * x, leaf(t, 2)),
+    multi_grad_hook("all"), multi_grad_hook("any"), multi_grad_hook("some"),
+    graph_of, bumped, queued,
+    lambda t: t.autograd.graph.get_gradient_edge(t.ones(2)),
+    lambda t: t.autograd.Variable._execution_engine.queue_callback(lambda: None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(FUNCTIONAL)))
+def test_same(number: int) -> None:
+    agree(FUNCTIONAL[number])
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda x: (x * x).sum().backward(create_graph=True),
+        lambda x: mtd.autograd.grad((x * x).sum(), x, create_graph=True),
+        lambda x: mtd.autograd.functional.jacobian(lambda x: x * x, x, create_graph=True),
+        lambda x: mtd.autograd.functional.hessian(lambda x: (x * x).sum(), x),
+        lambda x: mtd.autograd.functional.hvp(lambda x: (x * x).sum(), x, x),
+        lambda x: mtd.autograd.functional.vhp(lambda x: (x * x).sum(), x, x),
+    ],
+)
+def test_second_derivatives_are_refused_in_words(refused: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"is not offered.*PyTorch"):
+        refused(leaf(mtd, 3))
