@@ -55,8 +55,39 @@ POOL: dict[str, tuple[Make, Any]] = {
     "AdaptiveMaxPool2d": (lambda nn: nn.AdaptiveMaxPool2d((2, 3), True), draw(2, 3, 5, 7)),
 }
 
+NORM: dict[str, tuple[Make, Any]] = {
+    "BatchNorm1d": (lambda nn: nn.BatchNorm1d(3), draw(5, 3)),
+    "BatchNorm1d series": (lambda nn: nn.BatchNorm1d(3, eps=0.1, momentum=0.3), draw(5, 3, 4)),
+    "BatchNorm1d cumulative": (lambda nn: nn.BatchNorm1d(3, momentum=None), draw(5, 3)),
+    "BatchNorm1d plain": (lambda nn: nn.BatchNorm1d(3, affine=False), draw(5, 3)),
+    "BatchNorm1d no bias": (lambda nn: nn.BatchNorm1d(3, bias=False), draw(5, 3)),
+    "BatchNorm1d untracked": (
+        lambda nn: nn.BatchNorm1d(3, track_running_stats=False),
+        draw(5, 3),
+    ),
+    "BatchNorm1d one value": (lambda nn: nn.BatchNorm1d(3), draw(1, 3)),
+    "BatchNorm1d wrong": (lambda nn: nn.BatchNorm1d(3), draw(3)),
+    "BatchNorm2d": (lambda nn: nn.BatchNorm2d(3), draw(2, 3, 4, 5)),
+    "BatchNorm2d wrong": (lambda nn: nn.BatchNorm2d(3), draw(5, 3)),
+    "BatchNorm3d": (lambda nn: nn.BatchNorm3d(3), draw(2, 3, 4, 2, 3)),
+    "InstanceNorm1d": (lambda nn: nn.InstanceNorm1d(3), draw(2, 3, 4)),
+    "InstanceNorm1d single": (lambda nn: nn.InstanceNorm1d(3), draw(3, 4)),
+    "InstanceNorm2d": (
+        lambda nn: nn.InstanceNorm2d(3, affine=True, track_running_stats=True),
+        draw(2, 3, 4, 5),
+    ),
+    "InstanceNorm2d wrong": (lambda nn: nn.InstanceNorm2d(4, affine=True), draw(2, 3, 4, 5)),
+    "LayerNorm": (lambda nn: nn.LayerNorm(4), draw(2, 3, 4)),
+    "LayerNorm two": (lambda nn: nn.LayerNorm([3, 4], eps=0.1, bias=False), draw(2, 3, 4)),
+    "LayerNorm plain": (lambda nn: nn.LayerNorm((4,), elementwise_affine=False), draw(2, 4)),
+    "RMSNorm": (lambda nn: nn.RMSNorm(4), draw(2, 3, 4)),
+    "RMSNorm eps": (lambda nn: nn.RMSNorm([3, 4], 0.1, elementwise_affine=False), draw(2, 3, 4)),
+    "GroupNorm": (lambda nn: nn.GroupNorm(2, 4), draw(3, 4, 5)),
+    "GroupNorm plain": (lambda nn: nn.GroupNorm(4, 4, 0.1, affine=False), draw(3, 4, 2, 2)),
+}
 
-@pytest.mark.parametrize("table, name", [(t, n) for t in (SHAPES, LINEAR, POOL) for n in t])
+
+@pytest.mark.parametrize("table, name", [(t, n) for t in (SHAPES, LINEAR, POOL, NORM) for n in t])
 @pytest.mark.parametrize("train", [True, False])
 def test_layer(table: dict[str, tuple[Make, Any]], name: str, train: bool) -> None:
     make, x = table[name]
@@ -72,6 +103,7 @@ WRONG: dict[str, Callable[[Any, Any], Any]] = {
     "Unflatten size": lambda t, nn: nn.Unflatten(1, 3),
     "Unflatten element": lambda t, nn: nn.Unflatten(1, (1, "a")),
     "Bilinear": lambda t, nn: nn.Bilinear(0, 1, 1),
+    "GroupNorm": lambda t, nn: nn.GroupNorm(2, 3),
 }
 
 
@@ -110,3 +142,86 @@ def test_dtypes_of_new_layers() -> None:
         ]
 
     agree(program)
+
+
+# --------------------------------------------------------------------------------- batch norm's averages
+
+
+@pytest.mark.parametrize("momentum", [0.1, None, 1.0])
+@pytest.mark.parametrize("train", [True, False])
+def test_batch_norm_over_several_batches(momentum: float | None, train: bool) -> None:
+    same_layer(
+        lambda nn: nn.BatchNorm2d(3, momentum=momentum), draw(4, 3, 2, 2), calls=3, train=train
+    )
+
+
+def test_batch_norm_states() -> None:
+    def program(t: Any) -> Any:
+        m = t.nn.BatchNorm1d(2)
+        m(t.ones(3, 2) * 2)
+        state = m.state_dict()
+        old = {k: v for k, v in state.items() if k != "num_batches_tracked"}
+        new = t.nn.BatchNorm1d(2)
+        result = repr(new.load_state_dict(old))  # saved before that buffer existed
+        refused = caught(lambda: new.load_state_dict({k: v for k, v in old.items() if k != "bias"}))
+        versioned = m.state_dict()
+        del versioned["num_batches_tracked"]
+        missed = caught(lambda: new.load_state_dict(versioned))
+        m.reset_running_stats()
+        m.weight.data.fill_(3)
+        m.reset_parameters()
+        half = t.nn.BatchNorm1d(2).half()
+        return [
+            state, result, refused, missed, m.state_dict(), new.state_dict(),
+            half.running_mean.dtype, half.num_batches_tracked.dtype,
+            t.nn.BatchNorm1d(2, track_running_stats=False).state_dict(),
+            t.nn.BatchNorm2d(2, affine=False, dtype=t.float64).state_dict(),
+        ]  # fmt: skip
+
+    agree(program)
+
+
+def test_untracked_averages_after_the_fact() -> None:
+    def program(t: Any) -> Any:
+        m = t.nn.BatchNorm1d(2)
+        m.track_running_stats = False
+        found = [m(t.arange(6.0).view(3, 2)), m.running_mean, m.num_batches_tracked]
+        m.eval()
+        return found, m(t.arange(6.0).view(3, 2))
+
+    agree(program)
+
+
+# --------------------------------------------------------------------------------------------- dropout
+
+
+DROPOUTS = ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"]
+
+
+@pytest.mark.parametrize("name", DROPOUTS)
+def test_dropout_where_nothing_is_left_to_chance(name: str) -> None:
+    def program(t: Any) -> Any:
+        make = getattr(t.nn, name)
+        x = t.ones((2, 3, 4, 2, 2)[: {"Dropout1d": 3, "Dropout2d": 4}.get(name, 5)])
+        return [
+            make(), make(0.3, True), make(0.0)(x), make(0.7).eval()(x),
+            caught(lambda: make(1.5)), caught(lambda: make(-0.1)),
+            make(1.0)(x) if "Alpha" not in name else None,
+        ]  # fmt: skip
+
+    agree(program)
+
+
+@pytest.mark.parametrize("name, shape, own", [
+    ("Dropout", (100, 100), None), ("Dropout1d", (100, 50, 7), 2), ("Dropout2d", (100, 50, 3, 2), 2),
+    ("Dropout3d", (100, 50, 3, 2, 2), 2),
+])  # fmt: skip
+def test_dropout_drops_its_share_and_scales_the_rest(name: str, shape: Any, own: Any) -> None:
+    import minitorch_dist as mtd
+
+    out = getattr(mtd.nn, name)(0.2)(mtd.ones(*shape)).numpy()
+    assert set(np.unique(out).tolist()) == {0.0, 1.25}
+    assert (out == 0).mean() == pytest.approx(0.2, abs=0.03)
+    if own:
+        channels = out.reshape(*shape[:own], -1)
+        assert (channels == channels[..., :1]).all()

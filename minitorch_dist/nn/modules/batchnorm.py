@@ -1,0 +1,143 @@
+"""Normalisation per channel, over the batch (arXiv:1502.03167).
+
+In training the statistics of the batch are used, and running averages of them are kept; in
+evaluation the averages are used. So a training forward writes to the module's buffers: calls on
+several threads need a lock.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minitorch_dist.nn import functional as F
+from minitorch_dist.nn import init
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.ops import creation
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class _NormBase(Module):
+    """Weight and bias per channel if `affine`, running averages if `track_running_stats`."""
+
+    _version = 2  # since then num_batches_tracked is in the state
+    weight: Tensor | None
+    bias: Tensor | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            made = creation.empty(num_features, device=device, dtype=dtype) if wanted else None
+            self.register_parameter(name, None if made is None else Parameter(made))
+        self._register_statistics(device, dtype)
+        self.reset_parameters()
+
+    def _register_statistics(self, device: Any, dtype: Any) -> None:
+        made: dict[str, Any] = dict.fromkeys(("running_mean", "running_var", "num_batches_tracked"))
+        if self.track_running_stats:
+            made["running_mean"] = creation.zeros(self.num_features, device=device, dtype=dtype)
+            made["running_var"] = creation.ones(self.num_features, device=device, dtype=dtype)
+            made["num_batches_tracked"] = creation.zeros((), device=device, dtype=dtypes.int64)
+        for name, tensor in made.items():
+            self.register_buffer(name, tensor)
+
+    def reset_running_stats(self) -> None:
+        if self.track_running_stats:
+            for buffer, value in (
+                (self.running_mean, 0),
+                (self.running_var, 1),
+                (self.num_batches_tracked, 0),
+            ):
+                if buffer is not None:
+                    init.constant_(buffer, value)
+
+    def reset_parameters(self) -> None:
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        *rest: Any,
+    ) -> None:
+        if local_metadata.get("version", 1) < 2 and self.num_batches_tracked is not None:
+            state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        counter = self.num_batches_tracked
+        if self.training and self.track_running_stats and counter is not None:
+            counter.array[...] += 1
+            counter.storage.version += 1
+            if self.momentum is None:  # the plain average of all batches
+                momentum = 1 / float(counter.array)
+        keep = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            self.running_mean if keep else None,
+            self.running_var if keep else None,
+            self.weight,
+            self.bias,
+            self.training or (self.running_mean is None and self.running_var is None),
+            momentum,
+            self.eps,
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Over (N, C) or (N, C, L)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.array.ndim not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.array.ndim}D input)")
+
+
+class BatchNorm2d(_BatchNorm):
+    """Over (N, C, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.array.ndim != 4:
+            raise ValueError(f"expected 4D input (got {input.array.ndim}D input)")
+
+
+class BatchNorm3d(_BatchNorm):
+    """Over (N, C, D, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.array.ndim != 5:
+            raise ValueError(f"expected 5D input (got {input.array.ndim}D input)")
