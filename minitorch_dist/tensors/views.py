@@ -117,6 +117,11 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
 
     `recorded` says that what is written requires grad, even if `self` does not yet.
     """
+    if not self.array.flags.writeable:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
     mode = grad_mode.mode.get()
     if self._inference and mode != grad_mode.INFERENCE:
         raise RuntimeError(
