@@ -49,6 +49,7 @@ class Pass:
 current: ContextVar[Pass | None] = ContextVar("backward_pass", default=None)
 
 
+@np.errstate(all="ignore")  # gradients may be inf or nan; numpy need not say so
 def run(
     roots: Sequence[tuple[Edge, Array]],
     retain_graph: bool = False,
