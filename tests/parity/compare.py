@@ -37,7 +37,7 @@ def tensor(t: ModuleType, array: Any, grad: bool) -> Any:
 
 
 def to_numpy(x: Any) -> np.ndarray[Any, Any]:
-    x = x.detach()
+    x = x.detach().clone()  # torch knows zeros without memory, which have no numpy()
     if str(x.dtype) == "torch.bfloat16":
         x = x.float()
     return np.asarray(x.numpy())
@@ -59,22 +59,23 @@ def run(
         warnings.simplefilter("ignore")
         try:
             outputs = flatten(expression(t, *inputs, **kwargs))
+            grads = gradients(t, outputs, inputs) if grad else []
         except Exception as error:
             return error
-        grads: list[Any] = []
-        if grad:
-            loss: Any = None
-            for number, out in enumerate(outputs):
-                if hasattr(out, "requires_grad") and out.requires_grad:
-                    weight = np.cos(np.arange(out.numel()) + number).reshape(tuple(out.shape))
-                    term = (out * t.from_numpy(np.asarray(weight)).to(out.dtype)).sum()
-                    loss = term if loss is None else loss + term
-            if loss is not None:
-                loss.backward()
-            grads = [
-                x.grad if hasattr(x, "requires_grad") and x.requires_grad else None for x in inputs
-            ]
     return outputs, grads
+
+
+def gradients(t: ModuleType, outputs: list[Any], inputs: list[Any]) -> list[Any]:
+    """The inputs' gradients of a weighted sum of all outputs that have one."""
+    loss: Any = None
+    for number, out in enumerate(outputs):
+        if hasattr(out, "requires_grad") and out.requires_grad:
+            weight = np.cos(np.arange(out.numel()) + number).reshape(tuple(out.shape))
+            term = (out * t.from_numpy(np.asarray(weight)).to(out.dtype)).sum()
+            loss = term if loss is None else loss + term
+    if loss is not None:
+        loss.backward()
+    return [x.grad if hasattr(x, "requires_grad") and x.requires_grad else None for x in inputs]
 
 
 def same(
