@@ -8,6 +8,7 @@ from minitorch_dist import func as func
 from minitorch_dist import linalg as linalg
 from minitorch_dist import nn as nn
 from minitorch_dist import random as random
+from minitorch_dist import special as special
 from minitorch_dist import utils as utils
 from minitorch_dist import version as version
 from minitorch_dist.tensors.determinism import (
@@ -72,8 +73,16 @@ from minitorch_dist.tensors.grad_mode import is_inference_mode_enabled as is_inf
 from minitorch_dist.tensors.grad_mode import no_grad as no_grad
 from minitorch_dist.tensors.grad_mode import set_grad_enabled as set_grad_enabled
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
+from minitorch_dist.tensors.ops.activations import celu as celu
+from minitorch_dist.tensors.ops.activations import celu_ as celu_
+from minitorch_dist.tensors.ops.activations import hardshrink as hardshrink
+from minitorch_dist.tensors.ops.activations import prelu as prelu
 from minitorch_dist.tensors.ops.activations import relu as relu
 from minitorch_dist.tensors.ops.activations import relu_ as relu_
+from minitorch_dist.tensors.ops.activations import selu as selu
+from minitorch_dist.tensors.ops.activations import selu_ as selu_
+from minitorch_dist.tensors.ops.activations import threshold as threshold
+from minitorch_dist.tensors.ops.activations import threshold_ as threshold_
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from minitorch_dist.tensors.ops.added_products import addbmm as addbmm
 from minitorch_dist.tensors.ops.added_products import addmm as addmm
@@ -106,8 +115,10 @@ from minitorch_dist.tensors.ops.comparison import ge as ge
 from minitorch_dist.tensors.ops.comparison import greater as greater
 from minitorch_dist.tensors.ops.comparison import greater_equal as greater_equal
 from minitorch_dist.tensors.ops.comparison import gt as gt
+from minitorch_dist.tensors.ops.comparison import heaviside as heaviside
 from minitorch_dist.tensors.ops.comparison import isclose as isclose
 from minitorch_dist.tensors.ops.comparison import isfinite as isfinite
+from minitorch_dist.tensors.ops.comparison import isin as isin
 from minitorch_dist.tensors.ops.comparison import isinf as isinf
 from minitorch_dist.tensors.ops.comparison import isnan as isnan
 from minitorch_dist.tensors.ops.comparison import isneginf as isneginf
@@ -141,6 +152,8 @@ from minitorch_dist.tensors.ops.counting import nonzero as nonzero
 from minitorch_dist.tensors.ops.counting import searchsorted as searchsorted
 from minitorch_dist.tensors.ops.counting import unique as unique
 from minitorch_dist.tensors.ops.counting import unique_consecutive as unique_consecutive
+from minitorch_dist.tensors.ops.covariance import corrcoef as corrcoef
+from minitorch_dist.tensors.ops.covariance import cov as cov
 from minitorch_dist.tensors.ops.creation import as_tensor as as_tensor
 from minitorch_dist.tensors.ops.creation import asarray as asarray
 from minitorch_dist.tensors.ops.creation import empty as empty
@@ -169,6 +182,11 @@ from minitorch_dist.tensors.ops.division import true_divide as true_divide
 from minitorch_dist.tensors.ops.dropout import alpha_dropout as alpha_dropout
 from minitorch_dist.tensors.ops.dropout import dropout as dropout
 from minitorch_dist.tensors.ops.dropout import feature_alpha_dropout as feature_alpha_dropout
+from minitorch_dist.tensors.ops.error_function import erf as erf
+from minitorch_dist.tensors.ops.error_function import erf_ as erf_
+from minitorch_dist.tensors.ops.error_function import erfc as erfc
+from minitorch_dist.tensors.ops.error_function import erfc_ as erfc_
+from minitorch_dist.tensors.ops.error_function import erfinv as erfinv
 from minitorch_dist.tensors.ops.exchange import from_dlpack as from_dlpack
 from minitorch_dist.tensors.ops.exchange import from_numpy as from_numpy
 from minitorch_dist.tensors.ops.exchange import frombuffer as frombuffer
@@ -178,6 +196,8 @@ from minitorch_dist.tensors.ops.exponentials import exp2_ as exp2_
 from minitorch_dist.tensors.ops.exponentials import exp_ as exp_
 from minitorch_dist.tensors.ops.exponentials import expm1 as expm1
 from minitorch_dist.tensors.ops.exponentials import expm1_ as expm1_
+from minitorch_dist.tensors.ops.exponentials import ldexp as ldexp
+from minitorch_dist.tensors.ops.exponentials import ldexp_ as ldexp_
 from minitorch_dist.tensors.ops.exponentials import log as log
 from minitorch_dist.tensors.ops.exponentials import log1p as log1p
 from minitorch_dist.tensors.ops.exponentials import log1p_ as log1p_
@@ -187,6 +207,9 @@ from minitorch_dist.tensors.ops.exponentials import log10 as log10
 from minitorch_dist.tensors.ops.exponentials import log10_ as log10_
 from minitorch_dist.tensors.ops.exponentials import log_ as log_
 from minitorch_dist.tensors.ops.exponentials import logaddexp as logaddexp
+from minitorch_dist.tensors.ops.exponentials import logaddexp2 as logaddexp2
+from minitorch_dist.tensors.ops.exponentials import logit as logit
+from minitorch_dist.tensors.ops.exponentials import logit_ as logit_
 from minitorch_dist.tensors.ops.exponentials import sigmoid as sigmoid
 from minitorch_dist.tensors.ops.exponentials import sigmoid_ as sigmoid_
 from minitorch_dist.tensors.ops.exponentials import xlogy as xlogy
@@ -212,6 +235,8 @@ from minitorch_dist.tensors.ops.extremes import maximum as maximum
 from minitorch_dist.tensors.ops.extremes import minimum as minimum
 from minitorch_dist.tensors.ops.filling import fill_ as fill_
 from minitorch_dist.tensors.ops.filling import zero_ as zero_
+from minitorch_dist.tensors.ops.gamma import digamma as digamma
+from minitorch_dist.tensors.ops.gamma import lgamma as lgamma
 from minitorch_dist.tensors.ops.grids import block_diag as block_diag
 from minitorch_dist.tensors.ops.grids import cartesian_prod as cartesian_prod
 from minitorch_dist.tensors.ops.grids import combinations as combinations
@@ -245,11 +270,20 @@ from minitorch_dist.tensors.ops.logic import bitwise_not as bitwise_not
 from minitorch_dist.tensors.ops.logic import bitwise_or as bitwise_or
 from minitorch_dist.tensors.ops.logic import bitwise_right_shift as bitwise_right_shift
 from minitorch_dist.tensors.ops.logic import bitwise_xor as bitwise_xor
+from minitorch_dist.tensors.ops.logic import gcd as gcd
+from minitorch_dist.tensors.ops.logic import gcd_ as gcd_
+from minitorch_dist.tensors.ops.logic import lcm as lcm
+from minitorch_dist.tensors.ops.logic import lcm_ as lcm_
 from minitorch_dist.tensors.ops.logic import logical_and as logical_and
 from minitorch_dist.tensors.ops.logic import logical_not as logical_not
 from minitorch_dist.tensors.ops.logic import logical_or as logical_or
 from minitorch_dist.tensors.ops.logic import logical_xor as logical_xor
+from minitorch_dist.tensors.ops.mixtures import addcdiv as addcdiv
+from minitorch_dist.tensors.ops.mixtures import addcmul as addcmul
+from minitorch_dist.tensors.ops.mixtures import lerp as lerp
 from minitorch_dist.tensors.ops.normalization import group_norm as group_norm
+from minitorch_dist.tensors.ops.norms import dist as dist
+from minitorch_dist.tensors.ops.norms import norm as norm
 from minitorch_dist.tensors.ops.ordering import argsort as argsort
 from minitorch_dist.tensors.ops.ordering import kthvalue as kthvalue
 from minitorch_dist.tensors.ops.ordering import msort as msort
@@ -289,6 +323,11 @@ from minitorch_dist.tensors.ops.products import mm as mm
 from minitorch_dist.tensors.ops.products import mv as mv
 from minitorch_dist.tensors.ops.products import outer as outer
 from minitorch_dist.tensors.ops.products import vdot as vdot
+from minitorch_dist.tensors.ops.quantiles import median as median
+from minitorch_dist.tensors.ops.quantiles import mode as mode
+from minitorch_dist.tensors.ops.quantiles import nanmedian as nanmedian
+from minitorch_dist.tensors.ops.quantiles import nanquantile as nanquantile
+from minitorch_dist.tensors.ops.quantiles import quantile as quantile
 from minitorch_dist.tensors.ops.random import bernoulli as bernoulli
 from minitorch_dist.tensors.ops.random import multinomial as multinomial
 from minitorch_dist.tensors.ops.random import normal as normal
@@ -311,6 +350,9 @@ from minitorch_dist.tensors.ops.reductions import all as all
 from minitorch_dist.tensors.ops.reductions import any as any
 from minitorch_dist.tensors.ops.reductions import count_nonzero as count_nonzero
 from minitorch_dist.tensors.ops.reductions import mean as mean
+from minitorch_dist.tensors.ops.reductions import nanmean as nanmean
+from minitorch_dist.tensors.ops.reductions import nansum as nansum
+from minitorch_dist.tensors.ops.reductions import prod as prod
 from minitorch_dist.tensors.ops.reductions import sum as sum
 from minitorch_dist.tensors.ops.reshaping import broadcast_shapes as broadcast_shapes
 from minitorch_dist.tensors.ops.reshaping import broadcast_tensors as broadcast_tensors
@@ -335,6 +377,7 @@ from minitorch_dist.tensors.ops.rounding import frac as frac
 from minitorch_dist.tensors.ops.rounding import frac_ as frac_
 from minitorch_dist.tensors.ops.rounding import nan_to_num as nan_to_num
 from minitorch_dist.tensors.ops.rounding import nan_to_num_ as nan_to_num_
+from minitorch_dist.tensors.ops.rounding import nextafter as nextafter
 from minitorch_dist.tensors.ops.rounding import round as round
 from minitorch_dist.tensors.ops.rounding import round_ as round_
 from minitorch_dist.tensors.ops.rounding import sgn as sgn
@@ -347,6 +390,9 @@ from minitorch_dist.tensors.ops.scans import cummin as cummin
 from minitorch_dist.tensors.ops.scans import cumprod as cumprod
 from minitorch_dist.tensors.ops.scans import cumsum as cumsum
 from minitorch_dist.tensors.ops.scans import logcumsumexp as logcumsumexp
+from minitorch_dist.tensors.ops.softmaxes import log_softmax as log_softmax
+from minitorch_dist.tensors.ops.softmaxes import logsumexp as logsumexp
+from minitorch_dist.tensors.ops.softmaxes import softmax as softmax
 from minitorch_dist.tensors.ops.striding import as_strided as as_strided
 from minitorch_dist.tensors.ops.trigonometry import acos as acos
 from minitorch_dist.tensors.ops.trigonometry import acos_ as acos_
@@ -393,6 +439,10 @@ from minitorch_dist.tensors.ops.trigonometry import tan as tan
 from minitorch_dist.tensors.ops.trigonometry import tan_ as tan_
 from minitorch_dist.tensors.ops.trigonometry import tanh as tanh
 from minitorch_dist.tensors.ops.trigonometry import tanh_ as tanh_
+from minitorch_dist.tensors.ops.variance import std as std
+from minitorch_dist.tensors.ops.variance import std_mean as std_mean
+from minitorch_dist.tensors.ops.variance import var as var
+from minitorch_dist.tensors.ops.variance import var_mean as var_mean
 from minitorch_dist.tensors.printing import get_printoptions as get_printoptions
 from minitorch_dist.tensors.printing import set_printoptions as set_printoptions
 from minitorch_dist.tensors.size import Size as Size

@@ -17,25 +17,31 @@ from minitorch_dist.tensors.ops import (
     conversion,
     copying,
     counting,
+    covariance,
     creation,
     differences,
     division,
     duplication,
+    error_function,
     exchange,
     exponentials,
     extrema,
     extremes,
     filling,
+    gamma,
     gradients,
     indexing,
     layout,
     legacy,
     logic,
+    mixtures,
+    norms,
     operators,
     ordering,
     pieces,
     powers,
     products,
+    quantiles,
     random,
     random_fill,
     reductions,
@@ -43,8 +49,10 @@ from minitorch_dist.tensors.ops import (
     rounding,
     scalars,
     scans,
+    softmaxes,
     striding,
     trigonometry,
+    variance,
 )
 
 
@@ -134,6 +142,11 @@ class Tensor(TensorBase):
     logaddexp = exponentials.logaddexp
     xlogy = exponentials.xlogy
     xlogy_ = exponentials.xlogy_
+    logaddexp2 = exponentials.logaddexp2
+    ldexp = exponentials.ldexp
+    ldexp_ = exponentials.ldexp_
+    logit = exponentials.logit
+    logit_ = exponentials.logit_
 
     # trigonometry
     sin = trigonometry.sin
@@ -211,6 +224,8 @@ class Tensor(TensorBase):
     copysign_ = rounding.copysign_
     nan_to_num = rounding.nan_to_num
     nan_to_num_ = rounding.nan_to_num_
+    nextafter = rounding.nextafter
+    nextafter_ = rounding.nextafter_
 
     # extremes
     maximum = extremes.maximum
@@ -263,6 +278,8 @@ class Tensor(TensorBase):
     allclose = comparison.allclose
     equal = comparison.equal
     where = comparison.choose
+    heaviside = comparison.heaviside
+    heaviside_ = comparison.heaviside_
 
     # logic
     logical_and = logic.logical_and
@@ -285,10 +302,16 @@ class Tensor(TensorBase):
     bitwise_left_shift_ = logic.bitwise_left_shift_
     bitwise_right_shift = logic.bitwise_right_shift
     bitwise_right_shift_ = logic.bitwise_right_shift_
+    gcd = logic.gcd
+    gcd_ = logic.gcd_
+    lcm = logic.lcm
+    lcm_ = logic.lcm_
 
     # activations
     relu = activations.relu
     relu_ = activations.relu_
+    prelu = activations.prelu
+    hardshrink = activations.hardshrink
 
     # reductions
     sum = reductions.sum
@@ -296,6 +319,9 @@ class Tensor(TensorBase):
     all = reductions.all
     any = reductions.any
     count_nonzero = reductions.count_nonzero
+    prod = reductions.prod
+    nansum = reductions.nansum
+    nanmean = reductions.nanmean
 
     # extrema
     max = extrema.max
@@ -305,6 +331,52 @@ class Tensor(TensorBase):
     aminmax = extrema.aminmax
     argmax = extrema.argmax
     argmin = extrema.argmin
+
+    # error_function
+    erf = error_function.erf
+    erf_ = error_function.erf_
+    erfc = error_function.erfc
+    erfc_ = error_function.erfc_
+    erfinv = error_function.erfinv
+    erfinv_ = error_function.erfinv_
+
+    # gamma
+    lgamma = gamma.lgamma
+    lgamma_ = gamma.lgamma_
+    digamma = gamma.digamma
+    digamma_ = gamma.digamma_
+
+    # softmaxes
+    softmax = softmaxes.softmax
+    log_softmax = softmaxes.log_softmax
+    logsumexp = softmaxes.logsumexp
+
+    # variance
+    var = variance.var
+    std = variance.std
+
+    # norms
+    norm = norms.norm
+    dist = norms.dist
+
+    # quantiles
+    median = quantiles.median
+    nanmedian = quantiles.nanmedian
+    mode = quantiles.mode
+    quantile = quantiles.quantile
+    nanquantile = quantiles.nanquantile
+
+    # mixtures
+    addcmul = mixtures.addcmul
+    addcmul_ = mixtures.addcmul_
+    addcdiv = mixtures.addcdiv
+    addcdiv_ = mixtures.addcdiv_
+    lerp = mixtures.lerp
+    lerp_ = mixtures.lerp_
+
+    # covariance
+    cov = covariance.cov
+    corrcoef = covariance.corrcoef
 
     # operators
     __array_priority__ = 1000  # numpy's scalars leave `scalar * tensor` to the tensor

@@ -13,6 +13,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes, grad_mode
 from minitorch_dist.tensors.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.graph import record, result, wants_any
+from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import bump, check_writable, inplace, write
 
@@ -93,11 +94,23 @@ def promote(input: T | Number, other: T | Number, floating: bool = False) -> tup
         dtype = dtypes.get_default_dtype()
     if isinstance(other, TensorBase):
         return cast(input, dtype), cast(other, dtype)
-    try:
-        number = quiet(np.asarray(other).astype, dtype.numpy)
-    except OverflowError:
-        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow") from None
+    number = quiet(np.asarray(other).astype, dtype.numpy)
     return cast(input, dtype), result(input, number)
+
+
+def as_element(number: Any, dtype: dtypes.dtype) -> Any:
+    """A number as one element of this type, which must be able to hold it."""
+    if number is None:
+        return None
+    if dtype.category == dtypes.INTEGRAL:
+        limits = np.iinfo(dtype.numpy)
+        low = limits.min
+        if low == 0 and isinstance(number, int):
+            low = -limits.max  # in an unsigned type, negative integers wrap
+        if not low <= number <= limits.max:
+            name = f"{dtype.name}_t"
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    return quiet(np.asarray(number).astype, dtype.numpy)
 
 
 def result_type(tensor1: TensorBase | Number, tensor2: TensorBase | Number) -> dtypes.dtype:
@@ -119,6 +132,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.number, np.bool_))
 
 
+def not_implemented(name: str, x: Array) -> NotImplementedError:
+    """torch's error for an element type that an operation does not know."""
+    return NotImplementedError(f"\"{name}\" not implemented for '{type_name(x)[6:-6]}'")
+
+
 def not_a_tensor(value: object, name: str = "input") -> TypeError:
     allowed = "Tensor" if name == "input" else "Tensor or Number"
     hint = "; make one with tensor() or from_numpy()" if isinstance(value, np.ndarray) else ""
@@ -138,7 +156,7 @@ def plain(x: Array, other: Any) -> bool:
 
 def add(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     """input + alpha * other"""
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         other = scaled(input, other, alpha)
     try:
         x = input.array
@@ -171,16 +189,18 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
 
 def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     """input - alpha * other"""
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         other = scaled(input, other, alpha)
     try:
         x = input.array
     except AttributeError:
+        if is_bool(input) or is_bool(other):
+            raise bool_error("Subtraction", two=False) from None
         return sub(*promote(input, other))
     if plain(x, other):
         return record(with_number(np.subtract, x, other), "SubBackward0", (input, lambda g: g))
-    if x.dtype.kind == "b" or getattr(other, "array", x).dtype.kind == "b":
-        raise bool_error("Subtraction", isinstance(other, TensorBase) and same_type(input, other))
+    if x.dtype.kind == "b" or is_bool(other):
+        raise bool_error("Subtraction", two=x.dtype.kind == "b" and isinstance(other, TensorBase))
     if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
         input, other = promote(input, other)
         x = input.array
@@ -192,8 +212,10 @@ def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     )
 
 
-def same_type(a: TensorBase, b: TensorBase) -> bool:
-    return a.array.dtype is b.array.dtype
+def is_bool(operand: Any) -> bool:
+    if isinstance(operand, TensorBase):
+        return bool(operand.array.dtype.kind == "b")
+    return isinstance(operand, bool)
 
 
 def bool_error(what: str, two: bool) -> RuntimeError:
@@ -206,8 +228,10 @@ def bool_error(what: str, two: bool) -> RuntimeError:
 
 def rsub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     """other - alpha * input"""
-    if alpha != 1:
-        input = mul(input, alpha)
+    if alpha != 1 or alpha is True:
+        input = scaled(other, input, alpha)
+    if is_bool(input) or is_bool(other):
+        raise bool_error("Subtraction", two=isinstance(other, TensorBase))
     x = input.array
     if plain(x, other):
         out = with_number(lambda x, n: n - x, x, other)

@@ -60,6 +60,37 @@ def ge(input: T, other: T | Number) -> T:
     return _compare(np.greater_equal, input, other)
 
 
+def heaviside(input: T, values: T) -> T:
+    """0 below 0, 1 above, and `values` at 0"""
+    x, v = input.array, values.array
+    if x.dtype != v.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+    def step(x: Array, v: Array) -> Any:
+        return np.where(x == 0, v, (x > 0).astype(x.dtype))
+
+    def no_derivative(grad: Array) -> Any:
+        raise RuntimeError("derivative for aten::heaviside is not implemented")
+
+    out = compute(step, x, v)
+    return record(out, "NotImplemented", (input, no_derivative), (values, no_derivative))
+
+
+def isin(
+    elements: T | Number,
+    test_elements: T | Number,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> T:
+    """Which of `elements` are among `test_elements`"""
+    like = elements if isinstance(elements, TensorBase) else test_elements
+    if not isinstance(like, TensorBase):
+        raise not_a_tensor(elements, "elements")
+    x, y = (np.asarray(getattr(v, "array", v)) for v in (elements, test_elements))
+    return result(like, np.isin(x, y, assume_unique=assume_unique, invert=invert))
+
+
 # ------------------------------------------------------------------------------ kinds of numbers
 
 
@@ -138,10 +169,6 @@ def equal(input: T, other: T) -> bool:
     if not isinstance(other, TensorBase):
         raise not_a_tensor(other)
     x, y = input.array, other.array
-    if x.dtype != y.dtype:
-        raise RuntimeError(
-            f"Expected all tensors to have the same dtype, got {input.dtype} and {other.dtype}"
-        )
     return x.shape == y.shape and bool((x == y).all())
 
 
@@ -198,3 +225,4 @@ le_ = inplace(le)
 gt_ = inplace(gt)
 ge_ = inplace(ge)
 greater_, greater_equal_, less_, less_equal_, not_equal_ = gt_, ge_, lt_, le_, ne_
+heaviside_ = inplace(heaviside)

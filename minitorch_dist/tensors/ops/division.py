@@ -99,11 +99,12 @@ def remainder(input: T, other: T | Number) -> T:
     input, other = promote(input, other)
     x, y = input.array, other.array
     check_divisor("remainder_cpu", y)
+    a, b = x.shape, y.shape
     return record(
         compute(np.remainder, x, y),
         "RemainderBackward1",
-        (input, lambda g: sum_to(g, x.shape)),
-        (other, lambda g: sum_to(-g * np.floor_divide(x, y), y.shape), input, other),
+        (input, lambda g: sum_to(g, a)),
+        (other, lambda g: sum_to(-g * np.floor_divide(x, y), b), input, other),
     )
 
 
@@ -112,11 +113,12 @@ def fmod(input: T, other: T | Number) -> T:
     input, other = promote(input, other)
     x, y = input.array, other.array
     check_divisor("fmod_cpu", y)
+    a, b = x.shape, y.shape
     return record(
         compute(np.fmod, x, y),
         "FmodBackward1",
-        (input, lambda g: sum_to(g, x.shape)),
-        (other, lambda g: sum_to(-g * np.trunc(x / y), y.shape), input, other),
+        (input, lambda g: sum_to(g, a)),
+        (other, lambda g: sum_to(-g * np.trunc(x / y), b), input, other),
     )
 
 

@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, Number, T
 from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.arithmetic import compute, floating, promote, sum_to
+from minitorch_dist.tensors.ops.arithmetic import (
+    compute,
+    floating,
+    mul,
+    not_implemented,
+    promote,
+    sum_to,
+)
 from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import inplace
 
@@ -83,14 +91,60 @@ def sigmoid(input: T) -> T:
 
 def logaddexp(input: T, other: T) -> T:
     """log(exp(input) + exp(other)), without overflow"""
-    input, other = promote(input, other, floating=True)
+    input, other = promote(input, other)
     x, y = input.array, other.array
+    if x.dtype.kind in "iub":
+        raise not_implemented("logaddexp_cpu", x)
     return record(
         compute(np.logaddexp, x, y),
         "LogaddexpBackward0",
         (input, lambda g: sum_to(g * logistic(x - y), x.shape), input, other),
         (other, lambda g: sum_to(g * logistic(y - x), y.shape), input, other),
     )
+
+
+def logaddexp2(input: T, other: T) -> T:
+    """log2(2 ** input + 2 ** other), without overflow"""
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    if x.dtype.kind in "iub":
+        raise not_implemented("logaddexp2_cpu", x)
+    ln2 = x.dtype.type(LN2)
+    return record(
+        compute(_logaddexp2, x, y),
+        "Logaddexp2Backward0",
+        (input, lambda g: sum_to(g * logistic((x - y) * ln2), x.shape), input, other),
+        (other, lambda g: sum_to(g * logistic((y - x) * ln2), y.shape), input, other),
+    )
+
+
+def _logaddexp2(x: Array, y: Array) -> Any:
+    if x.dtype in dtypes.HALVES:
+        return np.logaddexp2(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    return np.logaddexp2(x, y)
+
+
+def ldexp(input: T, other: T) -> T:
+    """input * 2 ** other"""
+    return mul(input, exp2(other))
+
+
+def logit(input: T, eps: float | None = None) -> T:
+    """log(p / (1 - p)), where `eps` keeps p away from 0 and 1; the inverse of `sigmoid`"""
+    x = floating(input)
+    p = x.array
+
+    def odds(p: Array) -> Any:
+        if eps is not None:
+            p = np.clip(p, p.dtype.type(eps), p.dtype.type(1 - eps))
+        return np.log(p / (1 - p))
+
+    def slope(g: Array) -> Any:
+        inside = (p >= 0) & (p <= 1) if eps is None else (p >= eps) & (p <= 1 - eps)
+        outside = p.dtype.type(np.nan if eps is None else 0)
+        return np.where(inside, g / (p * (1 - p) + 0), outside)
+
+    return record(quiet(odds, p), "LogitBackward0", (x, slope, x))
 
 
 def xlogy(input: T, other: T | Number) -> T:
@@ -117,6 +171,40 @@ def _xlogy(x: Array, y: Array) -> Any:
     return np.where((x == 0) & ~np.isnan(y), x.dtype.type(0), product)
 
 
+def xlog1py(input: T, other: T | Number) -> T:
+    """input * log(1 + other), and 0 where input is 0"""
+    input, other = promote(input, other, floating=True)
+    x, y = input.array, other.array
+
+    def value(x: Array, y: Array) -> Any:
+        return np.where((x == 0) & ~np.isnan(y), x.dtype.type(0), x * np.log1p(y))
+
+    def slope(x: Array, y: Array) -> Any:
+        return np.where((x == 0) & (y <= -1), y.dtype.type(0), np.log1p(y))
+
+    return record(
+        compute(value, x, y),
+        "SpecialXlog1PyBackward0",
+        (input, lambda g: sum_to(g * slope(x, y), x.shape), input, other),
+        (other, lambda g: sum_to(g * (x / (y + 1)), y.shape), input, other),
+    )
+
+
+def entr(input: T) -> T:
+    """-input * log(input): what each probability adds to the entropy"""
+    x = floating(input)
+    p = x.array
+
+    def value(p: Array) -> Any:
+        out = np.where(p == 0, p.dtype.type(0), -p * np.log(p))
+        return np.where(p < 0, p.dtype.type(-np.inf), out)
+
+    def slope(g: Array) -> Any:
+        return np.where(p < 0, p.dtype.type(np.nan), g * (-np.log(p) - 1))
+
+    return record(quiet(value, p), "SpecialEntrBackward0", (x, slope, x))
+
+
 exp_ = inplace(exp)
 exp2_ = inplace(exp2)
 expm1_ = inplace(expm1)
@@ -125,3 +213,5 @@ log2_ = inplace(log2)
 log10_ = inplace(log10)
 log1p_ = inplace(log1p)
 sigmoid_, xlogy_ = inplace(sigmoid), inplace(xlogy)
+logit_ = inplace(logit)
+ldexp_ = inplace(ldexp)

@@ -10,9 +10,10 @@ from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record, result
 from minitorch_dist.tensors.ops import extremes
-from minitorch_dist.tensors.ops.reductions import Dims, axes, axis, spread
+from minitorch_dist.tensors.ops.reductions import Dims, axes, axis, numpy_names, spread
 
 
+@numpy_names
 def max(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element; with `dim` also its index; with another tensor, element by element."""
     if other is not None or isinstance(dim, TensorBase):
@@ -22,6 +23,7 @@ def max(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) 
     return return_types.max(*_along(np.argmax, input, dim, keepdim, "max"))
 
 
+@numpy_names
 def min(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element; with `dim` also its index; with another tensor, element by element."""
     if other is not None or isinstance(dim, TensorBase):
@@ -40,15 +42,20 @@ def _one(ufunc: np.ufunc, input: T, name: str) -> T:
     return record(
         out,
         f"{name.title()}Backward1",
-        (input, lambda g: _shared(g, x, out, over, True), input),
+        (input, lambda g: among_equals(g, x, out), input),
         reads_result=True,
     )
 
 
+def among_equals(g: Array, x: Array, out: Any) -> Any:
+    """The gradient of one element of all, in equal parts to those that have that value."""
+    mask = np.isnan(x) if np.isnan(out) else x == out
+    return mask * (g / mask.sum()).astype(g.dtype)
+
+
 def _shared(g: Array, x: Array, out: Any, over: tuple[int, ...], keepdim: bool) -> Any:
-    """The gradient of an extreme, in equal parts to the elements that have that value."""
-    value = spread(np.asarray(out), x.shape, over, keepdim)
-    mask = (x == value) | (np.isnan(x) & np.isnan(value))
+    """The same along some axes; a nan is not equal to itself, and has a nan for a gradient."""
+    mask = x == spread(np.asarray(out), x.shape, over, keepdim)
     part = mask / mask.sum(over, dtype=np.int64, keepdims=True)
     return spread(g, x.shape, over, keepdim) * part.astype(g.dtype)
 
@@ -63,16 +70,23 @@ def _along(find: Any, input: T, dim: int, keepdim: bool, name: str) -> tuple[T, 
             input, zero
         )
     index = find(x, axis=along, keepdims=True)
-    values, indices = np.take_along_axis(x, index, along), index
-    if not keepdim:
-        values, indices = values.squeeze(along), index.squeeze(along)
+    return taken(input, index, along, keepdim, f"{name.title()}Backward0")
+
+
+def taken(input: T, index: Array, along: int, keepdim: bool, name: str) -> tuple[T, T]:
+    """The elements at `index` (one along the axis), and where they are"""
+    x = input.array
     shape = x.shape
-    out = record(
-        values,
-        f"{name.title()}Backward0",
-        (input, lambda g: placed(g if keepdim else np.expand_dims(g, along), index, along, shape)),
-    )
-    return out, result(input, indices.astype(np.int64, copy=False))
+    index = index.astype(np.int64, copy=False)
+    values = np.take_along_axis(x, index, along)
+    where = result(input, index if keepdim else index.squeeze(along))
+
+    def backward(g: Array) -> Array:
+        return placed(g if keepdim else np.expand_dims(g, along), index, along, shape)
+
+    return record(
+        values if keepdim else values.squeeze(along), name, (input, backward, where)
+    ), where
 
 
 def placed(g: Array, index: Array, along: int, shape: tuple[int, ...]) -> Array:
@@ -97,11 +111,13 @@ def _check_not_empty(
             raise IndexError(f"{name}(): Expected reduction dim {i} to have non-zero size.")
 
 
+@numpy_names
 def amax(input: T, dim: Dims = (), keepdim: bool = False) -> T:
     """The largest elements over `dim`; equal ones share the gradient"""
     return _over(np.maximum, input, dim, keepdim, "amax")
 
 
+@numpy_names
 def amin(input: T, dim: Dims = (), keepdim: bool = False) -> T:
     """The smallest elements over `dim`; equal ones share the gradient"""
     return _over(np.minimum, input, dim, keepdim, "amin")
@@ -120,6 +136,7 @@ def _over(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool, name: str) -> T:
     )
 
 
+@numpy_names
 def aminmax(input: T, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest and the largest elements, of all or over `dim`"""
     over = () if dim is None else dim
@@ -128,11 +145,13 @@ def aminmax(input: T, *, dim: int | None = None, keepdim: bool = False) -> Any:
     return return_types.aminmax(amin(input, over, keepdim), amax(input, over, keepdim))
 
 
+@numpy_names
 def argmax(input: T, dim: int | None = None, keepdim: bool = False) -> T:
     """Where the largest element stands: in the flattened tensor, or along `dim`"""
     return _where(np.argmax, input, dim, keepdim, "argmax")
 
 
+@numpy_names
 def argmin(input: T, dim: int | None = None, keepdim: bool = False) -> T:
     """Where the smallest element stands: in the flattened tensor, or along `dim`"""
     return _where(np.argmin, input, dim, keepdim, "argmin")
@@ -140,6 +159,8 @@ def argmin(input: T, dim: int | None = None, keepdim: bool = False) -> T:
 
 def _where(find: Any, input: T, dim: int | None, keepdim: bool, name: str) -> T:
     x = input.array
+    if x.dtype.kind == "b":
+        raise RuntimeError(f"{name}(): does not support bool input")
     along = None if dim is None else axis(dim, x.ndim)
     _check_not_empty(x, () if along is None else (along,), dim, name, IndexError)
     if along is not None and not x.ndim:

@@ -11,14 +11,15 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.graph import record, wants_any
 from minitorch_dist.tensors.ops.arithmetic import (
+    as_element,
     cast,
     compute,
     not_a_tensor,
+    not_implemented,
     promote,
     result_type,
     sum_to,
 )
-from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import bump, check_writable, inplace
 
 Mask = Callable[[Array, Array], Any]
@@ -89,11 +90,17 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, TensorBase) or isinstance(max, TensorBase):
+        for bound in (min, max):
+            if bound is not None and not isinstance(bound, TensorBase):
+                raise TypeError("clamp(): min and max must both be Tensors, or both be Numbers")
         return _between(input, min, max)
     dtype = _bounded_type(input, min, max)
     input = cast(input, dtype)
+    if dtype.category == dtypes.BOOL:
+        name = "clamp_max" if min is None else "clamp_min" if max is None else "clamp"
+        raise not_implemented(f"{name}_scalar_cpu", input.array)
     x = input.array
-    low, high = _bound(min, dtype), _bound(max, dtype)
+    low, high = as_element(min, dtype), as_element(max, dtype)
 
     def inside(g: Array) -> Any:
         return g * (
@@ -105,12 +112,10 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
 
 def _clip(x: Array, low: Any, high: Any, out: Array | None = None) -> Any:
     if low is not None:
-        out = np.maximum(x, low, out=out)
-        x = out
+        x = np.maximum(x, low, out=out)
     if high is not None:
-        out = np.minimum(x, high, out=out)
-    assert out is not None, "one of the bounds is given"
-    return out
+        x = np.minimum(x, high, out=out)
+    return x
 
 
 def _bounded_type(input: TensorBase, *bounds: Any) -> dtypes.dtype:
@@ -119,17 +124,6 @@ def _bounded_type(input: TensorBase, *bounds: Any) -> dtypes.dtype:
         if bound is not None:
             dtype = dtypes.promote_types(dtype, result_type(input, bound))
     return dtype
-
-
-def _bound(value: Any, dtype: dtypes.dtype) -> Any:
-    """The number as an element of `dtype`, which must be able to hold it."""
-    if value is None:
-        return None
-    if dtype.category == dtypes.INTEGRAL:
-        limits = np.iinfo(dtype.numpy)
-        if not limits.min <= value <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {dtype} without overflow")
-    return quiet(dtype.numpy.type, value)
 
 
 def _between(input: T, min: Any, max: Any) -> T:
@@ -183,7 +177,7 @@ def clamp_(input: T, min: T | Number | None = None, max: T | Number | None = Non
     if dtype is not input.dtype:
         return _clamp_(input, min, max)
     check_writable(input)
-    _clip(input.array, _bound(min, dtype), _bound(max, dtype), out=input.array)
+    _clip(input.array, as_element(min, dtype), as_element(max, dtype), out=input.array)
     bump(input)
     return input
 

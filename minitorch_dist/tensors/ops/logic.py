@@ -6,8 +6,7 @@ import numpy as np
 
 from minitorch_dist.tensors.base import Array, Number, T
 from minitorch_dist.tensors.graph import result
-from minitorch_dist.tensors.ops.arithmetic import compute, promote
-from minitorch_dist.tensors.ops.rounding import not_implemented
+from minitorch_dist.tensors.ops.arithmetic import compute, not_implemented, promote
 from minitorch_dist.tensors.views import inplace
 
 # ------------------------------------------------------------------ truth: whatever is not 0 is true
@@ -92,6 +91,23 @@ def _shift(ufunc: np.ufunc, input: T, other: T, kernel: str) -> T:
     return result(input, compute(shifted, x, y))
 
 
+def gcd(input: T, other: T) -> T:
+    """The greatest common divisor"""
+    return _divisors(np.gcd, input, other, "gcd_cpu")
+
+
+def lcm(input: T, other: T) -> T:
+    """The least common multiple"""
+    return _divisors(np.lcm, input, other, "lcm_cpu")
+
+
+def _divisors(ufunc: np.ufunc, input: T, other: T, kernel: str) -> T:
+    input, other = promote(input, other)
+    if input.array.dtype.kind not in "iu":
+        raise not_implemented(kernel, input.array)
+    return result(input, compute(ufunc, input.array, other.array))
+
+
 logical_and_ = inplace(logical_and)
 logical_or_ = inplace(logical_or)
 logical_xor_ = inplace(logical_xor)
@@ -102,3 +118,5 @@ bitwise_xor_ = inplace(bitwise_xor)
 bitwise_not_ = inplace(bitwise_not)
 bitwise_left_shift_ = inplace(bitwise_left_shift)
 bitwise_right_shift_ = inplace(bitwise_right_shift)
+gcd_ = inplace(gcd)
+lcm_ = inplace(lcm)

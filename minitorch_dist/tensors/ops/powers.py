@@ -10,11 +10,13 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.graph import record, result
 from minitorch_dist.tensors.ops.arithmetic import (
+    as_element,
     cast,
     compute,
     floating,
     is_number,
     promote,
+    result_type,
     sum_to,
     with_number,
 )
@@ -61,10 +63,12 @@ def _to_number(input: T, n: Any) -> T:
     if x.dtype.kind in "iub":
         if isinstance(n, float):
             return _to_number(floating(input), n)
-        input, exponent = promote(input, n)
+        if x.dtype.kind == "b" and isinstance(n, bool):
+            return result(input, x.copy() if n else np.ones_like(x))
         if n < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        return pow(input, exponent)
+        input = cast(input, result_type(input, n))
+        return pow(input, result(input, as_element(n, input.dtype)))
     if n == 0:  # constant, even where x is 0, inf or nan
         return record(np.ones_like(x), "PowBackward0", (input, np.zeros_like))
     return record(

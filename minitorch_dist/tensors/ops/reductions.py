@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -12,10 +13,26 @@ from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record, result
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.arithmetic import cast
+from minitorch_dist.tensors.ops.division import div
 from minitorch_dist.tensors.quiet import quiet
 
 Dims: TypeAlias = "int | Sequence[int] | None"
+F = TypeVar("F", bound=Callable[..., Any])
 add_up: Any = np.add.reduce
+
+
+def numpy_names(function: F) -> F:
+    """Let `axis` and `keepdims` stand for `dim` and `keepdim`, as torch does for users of numpy."""
+
+    @functools.wraps(function)
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        if "axis" in kwargs and "dim" not in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        if "keepdims" in kwargs and "keepdim" not in kwargs:
+            kwargs["keepdim"] = kwargs.pop("keepdims")
+        return function(*args, **kwargs)
+
+    return renamed  # type: ignore[return-value]
 
 
 def axes(dim: Dims, ndim: int) -> tuple[int, ...]:
@@ -53,6 +70,7 @@ def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
     return quiet(add_up, x, over, x.dtype, None, keepdim)
 
 
+@numpy_names
 def sum(
     input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> T:
@@ -67,10 +85,13 @@ def sum(
         x = input.array
     shape = x.shape
     return record(
-        total(x, over, keepdim), "SumBackward0", (input, lambda g: spread(g, shape, over, keepdim))
+        total(x, over, keepdim),
+        "SumBackward0" if dim is None else "SumBackward1",
+        (input, lambda g: spread(g, shape, over, keepdim)),
     )
 
 
+@numpy_names
 def mean(
     input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> T:
@@ -97,19 +118,96 @@ def mean(
 
     return record(
         quiet(averaged, x),
-        "MeanBackward0",
+        "MeanBackward0" if dim is None else "MeanBackward1",
         (input, lambda g: spread(g / count, shape, over, keepdim)),
     )
+
+
+@numpy_names
+def prod(
+    input: T, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> T:
+    """The product over `dim`; integers multiply in int64."""
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
+    x = input.array
+    over = axes(dim, x.ndim)
+    if dtype is not None or x.dtype.kind in "iub":
+        input = cast(input, dtype or dtypes.int64)
+        x = input.array
+    wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
+    multiply_up: Any = np.multiply.reduce
+    out = quiet(multiply_up, wide, over, None, None, keepdim).astype(x.dtype)
+
+    def backward(g: Array) -> Any:
+        return spread(g, x.shape, over, keepdim) * _others(x, over)
+
+    return record(
+        out, "ProdBackward0" if dim is None else "ProdBackward1", (input, backward, input)
+    )
+
+
+def _others(x: Array, over: tuple[int, ...]) -> Any:
+    """For each element, the product of all others: of those before it and those after it.
+
+    Dividing the product by the element would do as well, were no element 0.
+    """
+    line = np.moveaxis(x, over, range(-len(over), 0)) if over else x[..., None]
+    line = line.reshape(*line.shape[: x.ndim - len(over)], -1)
+    before, after = np.ones_like(line), np.ones_like(line)
+    np.multiply.accumulate(line[..., :-1], -1, out=before[..., 1:])
+    np.multiply.accumulate(line[..., :0:-1], -1, out=after[..., -2::-1])
+    moved = np.moveaxis(x, over, range(-len(over), 0)).shape if over else x.shape
+    out = (before * after).reshape(moved)
+    return np.moveaxis(out, range(-len(over), 0), over) if over else out
+
+
+@numpy_names
+def nansum(
+    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> T:
+    """The sum over `dim`, where nan counts as 0"""
+    x = input.array
+    if x.dtype.kind in "iub":
+        return sum(input, dim, keepdim, dtype=dtype)
+    if dtype is not None:
+        input = cast(input, dtype)
+        x = input.array
+    over = axes(dim, x.ndim)
+    there, shape = ~np.isnan(x), x.shape
+    return record(
+        total(np.where(there, x, x.dtype.type(0)), over, keepdim),
+        "NansumBackward0",
+        (input, lambda g: spread(g, shape, over, keepdim) * there),
+    )
+
+
+@numpy_names
+def nanmean(
+    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> T:
+    """The mean over `dim` of the elements that are not nan"""
+    x = input.array
+    if x.dtype.kind in "iub":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{type_name(x)[6:-6]}"
+        )
+    over = axes(dim, x.ndim)
+    count = add_up(~np.isnan(x), over, np.int64, keepdims=keepdim)
+    return div(nansum(input, dim, keepdim, dtype=dtype), result(input, count))
 
 
 # ------------------------------------------------------------------------------------------ truth
 
 
+@numpy_names
 def all(input: T, dim: Dims = None, keepdim: bool = False) -> T:
     """Whether every element is not 0; of no elements, yes."""
     return _truth(np.logical_and, input, dim, keepdim)
 
 
+@numpy_names
 def any(input: T, dim: Dims = None, keepdim: bool = False) -> T:
     """Whether some element is not 0; of no elements, none is."""
     return _truth(np.logical_or, input, dim, keepdim)
@@ -122,6 +220,7 @@ def _truth(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool) -> T:
     return result(input, out.astype(x.dtype) if x.dtype == np.uint8 else out)
 
 
+@numpy_names
 def count_nonzero(input: T, dim: Dims = None) -> T:
     """How many elements are not 0"""
     x = input.array

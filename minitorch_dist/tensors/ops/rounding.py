@@ -10,15 +10,9 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, Number, T
 from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.nodes import type_name
-from minitorch_dist.tensors.ops.arithmetic import compute, promote, sum_to
+from minitorch_dist.tensors.ops.arithmetic import compute, not_implemented, promote, sum_to
 from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import inplace
-
-
-def not_implemented(name: str, x: Array) -> NotImplementedError:
-    """torch's error for an element type that an operation does not know."""
-    return NotImplementedError(f"\"{name}\" not implemented for '{type_name(x)[6:-6]}'")
 
 
 def _step(function: Callable[[Array], Any], input: T, name: str, kernel: str) -> T:
@@ -71,7 +65,14 @@ def abs(input: T) -> T:
     x = input.array
     if x.dtype.kind == "b":
         raise not_implemented("abs_cpu", x)
-    return record(np.abs(x), "AbsBackward0", (input, lambda g: g * np.sign(x), input))
+    return record(np.abs(x), "AbsBackward0", (input, lambda g: g * signs(x), input))
+
+
+def signs(x: Array) -> Any:
+    """-1, 0 or 1, and 0 for nan, in the type of x"""
+    if x.dtype.kind == "u":
+        return (x > 0).astype(x.dtype)
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 def sign(input: T) -> T:
@@ -88,8 +89,7 @@ def _sign(input: T, name: str) -> T:
     x = input.array
     if x.dtype.kind == "b":
         return result(input, x.copy())
-    out = np.where(np.isnan(x), x.dtype.type(0), np.sign(x)) if x.dtype.kind != "i" else np.sign(x)
-    return record(out, name, (input, np.zeros_like))
+    return record(signs(x), name, (input, np.zeros_like))
 
 
 def signbit(input: T) -> T:
@@ -103,6 +103,7 @@ def copysign(input: T, other: T | Number) -> T:
     input, other = promote(input, other, floating=True)
     x, y = input.array, other.array
     out = compute(np.copysign, x, y)
+    shape = y.shape
 
     def slope(g: Array) -> Array:
         return sum_to(g * np.where(x == 0, x.dtype.type(0), out / x), x.shape)
@@ -111,9 +112,23 @@ def copysign(input: T, other: T | Number) -> T:
         out,
         "CopysignBackward0",
         (input, slope, input),
-        (other, lambda g: sum_to(np.zeros_like(g), y.shape)),
+        (other, lambda g: np.zeros(shape, g.dtype)),
         reads_result=True,
     )
+
+
+def nextafter(input: T, other: T) -> T:
+    """The number next to `input` on the way to `other`"""
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    if x.dtype.kind in "iub":
+        raise not_implemented("nextafter_cpu", x)
+
+    def no_derivative(grad: Array) -> Any:
+        raise RuntimeError("derivative for aten::nextafter is not implemented")
+
+    out = compute(np.nextafter, x, y)
+    return record(out, "NextafterBackward0", (input, no_derivative), (other, no_derivative))
 
 
 def nan_to_num(
@@ -147,3 +162,4 @@ sgn_ = inplace(sgn)
 copysign_ = inplace(copysign)
 absolute_, fix_ = abs_, trunc_
 nan_to_num_ = inplace(nan_to_num)
+nextafter_ = inplace(nextafter)

@@ -9,7 +9,13 @@ import numpy as np
 
 from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.arithmetic import compute, floating, promote, sum_to
+from minitorch_dist.tensors.ops.arithmetic import (
+    compute,
+    floating,
+    not_implemented,
+    promote,
+    sum_to,
+)
 from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import inplace
 
@@ -93,15 +99,23 @@ def atan2(input: T, other: T) -> T:
     return record(
         compute(np.arctan2, x, y),
         "Atan2Backward0",
-        (input, lambda g: sum_to(g * (y / (x * x + y * y)), x.shape), input, other),
-        (other, lambda g: sum_to(g * (-x / (x * x + y * y)), y.shape), input, other),
+        (input, lambda g: sum_to(g * (y * _inverse_square(x, y)), x.shape), input, other),
+        (other, lambda g: sum_to(g * (-x * _inverse_square(x, y)), y.shape), input, other),
     )
+
+
+def _inverse_square(x: Array, y: Array) -> Any:
+    """1 / (x² + y²); at the origin, which has no angle, 0"""
+    square = x * x + y * y
+    return np.where(square == 0, square, 1 / square)
 
 
 def hypot(input: T, other: T) -> T:
     """sqrt(input² + other²), without overflow in between"""
     input, other = promote(input, other)
     x, y = input.array, other.array
+    if x.dtype.kind in "iub":
+        raise not_implemented("hypot_cpu", x)
     out = compute(np.hypot, x, y)
     return record(
         out,
