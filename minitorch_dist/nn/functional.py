@@ -16,6 +16,8 @@ from minitorch_dist.tensors.ops.dropout import dropout1d as dropout1d
 from minitorch_dist.tensors.ops.dropout import dropout2d as dropout2d
 from minitorch_dist.tensors.ops.dropout import dropout3d as dropout3d
 from minitorch_dist.tensors.ops.dropout import feature_alpha_dropout as feature_alpha_dropout
+from minitorch_dist.tensors.ops.embedding import embedding as embedding
+from minitorch_dist.tensors.ops.embedding import embedding_bag as embedding_bag
 from minitorch_dist.tensors.ops.grids import one_hot as one_hot
 from minitorch_dist.tensors.ops.layer_norm import layer_norm as layer_norm
 from minitorch_dist.tensors.ops.layer_norm import rms_norm as rms_norm
