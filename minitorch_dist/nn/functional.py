@@ -24,6 +24,7 @@ from minitorch_dist.tensors.ops.layer_norm import rms_norm as rms_norm
 from minitorch_dist.tensors.ops.normalization import batch_norm as batch_norm
 from minitorch_dist.tensors.ops.normalization import group_norm as group_norm
 from minitorch_dist.tensors.ops.normalization import instance_norm as instance_norm
+from minitorch_dist.tensors.ops.padding import pad as pad
 from minitorch_dist.tensors.ops.pooling import avg_pool1d as avg_pool1d
 from minitorch_dist.tensors.ops.pooling import avg_pool2d as avg_pool2d
 from minitorch_dist.tensors.ops.pooling import max_pool1d as max_pool1d

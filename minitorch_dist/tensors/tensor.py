@@ -29,11 +29,13 @@ from minitorch_dist.tensors.ops import (
     extremes,
     filling,
     gamma,
+    gathering,
     gradients,
     indexing,
     layout,
     legacy,
     logic,
+    masking,
     mixtures,
     norms,
     operators,
@@ -44,11 +46,15 @@ from minitorch_dist.tensors.ops import (
     quantiles,
     random,
     random_fill,
+    rearranging,
     reductions,
+    replacing,
     reshaping,
     rounding,
     scalars,
     scans,
+    scatter_reduction,
+    selecting,
     softmaxes,
     striding,
     trigonometry,
@@ -529,6 +535,63 @@ class Tensor(TensorBase):
     # indexing
     __getitem__ = indexing.getitem
     __setitem__ = indexing.setitem
+
+    # rearranging
+    roll = rearranging.roll
+    flip = rearranging.flip
+    fliplr = rearranging.fliplr
+    flipud = rearranging.flipud
+    rot90 = rearranging.rot90
+    tril = rearranging.tril
+    tril_ = rearranging.tril_
+    triu = rearranging.triu
+    triu_ = rearranging.triu_
+    diag = rearranging.diag
+    diag_embed = rearranging.diag_embed
+    repeat = rearranging.repeat
+    tile = rearranging.tile
+    repeat_interleave = rearranging.repeat_interleave
+
+    # masking
+    masked_fill = masking.masked_fill
+    masked_fill_ = masking.masked_fill_
+    masked_select = masking.masked_select
+    masked_scatter = masking.masked_scatter
+    masked_scatter_ = masking.masked_scatter_
+
+    # selecting
+    index_select = selecting.index_select
+    index_add = selecting.index_add
+    index_add_ = selecting.index_add_
+    index_copy = selecting.index_copy
+    index_copy_ = selecting.index_copy_
+    index_fill = selecting.index_fill
+    index_fill_ = selecting.index_fill_
+    index_put = selecting.index_put
+    index_put_ = selecting.index_put_
+
+    # gathering
+    gather = gathering.gather
+    take_along_dim = gathering.take_along_dim
+    scatter = gathering.scatter
+    scatter_ = gathering.scatter_
+    scatter_add = gathering.scatter_add
+    scatter_add_ = gathering.scatter_add_
+    take = gathering.take
+    put = gathering.put
+    put_ = gathering.put_
+
+    # scatter reduction
+    scatter_reduce = scatter_reduction.scatter_reduce
+    scatter_reduce_ = scatter_reduction.scatter_reduce_
+    index_reduce = scatter_reduction.index_reduce
+    index_reduce_ = scatter_reduction.index_reduce_
+
+    # replacing
+    select_scatter = replacing.select_scatter
+    slice_scatter = replacing.slice_scatter
+    diagonal_scatter = replacing.diagonal_scatter
+    fill_diagonal_ = replacing.fill_diagonal_
 
     # printing
     __repr__ = printing.to_text

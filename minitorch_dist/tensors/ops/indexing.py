@@ -204,7 +204,7 @@ def _check_mask(mask: Array, shape: tuple[int, ...], axis: int) -> None:
             )
 
 
-def take(x: Array, where: Items) -> Array:
+def pick(x: Array, where: Items) -> Array:
     """numpy's advanced indexing with torch's complaints. Always a copy."""
     try:
         last = where[-1]
@@ -239,7 +239,7 @@ def _moves(window: Items) -> bool:
 def _gather(input: T, window: Items, where: Items) -> T:
     x = input.array
     seen = look(x, window) if _moves(window) else x
-    out = take(seen, where)
+    out = pick(seen, where)
     shape, dtype = x.shape, x.dtype
 
     def spread(grad: Array) -> Array:
@@ -330,7 +330,7 @@ def put(input: T, where: Items, value: TensorBase, accumulate: bool = False) -> 
             return grad
 
         def hand_on(grad: Array) -> Array:
-            part = take(grad, where)
+            part = pick(grad, where)
             return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
 
         node.vjps = (keep if mine else None, hand_on if theirs else None)
@@ -358,7 +358,7 @@ def assign(x: Array, where: Items, y: Array, accumulate: bool = False) -> None:
     except ValueError:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to "
-            f"indexing result of shape {list(take(x, where).shape)}"
+            f"indexing result of shape {list(pick(x, where).shape)}"
         ) from None
 
 

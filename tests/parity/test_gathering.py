@@ -1,0 +1,163 @@
+"""Gather, scatter, select, mask, and the in-place forms of them: against torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minitorch_dist as mtd
+from tests.parity.compare import same
+
+pytestmark = pytest.mark.parity
+
+EXPRESSIONS = """
+x.gather(0, L([[0, 1, 2, 0], [2, 0, 0, 1]])) ; x.gather(1, L([[6]])) ; x.gather(1, L([[-1]])) ; x.gather(0, L([[0, 1, 2, 0, 1]])) ; x.gather(0, L([0, 1])) ; x.gather(0, I([[0]])) ; x.gather(0, L([[0]]).to(t.int16)) ; x.gather(0, L([[0]]).to(t.float32)) ; x.gather(0, t.zeros(1, 0, dtype=t.int64)) ; x.gather(3, L([[0]])) ; x.gather(0, t.zeros(0, dtype=t.int64)) ; t.gather(x, 1, L([[0], [1], [2]])) ; x.gather(1, L([[1, 1, 1, 1, 1, 1], [0, 0, 0, 3, 3, 3]])) ; x.sum().gather(0, L(0)) ; x.sum().gather(0, L([0, 0])) ; x[0].gather(0, L(1)) ; x.T.gather(0, L([[1, 2, 0]])) ; t.gather(input=x, dim=1, index=L([[0, 0]]))
+x.scatter(1, L([[6]]), 1.0) ; x.scatter(1, L([[-1]]), 1.0) ; x.scatter(1, L([[0, 1]]), y[:1, :2]) ; x.scatter(1, L([[0, 1]]), y.to(t.int32)) ; x.scatter(1, L([[0, 1]]), y[:1, :1]) ; x.scatter(1, L([[0, 1]] * 4), 1.0) ; x.scatter(1, L([0]), 1.0) ; x.scatter(0, L([[2, 1, 0, 1], [0, 0, 1, 2]]), y[:2]) ; x.scatter(1, L([[0]]), value=3) ; x.scatter(dim=1, index=L([[0]]), src=y[:1, :1]) ; x.scatter(1, I([[0]]), 2) ; x.scatter(1, L([[0]]), "a") ; t.scatter(x, 0, L([[1, 1, 1, 1]]), y[1:2]) ; x.scatter(5, L([[0]]), y) ; x.scatter(1, L([[0]]), L(3)) ; x.sum().scatter(0, L(0), 2.0) ; x.sum().scatter(0, L(0), y.sum())
+x.detach().scatter(1, L([[0, 0]]), 2, reduce="add") ; x.detach().scatter(1, L([[0, 0]]), y.detach(), reduce="multiply") ; x.scatter(1, L([[0]]), y, reduce="foo") ; x.detach().scatter(0, L([[0, 1], [0, 1]]), y.detach(), reduce="add") ; x.detach().scatter(0, L([[0, 1], [0, 1]]), 3, reduce="multiply")
+x.scatter_add(1, L([[0, 0]]), y[:1, :2]) ; x.scatter_add(0, L([[0, 0, 0, 0], [0, 1, 0, 1], [0, 0, 2, 2]]), y) ; x.scatter_add(1, L([[9]]), y) ; x.scatter_add(1, L([[0]]), y.to(t.float32)) ; t.scatter_add(x, 0, L([[1, 0]]), y[:1, :2]) ; x.sum().scatter_add(0, L(0), y.sum())
+x.index_select(0, L([0, 3])) ; x.index_select(0, L([-1])) ; x.index_select(0, L(1)) ; x.index_select(0, L([[0]])) ; x.index_select(0, I([0, 2, 2])) ; x.index_select(0, L([0]).to(t.float32)) ; x.index_select(5, L([0])) ; x.index_select(1, L([3, 3, 0])) ; x.index_select(-1, L([])) ; t.index_select(x, 1, L([1])) ; x.sum().index_select(0, L([0])) ; x.sum().index_select(0, L([0, 0]))
+x.index_add(0, L([0, 0]), y[:2]) ; x.index_add(0, L([0, 0]), y[:2], alpha=2) ; x.index_add(0, L([0, 5]), y[:2]) ; x.index_add(0, L([0, -1]), y[:2]) ; x.index_add(0, L([0]), y[:2]) ; x.index_add(0, L([0]), y[:1, :3]) ; x.index_add(0, L([0]), y[:1].to(t.float32)) ; x.index_add(0, L(0), y[:1]) ; x.index_add(1, I([3, 0]), y[:, :2]) ; t.index_add(x, 0, L([1]), y[:1]) ; x.index_add(dim=0, index=L([1]), source=y[:1])
+x.index_copy(0, L([0, 1]), y[:2]) ; x.index_copy(0, L([5]), y[:1]) ; x.index_copy(0, L([-1]), y[:1]) ; x.index_copy(0, L([0]), y[:1, :3]) ; x.index_copy(0, L([0]), y[:2]) ; x.index_copy(0, L([0]), y[:1].to(t.float32)) ; x.index_copy(0, I([0]), y[:1]) ; x.index_copy(1, L([2]), y[:, :1]) ; t.index_copy(x, 0, L([2]), y[:1])
+x.index_fill(0, L([0, -1]), 7) ; x.index_fill(0, L([5]), 7) ; x.index_fill(0, L([0]), y[0, 1]) ; x.index_fill(0, L([0]), y[0, :1]) ; x.index_fill(0, I([0]), 7) ; x.index_fill(0, L([[0]]), 7) ; x.index_fill(1, L([1, 1]), -1.5) ; x.index_fill(1, L([1, 1]), y[0, 0]) ; t.index_fill(x, 0, L([0]), 1)
+x.index_put((L([0, 0]),), y[0, 0]) ; x.index_put((L([0, 0]), L([1, 1])), y[0, :2], accumulate=True) ; x.index_put((L([5]),), y[0, 0]) ; x.index_put((x.detach()[:, 0] > 4,), y[0, 0]) ; x.index_put([L([0])], L([1])) ; x.index_put(L([0]), y[0]) ; x.index_put((L([0]),), 1.0) ; x.index_put((L([0, 2]),), y[:2], True) ; t.index_put(x, (L([1]), L([2])), y[0, :1]) ; x.index_put((L(1),), y[0]) ; x.index_put((x.detach() > 4,), y[0, 0], True) ; x.index_put((L([[0, 1]]), L([[2], [3]])), y[:2, :2])
+x.masked_fill(x.detach() > 3, 7) ; x.masked_fill(x.detach() > 3, y[0, 1]) ; x.masked_fill(x.detach() > 3, y[0, :1]) ; x.masked_fill(B([1, 0, 1, 0]), 7) ; x[0].masked_fill(x.detach() > 3, 7) ; x.masked_fill(L([1, 0, 1, 0]), 7) ; x.masked_fill(B([1, 0, 1, 0]).to(t.uint8), 7) ; x.masked_fill(x.detach() > 3, L(7)) ; x.to(t.int64).masked_fill(B([1, 0, 0, 1]), 2.5) ; x.masked_fill(B([1, 0, 1, 0]), float("-inf")) ; t.masked_fill(x, B(1), 2) ; x.masked_fill(B([1, 0]), 7) ; x.masked_fill(B([[1], [0], [1]]), "a") ; x[:, :1].masked_fill(B([1, 0, 1, 0]), 0)
+x.masked_select(x.detach() > 3) ; x.masked_select(B([1, 0, 1, 0])) ; x[0].masked_select(x.detach() > 3) ; x.masked_select(L([1, 0, 1, 0])) ; x.masked_select(B(1)) ; t.masked_select(x, B([[1], [0], [1]])) ; x.masked_select(B([1, 0]))
+x.masked_scatter(x.detach() > 5, y) ; x.masked_scatter(x.detach() > 5, y[0, :2]) ; x.masked_scatter(x.detach() > 5, y.to(t.float32)) ; x.masked_scatter(B([1, 0, 1, 0]), y) ; t.masked_scatter(x, B([[1], [0], [1]]), y[:2]) ; x[0].masked_scatter(x.detach() > 5, y)
+x.take(L([0, 5, -1])) ; x.take(L([[0, 5]])) ; x.take(L([12])) ; x.take(L([-13])) ; x.take(I([0])) ; x.take(L([0]).to(t.float32)) ; t.zeros(0).take(L([0])) ; t.take(x, L([1, 1, 1])) ; x.T.take(L([1, 2])) ; x.take(L(3))
+x.take_along_dim(L([[0, 1, 2, 0], [2, 0, 0, 1]]), 0) ; x.take_along_dim(L([[0]]), 1) ; x.take_along_dim(L([3])) ; x.take_along_dim(L([3]), 0) ; x.take_along_dim(L([[-1]]), 1) ; x.take_along_dim(I([[0]]), 1) ; t.take_along_dim(x, L([[0], [1], [0]]), dim=1) ; t.take_along_dim(x, x.detach().argmax(0, keepdim=True), 0)
+x.put(L([0, 5]), y[0, :2]) ; x.put(L([0, 0]), y[0, :2], True) ; x.put(L([99]), y[0, :1]) ; x.put(L([0]), y[0, :2]) ; x.put(L([0]), L([1])) ; x.put(L([-1]), y[0, :1]) ; t.put(x, L([[1], [2]]), y[:2, :1])
+x.select_scatter(y[0], 0, 1) ; x.select_scatter(y[0, :3], 0, 1) ; x.select_scatter(y[0], 0, 7) ; x.select_scatter(y[:, 0], 1, -1) ; t.select_scatter(x, y[0], 0, 0) ; x.slice_scatter(y[:1], 0, 1, 2) ; x.slice_scatter(y[:2], 0, 0, None, 2) ; x.slice_scatter(y) ; x.slice_scatter(y[:1], 0, 0, 2) ; t.slice_scatter(x, y[:, :2], dim=1, start=-2) ; x.diagonal_scatter(y[0, :3]) ; x.diagonal_scatter(y[0]) ; t.diagonal_scatter(x, y[0, :3], 1)
+x.scatter_reduce(1, L([[0, 0]]), y, "foo") ; x.scatter_reduce(1, L([[7]]), y, "sum") ; x.index_reduce(0, L([0]), y[:1], "sum")
+"""  # fmt: skip
+TABLE = [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split(" ; ")]
+X = np.arange(12.0).reshape(3, 4)
+Y = 100 - np.arange(12.0).reshape(3, 4)
+
+
+def evaluate(expression: str, t: Any, x: Any, y: Any) -> Any:
+    names = {
+        "t": t,
+        "x": x,
+        "y": y,
+        "L": lambda v: t.tensor(v, dtype=t.int64),
+        "I": lambda v: t.tensor(v, dtype=t.int32),
+        "B": lambda v: t.tensor(v, dtype=t.bool),
+    }
+    return eval(expression, names)
+
+
+@pytest.mark.parametrize("expression", TABLE)
+def test_values_and_gradients(expression: str) -> None:
+    same(lambda t, x, y: evaluate(expression, t, x, y), X, Y)
+
+    def named(t: Any, x: Any, y: Any) -> Any:
+        out = evaluate(expression, t, x, y)
+        return type(out.grad_fn).__name__, out._base is None, out.requires_grad, out.is_contiguous()
+
+    same(named, X, Y)
+
+
+IN_PLACE = [
+    e.replace(f".{name}(", f".{name}_(")
+    for e in TABLE
+    for name in ("scatter", "scatter_add", "index_add", "index_copy", "index_fill", "index_put", "masked_fill", "masked_scatter", "put", "scatter_reduce")
+    if f"x.{name}(" in e and not e.startswith("t.")
+]  # fmt: skip
+IN_PLACE += ["x.fill_diagonal_(3)", "x.fill_diagonal_(float('inf'))", "x.T.fill_diagonal_(1, wrap=True)", "x[0].fill_diagonal_(1)", "t.zeros(2, 3, 2).fill_diagonal_(1)", "t.zeros(7, 3).fill_diagonal_(1, wrap=True)", "t.zeros(7, 3).fill_diagonal_(1)", "t.zeros(2, 2, 2).fill_diagonal_(5)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", IN_PLACE)
+def test_in_place(expression: str) -> None:
+    for start in ("x * 1", "(x * 1).T.clone().T", "t.cat([x, x])[:3]"):
+
+        def write(t: Any, x: Any, y: Any, start: str = start) -> Any:
+            z = eval(start, {"t": t, "x": x})
+            before = z._version
+            out = evaluate(expression, t, z, y)
+            return z * 2, out is z, z._version - before, z
+
+        same(write, X, Y)
+    if 'a"' not in expression and "index_put_(L" not in expression and "1.0)" not in expression:
+        same(lambda t, x, y: evaluate(expression, t, x, y), X, Y)  # a leaf refuses
+    same(lambda t, x, y: (evaluate(expression, t, x, y), x), X, Y, grad=False)
+
+
+@st.composite
+def scattered(draw: Any) -> Any:
+    """A tensor, a dim, an index with repetitions that is no longer than it, and a source."""
+    ndim = draw(st.integers(1, 3))
+    shape = [draw(st.integers(1, 4)) for _ in range(ndim)]
+    dim = draw(st.integers(0, ndim - 1))
+    index_shape = [draw(st.integers(1, n)) for n in shape]
+    index_shape[dim] = draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    index = rng.integers(0, shape[dim], index_shape)
+    return rng.integers(-2, 3, shape) * 1.0, dim, index, rng.integers(-2, 3, index_shape) * 1.0
+
+
+@given(scattered(), st.sampled_from(["sum", "mean", "prod", "amax", "amin"]), st.booleans())
+@settings(max_examples=150)
+def test_scatter_reduce(case: Any, reduce: str, include: bool) -> None:
+    x, dim, index, source = case
+    if not include:
+        x = x + 0.25  # see test_what_is_left_out_takes_no_share
+    same(
+        lambda t, x, i, s: x.scatter_reduce(dim, i, s, reduce, include_self=include),
+        x, index, source,
+    )  # fmt: skip
+    same(
+        lambda t, x, i, s: t.scatter_reduce(x * 1, dim, i, s, reduce=reduce, include_self=include),
+        x, index, source,
+    )  # fmt: skip
+    line, rows = index[(0,) * dim + (slice(None),) + (0,) * (x.ndim - dim - 1)], x.shape
+    slices = np.resize(source, (*rows[:dim], len(line), *rows[dim + 1 :]))
+    if reduce != "sum":
+        same(
+            lambda t, x, i, s: x.index_reduce(dim, i, s, reduce, include_self=include),
+            x, line, slices, grad=False,
+        )  # fmt: skip
+
+
+def test_what_is_left_out_takes_no_share() -> None:
+    """torch lets an old value that is equal to the new maximum, and left out, take half of it."""
+    x, s = (mtd.zeros(1, requires_grad=True) for _ in range(2))
+    i = mtd.tensor([0])
+    x.scatter_reduce(0, i, s, "amax", include_self=False).sum().backward()
+    assert (x.grad.item(), s.grad.item()) == (0, 1)
+
+
+@given(scattered())
+def test_gather_and_scatter_add(case: Any) -> None:
+    x, dim, index, source = case
+    same(lambda t, x, i: x.gather(dim, i), x, index)
+    same(lambda t, x, i, s: x.scatter_add(dim, i, s), x, index, source)
+    same(lambda t, x, i, s: x.to(t.int32).scatter_add(dim, i, s.to(t.int32)), x, index, source, grad=False)  # fmt: skip
+
+
+LARGER = """x.scatter(1, L([[0, 1]]), y) ; x.scatter_add(1, L([[0, 0]]), y) ; x.scatter(0, t.zeros(0, 4, dtype=t.int64), y)
+x.scatter_add(0, t.zeros(0, 4, dtype=t.int64), y) ; x.scatter_reduce(0, t.zeros(0, 4, dtype=t.int64), y, "sum") ; x.scatter_reduce(1, L([[0, 1]]), y, "amax")"""  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "expression", [e for line in LARGER.splitlines() for e in line.split(" ; ")]
+)
+def test_a_source_larger_than_the_index(expression: str) -> None:
+    """torch computes these and then refuses their gradient; here what is not read gets zero."""
+    same(lambda t, x, y: evaluate(expression, t, x, y), X, Y, grad=False)
+    x, y = (mtd.from_numpy(a.copy()).requires_grad_() for a in (X, Y))
+    evaluate(expression, mtd, x, y).sum().backward()
+    assert y.grad.shape == y.shape
+    assert (y.grad[1:] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "uint8", "bool"])
+@pytest.mark.parametrize("expression", ["x.gather(0, L([[0, 1, 1, 2]]))", "x.scatter(0, L([[1, 0]]), y[:1, :2])", "x.index_select(1, L([3, 0]))", "x.masked_fill(B([1, 0, 1, 0]), 1)", "x.index_add(0, L([1, 1]), y[:2])", "x.index_put((L([0]), L([1])), y[0, :1])", "x.take(L([3, 3]))", "x.scatter_add(0, L([[0, 0, 0, 0], [0, 1, 0, 1]]), y[:2])"])  # fmt: skip
+def test_other_dtypes(dtype: str, expression: str) -> None:
+    def run(t: Any, x: Any, y: Any) -> Any:
+        return evaluate(expression, t, x.to(getattr(t, dtype)), y.to(getattr(t, dtype)))
+
+    same(run, X / 4, X[::-1].copy() / 4, grad="float" in dtype)
