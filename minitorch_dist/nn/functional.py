@@ -1,5 +1,30 @@
 """Layers as plain functions: what `nn`'s modules call, with their state as arguments."""
 
+from minitorch_dist.nn.softmax import log_softmax as log_softmax
+from minitorch_dist.nn.softmax import softmax as softmax
+from minitorch_dist.nn.softmax import softmin as softmin
+from minitorch_dist.tensors.ops.activations import celu as celu
+from minitorch_dist.tensors.ops.activations import elu as elu
+from minitorch_dist.tensors.ops.activations import gelu as gelu
+from minitorch_dist.tensors.ops.activations import glu as glu
+from minitorch_dist.tensors.ops.activations import hardshrink as hardshrink
+from minitorch_dist.tensors.ops.activations import hardsigmoid as hardsigmoid
+from minitorch_dist.tensors.ops.activations import hardswish as hardswish
+from minitorch_dist.tensors.ops.activations import hardtanh as hardtanh
+from minitorch_dist.tensors.ops.activations import leaky_relu as leaky_relu
+from minitorch_dist.tensors.ops.activations import logsigmoid as logsigmoid
+from minitorch_dist.tensors.ops.activations import mish as mish
+from minitorch_dist.tensors.ops.activations import prelu as prelu
+from minitorch_dist.tensors.ops.activations import relu as relu
+from minitorch_dist.tensors.ops.activations import relu6 as relu6
+from minitorch_dist.tensors.ops.activations import relu_ as relu_
+from minitorch_dist.tensors.ops.activations import selu as selu
+from minitorch_dist.tensors.ops.activations import silu as silu
+from minitorch_dist.tensors.ops.activations import softplus as softplus
+from minitorch_dist.tensors.ops.activations import softshrink as softshrink
+from minitorch_dist.tensors.ops.activations import softsign as softsign
+from minitorch_dist.tensors.ops.activations import tanhshrink as tanhshrink
+from minitorch_dist.tensors.ops.activations import threshold as threshold
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_max_pool1d as adaptive_max_pool1d
@@ -18,6 +43,7 @@ from minitorch_dist.tensors.ops.dropout import dropout3d as dropout3d
 from minitorch_dist.tensors.ops.dropout import feature_alpha_dropout as feature_alpha_dropout
 from minitorch_dist.tensors.ops.embedding import embedding as embedding
 from minitorch_dist.tensors.ops.embedding import embedding_bag as embedding_bag
+from minitorch_dist.tensors.ops.exponentials import sigmoid as sigmoid
 from minitorch_dist.tensors.ops.grids import one_hot as one_hot
 from minitorch_dist.tensors.ops.layer_norm import layer_norm as layer_norm
 from minitorch_dist.tensors.ops.layer_norm import rms_norm as rms_norm
@@ -30,3 +56,4 @@ from minitorch_dist.tensors.ops.pooling import avg_pool2d as avg_pool2d
 from minitorch_dist.tensors.ops.pooling import max_pool1d as max_pool1d
 from minitorch_dist.tensors.ops.pooling import max_pool2d as max_pool2d
 from minitorch_dist.tensors.ops.products import linear as linear
+from minitorch_dist.tensors.ops.trigonometry import tanh as tanh

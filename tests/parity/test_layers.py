@@ -86,8 +86,43 @@ NORM: dict[str, tuple[Make, Any]] = {
     "GroupNorm plain": (lambda nn: nn.GroupNorm(4, 4, 0.1, affine=False), draw(3, 4, 2, 2)),
 }
 
+ACTIVATION: dict[str, tuple[Make, Any]] = {
+    "ReLU": (lambda nn: nn.ReLU(), draw(3, 4)),
+    "ReLU6": (lambda nn: nn.ReLU6(), 4 * draw(3, 4)),
+    "LeakyReLU": (lambda nn: nn.LeakyReLU(0.2), draw(3, 4)),
+    "PReLU": (lambda nn: nn.PReLU(), draw(3, 4)),
+    "PReLU channels": (lambda nn: nn.PReLU(4, init=0.1), draw(3, 4, 2)),
+    "Threshold": (lambda nn: nn.Threshold(0.1, 20.0), draw(3, 4)),
+    "Hardtanh": (lambda nn: nn.Hardtanh(-0.5, 0.7), draw(3, 4)),
+    "Sigmoid": (lambda nn: nn.Sigmoid(), draw(3, 4)),
+    "Tanh": (lambda nn: nn.Tanh(), draw(3, 4)),
+    "LogSigmoid": (lambda nn: nn.LogSigmoid(), draw(3, 4)),
+    "Softsign": (lambda nn: nn.Softsign(), draw(3, 4)),
+    "Hardsigmoid": (lambda nn: nn.Hardsigmoid(), 4 * draw(3, 4)),
+    "SiLU": (lambda nn: nn.SiLU(), draw(3, 4)),
+    "Mish": (lambda nn: nn.Mish(), draw(3, 4)),
+    "SELU": (lambda nn: nn.SELU(), draw(3, 4)),
+    "Hardswish": (lambda nn: nn.Hardswish(), 4 * draw(3, 4)),
+    "ELU": (lambda nn: nn.ELU(0.5), draw(3, 4)),
+    "CELU": (lambda nn: nn.CELU(0.5), draw(3, 4)),
+    "GELU": (lambda nn: nn.GELU(), draw(3, 4)),
+    "GELU tanh": (lambda nn: nn.GELU("tanh"), draw(3, 4)),
+    "Softplus": (lambda nn: nn.Softplus(2.0, 1.0), draw(3, 4)),
+    "GLU": (lambda nn: nn.GLU(0), draw(4, 3)),
+    "Hardshrink": (lambda nn: nn.Hardshrink(0.3), draw(3, 4)),
+    "Softshrink": (lambda nn: nn.Softshrink(0.3), draw(3, 4)),
+    "Tanhshrink": (lambda nn: nn.Tanhshrink(), draw(3, 4)),
+    "Softmax": (lambda nn: nn.Softmax(1), draw(3, 4)),
+    "LogSoftmax": (lambda nn: nn.LogSoftmax(dim=-1), draw(3, 4)),
+    "Softmin": (lambda nn: nn.Softmin(0), draw(3, 4)),
+    "Softmax2d": (lambda nn: nn.Softmax2d(), draw(2, 3, 4, 2)),
+    "Softmax2d wrong": (lambda nn: nn.Softmax2d(), draw(2, 3)),
+}
 
-@pytest.mark.parametrize("table, name", [(t, n) for t in (SHAPES, LINEAR, POOL, NORM) for n in t])
+
+@pytest.mark.parametrize(
+    "table, name", [(t, n) for t in (SHAPES, LINEAR, POOL, NORM, ACTIVATION) for n in t]
+)
 @pytest.mark.parametrize("train", [True, False])
 def test_layer(table: dict[str, tuple[Make, Any]], name: str, train: bool) -> None:
     make, x = table[name]
@@ -104,6 +139,7 @@ WRONG: dict[str, Callable[[Any, Any], Any]] = {
     "Unflatten element": lambda t, nn: nn.Unflatten(1, (1, "a")),
     "Bilinear": lambda t, nn: nn.Bilinear(0, 1, 1),
     "GroupNorm": lambda t, nn: nn.GroupNorm(2, 3),
+    "Hardtanh": lambda t, nn: nn.Hardtanh(1.0, 0.0),
 }
 
 
@@ -225,3 +261,47 @@ def test_dropout_drops_its_share_and_scales_the_rest(name: str, shape: Any, own:
     if own:
         channels = out.reshape(*shape[:own], -1)
         assert (channels == channels[..., :1]).all()
+
+
+# ------------------------------------------------------------------------------------------ activations
+
+
+INPLACE: dict[str, Make] = {
+    "ReLU": lambda nn: nn.ReLU(inplace=True),
+    "ReLU6": lambda nn: nn.ReLU6(True),
+    "LeakyReLU": lambda nn: nn.LeakyReLU(0.3, True),
+    "Threshold": lambda nn: nn.Threshold(0.5, -1.0, True),
+    "Hardtanh": lambda nn: nn.Hardtanh(inplace=True),
+    "SiLU": lambda nn: nn.SiLU(True),
+    "Mish": lambda nn: nn.Mish(True),
+    "SELU": lambda nn: nn.SELU(True),
+    "ELU": lambda nn: nn.ELU(inplace=True),
+    "CELU": lambda nn: nn.CELU(0.5, True),
+    "Hardswish": lambda nn: nn.Hardswish(True),
+    "Hardsigmoid": lambda nn: nn.Hardsigmoid(True),
+}
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_in_place_activations(name: str) -> None:
+    def program(t: Any) -> Any:
+        m = INPLACE[name](t.nn)
+        x = t.from_numpy(2 * draw(3, 4)).requires_grad_()
+        y = x * 1
+        out = m(y)
+        out.sum().backward()
+        return m, out is y, y, x.grad, caught(lambda: m(x))[0]
+
+    agree(program)
+
+
+def test_softmax_without_a_dimension() -> None:
+    def program(t: Any) -> Any:
+        shapes = ((), (3,), (2, 3), (2, 3, 2), (2, 3, 2, 1))
+        return [
+            make(t.from_numpy(np.array(draw(*shape))))
+            for shape in shapes
+            for make in (t.nn.Softmax(), t.nn.LogSoftmax(), t.nn.Softmin(), t.nn.functional.softmax)
+        ]
+
+    agree(program)
