@@ -19,6 +19,7 @@ from minitorch_dist.tensors.ops import (
     counting,
     covariance,
     creation,
+    decompositions,
     differences,
     division,
     duplication,
@@ -36,6 +37,8 @@ from minitorch_dist.tensors.ops import (
     legacy,
     logic,
     masking,
+    matrices,
+    matrix_norms,
     mixtures,
     norms,
     operators,
@@ -43,6 +46,7 @@ from minitorch_dist.tensors.ops import (
     pieces,
     powers,
     products,
+    pseudoinverse,
     quantiles,
     random,
     random_fill,
@@ -56,6 +60,7 @@ from minitorch_dist.tensors.ops import (
     scatter_reduction,
     selecting,
     softmaxes,
+    solving,
     striding,
     trigonometry,
     variance,
@@ -362,7 +367,7 @@ class Tensor(TensorBase):
     std = variance.std
 
     # norms
-    norm = norms.norm
+    norm = matrix_norms.norm
     dist = norms.dist
 
     # quantiles
@@ -679,6 +684,29 @@ class Tensor(TensorBase):
 
     # differences
     diff = differences.diff
+
+    # matrices
+    cross = matrices.cross
+    matrix_exp = matrices.matrix_exp
+    trace = matrices.trace
+
+    # decompositions
+    cholesky = decompositions.cholesky
+    qr = decompositions.torch_qr
+    svd = decompositions.torch_svd
+
+    # pseudoinverse
+    pinverse = pseudoinverse.pinv
+
+    # solving
+    inverse = solving.inv
+    det = solving.det
+    logdet = solving.logdet
+    slogdet = solving.slogdet
+    matrix_power = solving.matrix_power
+    cholesky_solve = solving.cholesky_solve
+    cholesky_inverse = solving.cholesky_inverse
+    triangular_solve = solving.triangular_solve
 
 
 TensorBase.plain = Tensor

@@ -142,12 +142,26 @@ def vander(x: T, N: int | None = None, increasing: bool = False) -> T:
     count = v.size if N is None else N
     if count < 0:
         raise RuntimeError(f"N must be non-negative, got {count}.")
-    powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    out = (v[:, None] ** powers).astype(np.int64 if v.dtype.kind == "b" else v.dtype)
+    return _powers(x, np.arange(count) if increasing else np.arange(count)[::-1])
+
+
+def linalg_vander(x: T, *, N: int | None = None) -> T:
+    """Rows of powers x⁰ x¹ … xᴺ⁻¹, for every element along the last axis."""
+    if not x.array.ndim:
+        raise RuntimeError("linalg.vander: x must have at least one dimension")
+    count = x.array.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError(f"linalg.vander: N must be greater than 1, got {count}.")
+    return _powers(x, np.arange(count))
+
+
+def _powers(x: T, powers: Array) -> T:
+    v = x.array[..., None]
+    out = (v**powers).astype(np.int64 if v.dtype.kind in "iub" else v.dtype)
 
     def gradient(g: Array) -> Array:
-        slopes = powers * v[:, None] ** np.maximum(powers - 1, 0)
-        return np.asarray((g * slopes).sum(1)).astype(g.dtype)
+        slopes = powers * v ** np.maximum(powers - 1, 0)
+        return np.asarray((g * slopes).sum(-1)).astype(g.dtype)
 
     return record(out, "VanderBackward0", (x, gradient, x))
 
