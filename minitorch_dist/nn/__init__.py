@@ -49,6 +49,27 @@ from minitorch_dist.nn.modules.instancenorm import InstanceNorm2d as InstanceNor
 from minitorch_dist.nn.modules.linear import Bilinear as Bilinear
 from minitorch_dist.nn.modules.linear import Identity as Identity
 from minitorch_dist.nn.modules.linear import Linear as Linear
+from minitorch_dist.nn.modules.loss import BCELoss as BCELoss
+from minitorch_dist.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
+from minitorch_dist.nn.modules.loss import CosineEmbeddingLoss as CosineEmbeddingLoss
+from minitorch_dist.nn.modules.loss import CrossEntropyLoss as CrossEntropyLoss
+from minitorch_dist.nn.modules.loss import GaussianNLLLoss as GaussianNLLLoss
+from minitorch_dist.nn.modules.loss import HingeEmbeddingLoss as HingeEmbeddingLoss
+from minitorch_dist.nn.modules.loss import HuberLoss as HuberLoss
+from minitorch_dist.nn.modules.loss import KLDivLoss as KLDivLoss
+from minitorch_dist.nn.modules.loss import L1Loss as L1Loss
+from minitorch_dist.nn.modules.loss import MarginRankingLoss as MarginRankingLoss
+from minitorch_dist.nn.modules.loss import MSELoss as MSELoss
+from minitorch_dist.nn.modules.loss import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
+from minitorch_dist.nn.modules.loss import MultiMarginLoss as MultiMarginLoss
+from minitorch_dist.nn.modules.loss import NLLLoss as NLLLoss
+from minitorch_dist.nn.modules.loss import PoissonNLLLoss as PoissonNLLLoss
+from minitorch_dist.nn.modules.loss import SmoothL1Loss as SmoothL1Loss
+from minitorch_dist.nn.modules.loss import SoftMarginLoss as SoftMarginLoss
+from minitorch_dist.nn.modules.loss import TripletMarginLoss as TripletMarginLoss
+from minitorch_dist.nn.modules.loss import (
+    TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss,
+)
 from minitorch_dist.nn.modules.module import Module as Module
 from minitorch_dist.nn.modules.normalization import GroupNorm as GroupNorm
 from minitorch_dist.nn.modules.normalization import LayerNorm as LayerNorm

@@ -29,6 +29,8 @@ from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool1d as a
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_max_pool1d as adaptive_max_pool1d
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from minitorch_dist.tensors.ops.classification import cross_entropy as cross_entropy
+from minitorch_dist.tensors.ops.classification import nll_loss as nll_loss
 from minitorch_dist.tensors.ops.contraction import bilinear as bilinear
 from minitorch_dist.tensors.ops.convolution import conv1d as conv1d
 from minitorch_dist.tensors.ops.convolution import conv2d as conv2d
@@ -47,6 +49,30 @@ from minitorch_dist.tensors.ops.exponentials import sigmoid as sigmoid
 from minitorch_dist.tensors.ops.grids import one_hot as one_hot
 from minitorch_dist.tensors.ops.layer_norm import layer_norm as layer_norm
 from minitorch_dist.tensors.ops.layer_norm import rms_norm as rms_norm
+from minitorch_dist.tensors.ops.losses import binary_cross_entropy as binary_cross_entropy
+from minitorch_dist.tensors.ops.losses import (
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
+)
+from minitorch_dist.tensors.ops.losses import huber_loss as huber_loss
+from minitorch_dist.tensors.ops.losses import kl_div as kl_div
+from minitorch_dist.tensors.ops.losses import l1_loss as l1_loss
+from minitorch_dist.tensors.ops.losses import mse_loss as mse_loss
+from minitorch_dist.tensors.ops.losses import smooth_l1_loss as smooth_l1_loss
+from minitorch_dist.tensors.ops.margins import cosine_embedding_loss as cosine_embedding_loss
+from minitorch_dist.tensors.ops.margins import gaussian_nll_loss as gaussian_nll_loss
+from minitorch_dist.tensors.ops.margins import hinge_embedding_loss as hinge_embedding_loss
+from minitorch_dist.tensors.ops.margins import margin_ranking_loss as margin_ranking_loss
+from minitorch_dist.tensors.ops.margins import multi_margin_loss as multi_margin_loss
+from minitorch_dist.tensors.ops.margins import (
+    multilabel_soft_margin_loss as multilabel_soft_margin_loss,
+)
+from minitorch_dist.tensors.ops.margins import pairwise_distance as pairwise_distance
+from minitorch_dist.tensors.ops.margins import poisson_nll_loss as poisson_nll_loss
+from minitorch_dist.tensors.ops.margins import soft_margin_loss as soft_margin_loss
+from minitorch_dist.tensors.ops.margins import triplet_margin_loss as triplet_margin_loss
+from minitorch_dist.tensors.ops.margins import (
+    triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
+)
 from minitorch_dist.tensors.ops.normalization import batch_norm as batch_norm
 from minitorch_dist.tensors.ops.normalization import group_norm as group_norm
 from minitorch_dist.tensors.ops.normalization import instance_norm as instance_norm
