@@ -65,6 +65,8 @@ def _table(now: Snapshot) -> str:
 
 def advice(now: Snapshot, asked: str, nbytes: int) -> str:
     """The next step, by who holds the most."""
+    if nbytes > now.budget:
+        return "Next step: this one tensor alone is larger than the whole device; split it."
     totals = dict(now.by_category)
     totals[asked] += nbytes
     most = max(totals, key=lambda name: totals[name])
