@@ -31,6 +31,17 @@ class Storage:
         twin.array, twin.device, twin.version = self.array, self.device, 0
         return twin
 
+    def to(self, device: devices.device | str | int) -> Storage:
+        """A copy on another device; itself if it is there already."""
+        target = devices.resolve(device)
+        return self if target is self.device else Storage(self.array.copy(), target)
+
+    def cuda(self, device: devices.device | str | int | None = None) -> Storage:
+        return self.to("cuda" if device is None else device)
+
+    def cpu(self) -> Storage:
+        return self.to(devices.CPU)
+
     def nbytes(self) -> int:
         return int(root(self.array).nbytes)
 

@@ -1,0 +1,189 @@
+"""The file: safetensors, as Hugging Face defines it, so that PyTorch and others open it.
+
+    8 bytes    N, little-endian
+    N bytes    JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …,
+                      "__metadata__": {"any": "text"}}
+    the rest   the arrays row by row, one after the other without gaps
+
+A header is believed only after every number in it was checked against the size of the file, so a
+broken or hostile file costs its own size at most. Format: github.com/huggingface/safetensors.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO, Final, NamedTuple, NoReturn
+
+import ml_dtypes
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+MOST_HEADER: Final = 100_000_000  # the format's own limit
+_MOST_DIMS: Final = 64  # numpy's
+_METADATA: Final = "__metadata__"
+
+DTYPES: Final[dict[str, np.dtype[Any]]] = {
+    name: np.dtype(kind)
+    for name, kind in {
+        "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "U16": np.uint16, "I16": np.int16,
+        "U32": np.uint32, "I32": np.int32, "U64": np.uint64, "I64": np.int64,
+        "F16": np.float16, "BF16": ml_dtypes.bfloat16, "F32": np.float32, "F64": np.float64,
+        "F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2,
+        "C64": np.complex64,
+    }.items()
+}  # fmt: skip
+NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
+
+
+class SerializationError(RuntimeError):
+    """A file cannot be loaded: it is truncated, damaged, or something else than it should be."""
+
+
+class Entry(NamedTuple):
+    """One array in a file: where its bytes lie, counted from the end of the header."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def is_name(name: str) -> bool:
+    """Whether an array can be called so: any text but the reserved name."""
+    return name != _METADATA and not any(0xD800 <= ord(c) < 0xE000 for c in name)
+
+
+def write(file: BinaryIO, arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
+    """Write a whole file. Wide types go first, so that every array is aligned."""
+    order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
+    header: dict[str, Any] = {_METADATA: dict(metadata)}
+    offset = 0
+    for name in order:
+        array = arrays[name]
+        start, offset = offset, offset + array.nbytes
+        header[name] = {"dtype": NAMES[array.dtype], "shape": list(array.shape),
+                        "data_offsets": [start, offset]}  # fmt: skip
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > MOST_HEADER:
+        raise ValueError(
+            f"the structure takes {len(text):,} bytes as JSON and {MOST_HEADER:,} are allowed; "
+            "keep long lists of numbers in tensors"
+        )
+    file.write(len(text).to_bytes(8, "little") + text)
+    for name in order:
+        file.write(as_bytes(np.ascontiguousarray(arrays[name])).data)
+
+
+def as_bytes(array: Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The memory of a contiguous array, byte by byte."""
+    return array.reshape(-1).view(np.uint8)
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+def read_header(
+    read: Callable[[int], bytes], size: int, whole: bool
+) -> tuple[list[Entry], dict[str, str], int]:
+    """The entries in the order of their bytes, the metadata, and where the data begin.
+
+    `size` bytes can be read; if `whole`, the arrays have to fill them exactly.
+    """
+    if size < 8:
+        _fail(f"it has {size} bytes, and a file begins with the 8-byte length of its header")
+    first = read(8)
+    length = int.from_bytes(first, "little")
+    if first[:4] in (b"PK\x03\x04", b"PK\x05\x06") or first[:1] == b"\x80":
+        _fail(
+            "it looks like a pickle of torch.save, and unpickling runs whatever code the file "
+            "holds. Convert it once, in PyTorch: "
+            "safetensors.torch.save_file(torch.load(path), 'new.safetensors')"
+        )
+    if length > min(MOST_HEADER, size - 8):
+        _fail(
+            f"its first 8 bytes announce a header of {length:,} bytes, but {size - 8:,} follow "
+            f"(and {MOST_HEADER:,} are allowed); it is truncated, or not a safetensors file"
+        )
+    text = read(length)
+    if len(text) != length:
+        _fail(f"its header ends after {len(text):,} of {length:,} bytes")
+    header = _parse(text)
+    metadata = header.pop(_METADATA, {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        _fail("its __metadata__ is not a table of texts")
+    entries = [_entry(name, about) for name, about in header.items()]
+    entries.sort(key=lambda e: (e.start, e.stop))
+    end = 0
+    for entry in entries:
+        if entry.start != end:
+            _fail(
+                f"the bytes of '{entry.name}' begin at {entry.start} where {end} was expected: "
+                f"arrays {'overlap' if entry.start < end else 'leave a gap'}"
+            )
+        end = entry.stop
+    available = size - 8 - length
+    if end > available or (whole and end != available):
+        missing = f"{end - available:,} bytes are missing" if end > available else "more follow"
+        _fail(f"its arrays take {end:,} bytes and {available:,} follow the header: {missing}")
+    return entries, metadata, 8 + length
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) != len(items):
+            names = [name for name, _ in items]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"the name {twice!r} occurs twice")
+        return found
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        header = json.loads(text.decode(), object_pairs_hook=pairs, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:  # bad UTF-8 is a ValueError too
+        raise SerializationError(
+            f"The file cannot be loaded: its header is not valid JSON ({error})."
+        ) from None
+    if not isinstance(header, dict):
+        _fail(f"its header is a JSON {type(header).__name__}, expected a table")
+    return header
+
+
+def _entry(name: str, about: Any) -> Entry:
+    if not isinstance(about, dict) or about.keys() != {"dtype", "shape", "data_offsets"}:
+        _fail(f"entry '{name}' should have dtype, shape and data_offsets, and nothing else")
+    dtype = DTYPES.get(about["dtype"]) if isinstance(about["dtype"], str) else None
+    if dtype is None:
+        _fail(
+            f"entry '{name}' has the unknown dtype {about['dtype']!r}; known are {', '.join(DTYPES)}"
+        )
+    shape, offsets = about["shape"], about["data_offsets"]
+    if not are_sizes(shape) or len(shape) > _MOST_DIMS:
+        _fail(f"the shape of '{name}' is not a list of at most {_MOST_DIMS} sizes")
+    if not are_sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+        _fail(f"the data_offsets of '{name}' are not a begin and an end")
+    start, stop = offsets
+    if math.prod(shape) * dtype.itemsize != stop - start:
+        _fail(
+            f"'{name}' is {about['dtype']}{shape}, which takes {math.prod(shape) * dtype.itemsize} "
+            f"bytes, and its data_offsets span {stop - start}"
+        )
+    return Entry(name, dtype, tuple(shape), start, stop)
+
+
+def are_sizes(value: Any) -> bool:
+    return isinstance(value, list) and all(type(n) is int and 0 <= n < 2**63 for n in value)
+
+
+def _fail(why: str) -> NoReturn:
+    raise SerializationError(f"The file cannot be loaded: {why}.")

@@ -1,0 +1,61 @@
+"""Where loaded tensors go: back to the device they were saved on, unless `map_location` says else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from minitorch_dist.serialization.container import Array
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.storage import Storage
+
+MapLocation: TypeAlias = (
+    "str | devices.device | Mapping[str, str] | Callable[[Storage, str], Storage | None] | None"
+)
+
+
+def place(memory: Array, label: str, map_location: MapLocation) -> Storage:
+    """The storage of `memory`, which was saved on the device `label`.
+
+    A name or device takes everything there. A dict renames the devices that it knows; the others
+    stay what they were. A function gets the storage on the CPU and the label, and returns where it
+    is to be, for example `storage.cuda(1)`, or None to leave it to the label.
+    """
+    if isinstance(map_location, (str, devices.device)):
+        label = str(map_location)
+    elif isinstance(map_location, Mapping):
+        label = str(map_location.get(label, label))
+    elif callable(map_location):
+        placed = map_location(Storage(memory), label)
+        if placed is not None:
+            if not isinstance(placed, Storage):
+                raise TypeError(
+                    "map_location(storage, location) should return a storage or None, not a "
+                    + type(placed).__name__
+                )
+            return placed
+    elif map_location is not None:
+        raise TypeError(
+            "map_location should be a str, a device, a dict of str, a function or None, not "
+            + type(map_location).__name__
+        )
+    return Storage(memory, _existing(label))
+
+
+def _existing(label: str) -> devices.device:
+    wanted = devices.device(label)
+    if wanted.type == "cuda":
+        if not devices.count():
+            raise RuntimeError(
+                "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() "
+                "is False. If you are running on a CPU-only machine, please use torch.load with "
+                "map_location=torch.device('cpu') to map your storages to the CPU (or ask for "
+                "simulated devices, for example with MINITORCH_DIST_DEVICES=2x80GB)."
+            )
+        if wanted.index is not None and wanted.index >= devices.count():
+            raise RuntimeError(
+                f"Attempting to deserialize object on CUDA device {wanted.index} but "
+                f"torch.cuda.device_count() is {devices.count()}. Please use torch.load with "
+                "map_location to map your storages to an existing device."
+            )
+    return devices.resolve(wanted)
