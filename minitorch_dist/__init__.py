@@ -7,10 +7,14 @@ from minitorch_dist import cuda as cuda
 from minitorch_dist import func as func
 from minitorch_dist import linalg as linalg
 from minitorch_dist import nn as nn
+from minitorch_dist import optim as optim
 from minitorch_dist import random as random
 from minitorch_dist import special as special
 from minitorch_dist import utils as utils
 from minitorch_dist import version as version
+from minitorch_dist.serialization import SerializationError as SerializationError
+from minitorch_dist.serialization import load as load
+from minitorch_dist.serialization import save as save
 from minitorch_dist.tensors.determinism import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
 )

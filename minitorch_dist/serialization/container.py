@@ -101,13 +101,13 @@ def read_header(
         _fail(f"it has {size} bytes, and a file begins with the 8-byte length of its header")
     first = read(8)
     length = int.from_bytes(first, "little")
-    if first[:4] in (b"PK\x03\x04", b"PK\x05\x06") or first[:1] == b"\x80":
-        _fail(
-            "it looks like a pickle of torch.save, and unpickling runs whatever code the file "
-            "holds. Convert it once, in PyTorch: "
-            "safetensors.torch.save_file(torch.load(path), 'new.safetensors')"
-        )
     if length > min(MOST_HEADER, size - 8):
+        if first.startswith((b"PK\x03\x04", b"\x80")):
+            _fail(
+                "it looks like a pickle of torch.save, and unpickling runs whatever code the file "
+                "holds. Convert it once, in PyTorch: "
+                "safetensors.torch.save_file(torch.load(path), 'new.safetensors')"
+            )
         _fail(
             f"its first 8 bytes announce a header of {length:,} bytes, but {size - 8:,} follow "
             f"(and {MOST_HEADER:,} are allowed); it is truncated, or not a safetensors file"

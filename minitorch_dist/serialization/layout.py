@@ -5,7 +5,8 @@ Tensors that share memory have it stored once, under the name of one that covers
     weight  ████████████   the entry "weight"; its strides are noted where rows are not in order
     row        ███          a window on "weight": an offset, a shape, strides
 
-If none covers it (only pieces of it were saved), the memory gets an entry of its own. A lone
+If none covers it (only interleaved pieces were saved), the memory gets an entry of its own.
+Pieces that do not touch each other share nothing that could be seen, and are stored apart. A lone
 tensor that is mostly gaps is stored without them, and comes back dense.
 """
 
@@ -28,16 +29,25 @@ Window = dict[
 
 
 def arrange(
-    arrays: list[Array], names: list[str], reserved: Collection[str] = ()
+    arrays: list[Array], names: list[str], keys: Collection[str] = ()
 ) -> tuple[dict[str, Array], list[Window]]:
-    """What to write under which name, and for each of `arrays` where it lies in that."""
+    """What to write under which name, and for each of `arrays` where it lies in that.
+
+    Other readers will look for `keys`: what has such a name is written in full under it.
+    """
     entries: dict[str, Array] = {}
     windows: list[Window] = [{} for _ in arrays]
-    for group in _by_memory(arrays):
-        bounds = {n: byte_bounds(arrays[n]) for n in group}
-        low, high = min(b[0] for b in bounds.values()), max(b[1] for b in bounds.values())
-        carrier = _carrier(arrays, [n for n in group if bounds[n] == (low, high)], high - low)
+    bounds = [byte_bounds(array) for array in arrays]
+    for group in _touching(arrays, bounds):
+        low, high = min(bounds[n][0] for n in group), max(bounds[n][1] for n in group)
         lone = arrays[group[0]] if len(group) == 1 else None
+        carrier = _carrier(arrays, [n for n in group if bounds[n] == (low, high)])
+        if (
+            lone is not None
+            and carrier is None
+            and _is_worth(lone, high - low, names[group[0]] in keys)
+        ):
+            carrier = group[0]
         if carrier is not None:
             name, stored = names[carrier], arrays[carrier]
             own: Window = {"in": name}
@@ -46,7 +56,7 @@ def arrange(
         elif lone is not None and high - low > lone.nbytes:
             name, stored, own = names[group[0]], lone, {"in": names[group[0]]}
         else:
-            name = free_name(f"{names[group[0]]}.storage", {*names, *entries, *reserved})
+            name = free_name(f"{names[group[0]]}.storage", {*names, *entries, *keys})
             lowest = next(arrays[n] for n in group if bounds[n][0] == low)
             stored, own = _bytes_from(lowest, high - low), {"in": name}
         entries[name] = stored
@@ -56,29 +66,33 @@ def arrange(
     return entries, windows
 
 
-def _by_memory(arrays: list[Array]) -> list[list[int]]:
-    """The numbers of the arrays, grouped by the memory they look at."""
-    groups: dict[int, list[int]] = {}
-    for number, array in enumerate(arrays):
-        groups.setdefault(id(root(array)) if array.size else -number, []).append(number)
-    return list(groups.values())
+def _touching(arrays: list[Array], bounds: list[tuple[int, int]]) -> list[list[int]]:
+    """The numbers of the arrays, grouped: those in one memory whose ranges overlap are together."""
+    groups: list[list[int]] = []
+    last, end = -1, 0  # of the last group: which memory, and how far it reaches
+    place = {n: (id(root(a)) if a.size else -1 - n, *bounds[n]) for n, a in enumerate(arrays)}
+    for n in sorted(place, key=lambda n: place[n]):
+        memory, low, high = place[n]
+        if groups and memory == last and low < end:
+            groups[-1].append(n)
+            end = max(end, high)
+        else:
+            groups.append([n])
+            last, end = memory, high
+    return sorted(sorted(group) for group in groups)
 
 
-def _carrier(arrays: list[Array], candidates: list[int], span: int) -> int | None:
-    """Which of the candidates can stand for the whole memory: best one that lies row by row, else
-    one without gaps; a single one may have some, as long as half of the memory is its own."""
-    for n in candidates:
-        if arrays[n].flags.c_contiguous:
-            return n
-    for n in candidates:
-        if is_dense(arrays[n]):
-            return n
-    if len(candidates) == 1:
-        array = arrays[candidates[0]]
-        fits = all(s >= 0 and s % array.itemsize == 0 for s in array.strides)
-        if fits and span <= 2 * array.nbytes <= 4 * span:
-            return candidates[0]
-    return None
+def _carrier(arrays: list[Array], candidates: list[int]) -> int | None:
+    """Which of the candidates holds all the memory: best one that lies row by row."""
+    dense = [n for n in candidates if is_dense(arrays[n])]
+    return next((n for n in dense if arrays[n].flags.c_contiguous), dense[0] if dense else None)
+
+
+def _is_worth(array: Array, span: int, is_key: bool) -> bool:
+    """Whether a lone tensor is stored with its strides: at most half of them lead over gaps, and
+    (unless its name must be found) it does not repeat itself more than twice."""
+    fits = all(s >= 0 and s % array.itemsize == 0 for s in array.strides)
+    return fits and span <= 2 * array.nbytes and (is_key or array.nbytes <= 2 * span)
 
 
 def is_dense(array: Array) -> bool:

@@ -33,15 +33,14 @@ def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
     tree = encoder.encode(obj)
     arrays = [leaf.array if isinstance(leaf, TensorBase) else leaf for leaf, _ in encoder.leaves]
     names = _names([path for _, path in encoder.leaves])
-    keys = obj.keys() if isinstance(obj, dict) else ()
+    # of a plain state_dict every name is there for other readers, also where memory is shared
+    flat = isinstance(obj, dict) and all(isinstance(v, TensorBase) for v in obj.values())
+    keys = [key for key in obj if isinstance(key, str) and container.is_name(key)] if flat else []
     entries, windows = layout.arrange(arrays, names, keys)
+    for key in keys:
+        entries.setdefault(key, obj[key].array)
     about = [_about(leaf) | w for (leaf, _), w in zip(encoder.leaves, windows, strict=True)]
     ours = {"version": VERSION, "object": tree, "leaves": about}
-    if isinstance(obj, dict) and all(isinstance(v, TensorBase) for v in obj.values()):
-        # a plain state_dict: whoever opens it finds every name, also of tensors that share memory
-        for key, tensor in obj.items():
-            if isinstance(key, str) and container.is_name(key):
-                entries.setdefault(key, tensor.array)
     metadata = {"format": "pt", OURS: json.dumps(ours, separators=(",", ":"))}
     if not isinstance(f, (str, os.PathLike)):
         container.write(f, entries, metadata)

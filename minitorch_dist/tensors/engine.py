@@ -93,6 +93,8 @@ def run(
                     grads = node.hooks.run_before(grads, task.owned, node.device)
                     results = node.hooks.run_after(execute(grads), grads, node.device)
                     owns = False
+                if node.device is not devices.CPU:
+                    ledger.track_all(results, node.device, "gradient")
                 if not retain_graph:
                     node.release()
             for edge, grad in zip(node.edges, results, strict=True):
@@ -100,8 +102,6 @@ def run(
                     continue
                 child = tasks[edge[0]]
                 if grad is not None:
-                    if node.device is not devices.CPU:
-                        ledger.track(grad, node.device, "gradient")
                     child.add(edge[1], grad, owns)
                 child.awaits -= 1
                 if not child.awaits:

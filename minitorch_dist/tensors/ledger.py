@@ -22,7 +22,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -202,6 +202,13 @@ def track(array: Array, device: devices.device, default: str = "other", depth: i
     book = _book(device)
     if book is not None:
         book.enter(root(array), default, depth + 1)
+
+
+def track_all(arrays: Iterable[Any], device: devices.device, default: str) -> None:
+    """Enter those of `arrays` that are arrays (a gradient may be None, or a numpy scalar)."""
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            track(array, device, default, depth=3)
 
 
 def retag(array: Array, device: devices.device, category: str, only: str | None = None) -> None:

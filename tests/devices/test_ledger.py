@@ -83,9 +83,9 @@ def test_what_an_operation_keeps_is_counted() -> None:
     y = x.exp()  # keeps its result
     z = y.sum()
     del y
-    assert held() == {"activation": 8004}
+    assert held() == {"other": 4000, "activation": 4004}
     z.backward()
-    assert held() == {"activation": 4004, "gradient": 4000}
+    assert held() == {"other": 4000, "activation": 4, "gradient": 4000}
 
 
 def test_tensors_freed_by_another_thread() -> None:
@@ -231,7 +231,6 @@ def test_a_training_step_to_the_byte(make: Any, per_element: int) -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        assert loss.item() > 0
         del loss
         expected = {"parameter": 4 * count, "gradient": 4 * count, "optimizer": kept}
         assert held() == {k: n for k, n in expected.items() if n}, step
@@ -296,7 +295,7 @@ def test_the_breakdown_at_the_peak() -> None:
         y.sum().backward()
         del y
     assert seen.by_category["parameter"] == 400
-    assert seen.by_category["activation"] >= 800
+    assert seen.by_category["activation"] >= 400
     assert seen.by_category["gradient"] >= 400
     assert seen.peak == sum(seen.by_category.values())
     now = ledger.snapshot("cuda")
@@ -397,19 +396,25 @@ def test_a_lower_fraction() -> None:
 
 
 def test_a_backward_pass_can_run_out_as_well() -> None:
-    x = mtd.ones(60_000, device="cuda", requires_grad=True)
-    loss = (x * 2 * 3).sum()  # 720,000 bytes, then gradients
+    x = mtd.ones(70_000, device="cuda", requires_grad=True)
+    loss = x.exp().exp().sum()  # 840,004 bytes, then gradients
     with pytest.raises(mtd.OutOfMemoryError, match="gradient"):
         loss.backward()
     del loss
-    assert (x.grad is None and held() == {"activation": 240_000}) or held() == {"other": 240_000}
+    assert x.grad is None and held() == {"other": 280_000}
+
+
+def test_gradients_of_scalars() -> None:
+    x = mtd.ones((), device="cuda", requires_grad=True)
+    ((x * 2) * x + x).backward()
+    assert x.grad.item() == 5 and held() == {"activation": 4, "gradient": 4}
 
 
 def test_without_devices_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("the CPU's path asked the ledger")
 
-    for name in ("track", "retag", "_book"):
+    for name in ("track", "track_all", "retag", "_book"):
         monkeypatch.setattr(ledger, name, never)
     with mtd.cuda.simulated(0):
         x = Parameter(mtd.ones(3, 3))

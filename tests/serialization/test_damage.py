@@ -7,6 +7,7 @@ import json
 import pickle
 import tracemalloc
 import zipfile
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -106,7 +107,7 @@ WINDOW = {"in": "x", "dtype": "float32", "shape": [1], "strides": [4], "offset":
         ([{}], ["leaf", 0]),
         ([1], ["leaf", 0]),
         ({"in": "x"}, ["leaf", 0]),
-        ([{"in": "x", "strides": [8]}], ["leaf", 0]),
+        ([{"in": "x", "strides": [16]}], ["leaf", 0]),
         ([{"in": "x", "strides": [2**62]}], ["leaf", 0]),
         ([{"in": "x", "strides": [-4]}], ["leaf", 0]),
         ([{"in": "x", "strides": [4, 4]}], ["leaf", 0]),
@@ -199,10 +200,8 @@ SAMPLE = sample()
 
 def load_or_refuse(content: bytes) -> None:
     """Anything but a result or the one error is a bug."""
-    try:
+    with suppress(SerializationError):
         mtd.load(io.BytesIO(content))
-    except SerializationError:
-        pass
 
 
 @given(st.integers(0, len(SAMPLE)))
