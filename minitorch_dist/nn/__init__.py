@@ -36,6 +36,10 @@ from minitorch_dist.nn.modules.batchnorm import BatchNorm3d as BatchNorm3d
 from minitorch_dist.nn.modules.container import ModuleDict as ModuleDict
 from minitorch_dist.nn.modules.container import ModuleList as ModuleList
 from minitorch_dist.nn.modules.container import Sequential as Sequential
+from minitorch_dist.nn.modules.conv import Conv1d as Conv1d
+from minitorch_dist.nn.modules.conv import Conv2d as Conv2d
+from minitorch_dist.nn.modules.conv import ConvTranspose1d as ConvTranspose1d
+from minitorch_dist.nn.modules.conv import ConvTranspose2d as ConvTranspose2d
 from minitorch_dist.nn.modules.dropout import AlphaDropout as AlphaDropout
 from minitorch_dist.nn.modules.dropout import Dropout as Dropout
 from minitorch_dist.nn.modules.dropout import Dropout1d as Dropout1d
@@ -74,6 +78,16 @@ from minitorch_dist.nn.modules.module import Module as Module
 from minitorch_dist.nn.modules.normalization import GroupNorm as GroupNorm
 from minitorch_dist.nn.modules.normalization import LayerNorm as LayerNorm
 from minitorch_dist.nn.modules.normalization import RMSNorm as RMSNorm
+from minitorch_dist.nn.modules.padding import CircularPad1d as CircularPad1d
+from minitorch_dist.nn.modules.padding import CircularPad2d as CircularPad2d
+from minitorch_dist.nn.modules.padding import ConstantPad1d as ConstantPad1d
+from minitorch_dist.nn.modules.padding import ConstantPad2d as ConstantPad2d
+from minitorch_dist.nn.modules.padding import ReflectionPad1d as ReflectionPad1d
+from minitorch_dist.nn.modules.padding import ReflectionPad2d as ReflectionPad2d
+from minitorch_dist.nn.modules.padding import ReplicationPad1d as ReplicationPad1d
+from minitorch_dist.nn.modules.padding import ReplicationPad2d as ReplicationPad2d
+from minitorch_dist.nn.modules.padding import ZeroPad1d as ZeroPad1d
+from minitorch_dist.nn.modules.padding import ZeroPad2d as ZeroPad2d
 from minitorch_dist.nn.modules.parameter_container import ParameterDict as ParameterDict
 from minitorch_dist.nn.modules.parameter_container import ParameterList as ParameterList
 from minitorch_dist.nn.modules.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
@@ -84,5 +98,7 @@ from minitorch_dist.nn.modules.pooling import AvgPool1d as AvgPool1d
 from minitorch_dist.nn.modules.pooling import AvgPool2d as AvgPool2d
 from minitorch_dist.nn.modules.pooling import MaxPool1d as MaxPool1d
 from minitorch_dist.nn.modules.pooling import MaxPool2d as MaxPool2d
+from minitorch_dist.nn.modules.sparse import Embedding as Embedding
+from minitorch_dist.nn.modules.sparse import EmbeddingBag as EmbeddingBag
 from minitorch_dist.nn.parameter import Buffer as Buffer
 from minitorch_dist.nn.parameter import Parameter as Parameter

@@ -120,8 +120,88 @@ ACTIVATION: dict[str, tuple[Make, Any]] = {
 }
 
 
+CONV: dict[str, tuple[Make, Any]] = {
+    "Conv1d": (lambda nn: nn.Conv1d(3, 4, 3), draw(2, 3, 8)),
+    "Conv1d all": (lambda nn: nn.Conv1d(4, 6, 3, 2, 1, 2, 2, False), draw(2, 4, 11)),
+    "Conv1d single": (lambda nn: nn.Conv1d(3, 4, 3), draw(3, 8)),
+    "Conv1d circular": (
+        lambda nn: nn.Conv1d(3, 4, 3, padding=2, padding_mode="circular"),
+        draw(2, 3, 8),
+    ),
+    "Conv2d": (lambda nn: nn.Conv2d(3, 4, 3), draw(2, 3, 6, 7)),
+    "Conv2d tuples": (
+        lambda nn: nn.Conv2d(4, 6, (3, 2), (2, 1), (1, 0), (1, 2), groups=2),
+        draw(2, 4, 7, 8),
+    ),
+    "Conv2d same": (lambda nn: nn.Conv2d(3, 2, (3, 4), padding="same"), draw(2, 3, 5, 6)),
+    "Conv2d valid": (lambda nn: nn.Conv2d(3, 2, 3, padding="valid"), draw(2, 3, 5, 6)),
+    "Conv2d reflect": (
+        lambda nn: nn.Conv2d(3, 2, 3, padding=(1, 2), padding_mode="reflect"),
+        draw(2, 3, 5, 6),
+    ),
+    "Conv2d replicate": (
+        lambda nn: nn.Conv2d(3, 2, 3, padding=1, padding_mode="replicate"),
+        draw(2, 3, 5, 6),
+    ),
+    "Conv2d same circular": (
+        lambda nn: nn.Conv2d(3, 2, (3, 4), padding="same", padding_mode="circular"),
+        draw(2, 3, 5, 6),
+    ),
+    "ConvTranspose1d": (
+        lambda nn: nn.ConvTranspose1d(4, 6, 3, 2, 1, 1, 2, True, 1),
+        draw(2, 4, 5),
+    ),
+    "ConvTranspose2d": (
+        lambda nn: nn.ConvTranspose2d(4, 2, (3, 2), (2, 3), (1, 0), (1, 2), bias=False),
+        draw(2, 4, 5, 4),
+    ),
+    "ConvTranspose2d size": (
+        lambda nn: nn.ConvTranspose2d(4, 2, 3, stride=2),
+        (draw(2, 4, 5, 4), [12, 10]),
+    ),
+    "ConvTranspose2d wrong size": (
+        lambda nn: nn.ConvTranspose2d(4, 2, 3, stride=2),
+        (draw(2, 4, 5, 4), [2, 4, 13, 10]),
+    ),
+}
+
+PAD: dict[str, tuple[Make, Any]] = {
+    "ZeroPad1d": (lambda nn: nn.ZeroPad1d(2), draw(2, 3, 4)),
+    "ZeroPad2d": (lambda nn: nn.ZeroPad2d((1, 0, 2, 1)), draw(2, 3, 4, 5)),
+    "ConstantPad1d": (lambda nn: nn.ConstantPad1d((1, 2), 3.5), draw(2, 3, 4)),
+    "ConstantPad2d": (lambda nn: nn.ConstantPad2d(1, 3.5), draw(2, 3, 4, 5)),
+    "ReflectionPad1d": (lambda nn: nn.ReflectionPad1d(2), draw(2, 3, 4)),
+    "ReflectionPad2d": (lambda nn: nn.ReflectionPad2d((1, 2, 3, 0)), draw(2, 3, 4, 5)),
+    "ReplicationPad1d": (lambda nn: nn.ReplicationPad1d(2), draw(2, 3, 4)),
+    "ReplicationPad2d": (lambda nn: nn.ReplicationPad2d((1, 2, 3, 0)), draw(2, 3, 4, 5)),
+    "CircularPad1d": (lambda nn: nn.CircularPad1d((1, 2)), draw(2, 3, 4)),
+    "CircularPad2d": (lambda nn: nn.CircularPad2d(1), draw(2, 3, 4, 5)),
+    "CircularPad2d wrong": (lambda nn: nn.CircularPad2d(1), draw(2, 3)),
+}
+
+WORDS = np.array([[0, 2, 5], [5, 1, 2]])
+
+TABLES: dict[str, tuple[Make, Any]] = {
+    "Embedding": (lambda nn: nn.Embedding(6, 3), WORDS),
+    "Embedding padding": (lambda nn: nn.Embedding(6, 3, padding_idx=-1), WORDS),
+    "Embedding max_norm": (lambda nn: nn.Embedding(6, 3, max_norm=0.5, norm_type=1.0), WORDS),
+    "Embedding by frequency": (lambda nn: nn.Embedding(6, 3, scale_grad_by_freq=True), WORDS),
+    "EmbeddingBag": (lambda nn: nn.EmbeddingBag(6, 3), WORDS),
+    "EmbeddingBag sum": (
+        lambda nn: nn.EmbeddingBag(6, 3, mode="sum", padding_idx=2),
+        (WORDS.reshape(-1), np.array([0, 4])),
+    ),
+    "EmbeddingBag max": (lambda nn: nn.EmbeddingBag(6, 3, mode="max"), WORDS),
+    "EmbeddingBag last": (
+        lambda nn: nn.EmbeddingBag(6, 3, mode="sum", include_last_offset=True),
+        (WORDS.reshape(-1), np.array([0, 2, 6])),
+    ),
+}
+
+
 @pytest.mark.parametrize(
-    "table, name", [(t, n) for t in (SHAPES, LINEAR, POOL, NORM, ACTIVATION) for n in t]
+    "table, name",
+    [(t, n) for t in (SHAPES, LINEAR, POOL, NORM, ACTIVATION, CONV, PAD, TABLES) for n in t],
 )
 @pytest.mark.parametrize("train", [True, False])
 def test_layer(table: dict[str, tuple[Make, Any]], name: str, train: bool) -> None:
@@ -151,6 +231,8 @@ def test_wrong_settings(case: str) -> None:
 STARTS: dict[str, tuple[Make, float]] = {
     "Linear": (lambda nn: nn.Linear(50, 400), 1 / 50**0.5),
     "Bilinear": (lambda nn: nn.Bilinear(30, 20, 20), 1 / 30**0.5),
+    "Conv2d": (lambda nn: nn.Conv2d(6, 40, (3, 5), groups=2), 1 / 45**0.5),
+    "ConvTranspose1d": (lambda nn: nn.ConvTranspose1d(40, 20, 5), 1 / 100**0.5),
 }
 
 
@@ -303,5 +385,50 @@ def test_softmax_without_a_dimension() -> None:
             for shape in shapes
             for make in (t.nn.Softmax(), t.nn.LogSoftmax(), t.nn.Softmin(), t.nn.functional.softmax)
         ]
+
+    agree(program)
+
+
+# ------------------------------------------------------------------------------------- convolutions' words
+
+
+CONVOLUTIONS: dict[str, Callable[[Any], Any]] = {
+    "groups": lambda nn: nn.Conv2d(4, 6, 3, groups=4),
+    "inputs": lambda nn: nn.Conv2d(3, 6, 3, groups=2),
+    "no groups": lambda nn: nn.Conv2d(3, 6, 3, groups=0),
+    "padding": lambda nn: nn.Conv2d(3, 6, 3, padding="some"),
+    "same and stride": lambda nn: nn.Conv2d(3, 6, 3, stride=2, padding="same"),
+    "mode": lambda nn: nn.Conv2d(3, 6, 3, padding_mode="some"),
+    "transposed mode": lambda nn: nn.ConvTranspose2d(3, 6, 3, padding_mode="circular"),
+}
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_impossible_convolutions(case: str) -> None:
+    agree(lambda t: kind_of_error(lambda: CONVOLUTIONS[case](t.nn)))
+
+
+def test_embedding_tables() -> None:
+    def program(t: Any) -> Any:
+        nn = t.nn
+        rows = t.arange(6.0).view(3, 2)
+        m, thawed = (
+            nn.Embedding.from_pretrained(rows),
+            nn.Embedding.from_pretrained(rows, freeze=False),
+        )
+        rows[0, 0] = 9.0
+        bag = nn.EmbeddingBag.from_pretrained(rows, mode="sum", padding_idx=1)
+        padded = nn.Embedding(4, 2, padding_idx=-3)
+        return [
+            m, m.weight, thawed.weight, bag, bag.weight, padded, padded.weight[1],
+            m(t.tensor([2, 0])), bag(t.tensor([[0, 1, 2]])),
+            nn.Embedding(3, 2, max_norm=1.0, norm_type=3.0, scale_grad_by_freq=True),
+            nn.EmbeddingBag(3, 2, max_norm=1.0, norm_type=3.0, mode="max"),
+            kind_of_error(lambda: nn.Embedding(3, 2, padding_idx=3)),
+            kind_of_error(lambda: nn.Embedding(3, 2, padding_idx=-4)),
+            kind_of_error(lambda: nn.Embedding(3, 2, _weight=t.zeros(2, 2))),
+            kind_of_error(lambda: nn.Embedding.from_pretrained(t.zeros(2))),
+            kind_of_error(lambda: m(t.tensor([3]))),
+        ]  # fmt: skip
 
     agree(program)
