@@ -6,6 +6,7 @@ from minitorch_dist import backends as backends
 from minitorch_dist import cuda as cuda
 from minitorch_dist import func as func
 from minitorch_dist import linalg as linalg
+from minitorch_dist import models as models
 from minitorch_dist import nn as nn
 from minitorch_dist import optim as optim
 from minitorch_dist import random as random
