@@ -113,6 +113,7 @@ from minitorch_dist.tensors.ops.axes import swapaxes as swapaxes
 from minitorch_dist.tensors.ops.axes import swapdims as swapdims
 from minitorch_dist.tensors.ops.axes import t as t
 from minitorch_dist.tensors.ops.axes import transpose as transpose
+from minitorch_dist.tensors.ops.chains import chain_matmul as chain_matmul
 from minitorch_dist.tensors.ops.comparison import allclose as allclose
 from minitorch_dist.tensors.ops.comparison import eq as eq
 from minitorch_dist.tensors.ops.comparison import equal as equal
@@ -187,6 +188,9 @@ from minitorch_dist.tensors.ops.division import floor_divide as floor_divide
 from minitorch_dist.tensors.ops.division import fmod as fmod
 from minitorch_dist.tensors.ops.division import remainder as remainder
 from minitorch_dist.tensors.ops.division import true_divide as true_divide
+from minitorch_dist.tensors.ops.draws import bernoulli as bernoulli
+from minitorch_dist.tensors.ops.draws import multinomial as multinomial
+from minitorch_dist.tensors.ops.draws import poisson as poisson
 from minitorch_dist.tensors.ops.dropout import alpha_dropout as alpha_dropout
 from minitorch_dist.tensors.ops.dropout import dropout as dropout
 from minitorch_dist.tensors.ops.dropout import feature_alpha_dropout as feature_alpha_dropout
@@ -346,7 +350,6 @@ from minitorch_dist.tensors.ops.powers import sqrt_ as sqrt_
 from minitorch_dist.tensors.ops.powers import square as square
 from minitorch_dist.tensors.ops.powers import square_ as square_
 from minitorch_dist.tensors.ops.products import bmm as bmm
-from minitorch_dist.tensors.ops.products import chain_matmul as chain_matmul
 from minitorch_dist.tensors.ops.products import dot as dot
 from minitorch_dist.tensors.ops.products import ger as ger
 from minitorch_dist.tensors.ops.products import inner as inner
@@ -361,10 +364,7 @@ from minitorch_dist.tensors.ops.quantiles import mode as mode
 from minitorch_dist.tensors.ops.quantiles import nanmedian as nanmedian
 from minitorch_dist.tensors.ops.quantiles import nanquantile as nanquantile
 from minitorch_dist.tensors.ops.quantiles import quantile as quantile
-from minitorch_dist.tensors.ops.random import bernoulli as bernoulli
-from minitorch_dist.tensors.ops.random import multinomial as multinomial
 from minitorch_dist.tensors.ops.random import normal as normal
-from minitorch_dist.tensors.ops.random import poisson as poisson
 from minitorch_dist.tensors.ops.random import rand as rand
 from minitorch_dist.tensors.ops.random import rand_like as rand_like
 from minitorch_dist.tensors.ops.random import randint as randint

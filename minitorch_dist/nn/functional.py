@@ -49,6 +49,7 @@ from minitorch_dist.tensors.ops.exponentials import sigmoid as sigmoid
 from minitorch_dist.tensors.ops.grids import one_hot as one_hot
 from minitorch_dist.tensors.ops.layer_norm import layer_norm as layer_norm
 from minitorch_dist.tensors.ops.layer_norm import rms_norm as rms_norm
+from minitorch_dist.tensors.ops.linear import linear as linear
 from minitorch_dist.tensors.ops.losses import binary_cross_entropy as binary_cross_entropy
 from minitorch_dist.tensors.ops.losses import (
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
@@ -81,5 +82,4 @@ from minitorch_dist.tensors.ops.pooling import avg_pool1d as avg_pool1d
 from minitorch_dist.tensors.ops.pooling import avg_pool2d as avg_pool2d
 from minitorch_dist.tensors.ops.pooling import max_pool1d as max_pool1d
 from minitorch_dist.tensors.ops.pooling import max_pool2d as max_pool2d
-from minitorch_dist.tensors.ops.products import linear as linear
 from minitorch_dist.tensors.ops.trigonometry import tanh as tanh

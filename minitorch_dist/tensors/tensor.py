@@ -18,10 +18,10 @@ from minitorch_dist.tensors.ops import (
     copying,
     counting,
     covariance,
-    creation,
     decompositions,
     differences,
     division,
+    draws,
     duplication,
     error_function,
     exchange,
@@ -48,7 +48,6 @@ from minitorch_dist.tensors.ops import (
     products,
     pseudoinverse,
     quantiles,
-    random,
     random_fill,
     rearranging,
     reductions,
@@ -59,6 +58,7 @@ from minitorch_dist.tensors.ops import (
     scans,
     scatter_reduction,
     selecting,
+    siblings,
     softmaxes,
     solving,
     striding,
@@ -612,13 +612,13 @@ class Tensor(TensorBase):
     __iter__ = scalars.iterate
     __contains__ = scalars.contains
     # creation and random
-    new_tensor = creation.new_tensor
-    new_zeros = creation.new_zeros
-    new_ones = creation.new_ones
-    new_empty = creation.new_empty
-    new_full = creation.new_full
-    bernoulli = random.bernoulli
-    multinomial = random.multinomial
+    new_tensor = siblings.new_tensor
+    new_zeros = siblings.new_zeros
+    new_ones = siblings.new_ones
+    new_empty = siblings.new_empty
+    new_full = siblings.new_full
+    bernoulli = draws.bernoulli
+    multinomial = draws.multinomial
     uniform_ = random_fill.uniform_
     normal_ = random_fill.normal_
     random_ = random_fill.random_

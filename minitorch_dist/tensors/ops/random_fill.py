@@ -15,7 +15,8 @@ from minitorch_dist.tensors.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.nodes import type_name
-from minitorch_dist.tensors.ops.random import bounded, check_floating, check_spread, flips, source
+from minitorch_dist.tensors.ops.draws import flips
+from minitorch_dist.tensors.ops.random import bounded, check_floating, check_spread, source
 from minitorch_dist.tensors.views import bump, check_writable, write
 
 
