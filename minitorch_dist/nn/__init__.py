@@ -30,6 +30,7 @@ from minitorch_dist.nn.modules.activation import Softsign as Softsign
 from minitorch_dist.nn.modules.activation import Tanh as Tanh
 from minitorch_dist.nn.modules.activation import Tanhshrink as Tanhshrink
 from minitorch_dist.nn.modules.activation import Threshold as Threshold
+from minitorch_dist.nn.modules.attention import MultiheadAttention as MultiheadAttention
 from minitorch_dist.nn.modules.batchnorm import BatchNorm1d as BatchNorm1d
 from minitorch_dist.nn.modules.batchnorm import BatchNorm2d as BatchNorm2d
 from minitorch_dist.nn.modules.batchnorm import BatchNorm3d as BatchNorm3d
@@ -98,7 +99,19 @@ from minitorch_dist.nn.modules.pooling import AvgPool1d as AvgPool1d
 from minitorch_dist.nn.modules.pooling import AvgPool2d as AvgPool2d
 from minitorch_dist.nn.modules.pooling import MaxPool1d as MaxPool1d
 from minitorch_dist.nn.modules.pooling import MaxPool2d as MaxPool2d
+from minitorch_dist.nn.modules.rnn import GRU as GRU
+from minitorch_dist.nn.modules.rnn import LSTM as LSTM
+from minitorch_dist.nn.modules.rnn import RNN as RNN
+from minitorch_dist.nn.modules.rnn import GRUCell as GRUCell
+from minitorch_dist.nn.modules.rnn import LSTMCell as LSTMCell
+from minitorch_dist.nn.modules.rnn import RNNBase as RNNBase
+from minitorch_dist.nn.modules.rnn import RNNCell as RNNCell
 from minitorch_dist.nn.modules.sparse import Embedding as Embedding
 from minitorch_dist.nn.modules.sparse import EmbeddingBag as EmbeddingBag
+from minitorch_dist.nn.modules.transformer import Transformer as Transformer
+from minitorch_dist.nn.modules.transformer import TransformerDecoder as TransformerDecoder
+from minitorch_dist.nn.modules.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from minitorch_dist.nn.modules.transformer import TransformerEncoder as TransformerEncoder
+from minitorch_dist.nn.modules.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from minitorch_dist.nn.parameter import Buffer as Buffer
 from minitorch_dist.nn.parameter import Parameter as Parameter

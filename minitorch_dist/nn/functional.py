@@ -29,6 +29,9 @@ from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool1d as a
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_max_pool1d as adaptive_max_pool1d
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from minitorch_dist.tensors.ops.attention import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
 from minitorch_dist.tensors.ops.classification import cross_entropy as cross_entropy
 from minitorch_dist.tensors.ops.classification import nll_loss as nll_loss
 from minitorch_dist.tensors.ops.contraction import bilinear as bilinear
@@ -73,6 +76,9 @@ from minitorch_dist.tensors.ops.margins import soft_margin_loss as soft_margin_l
 from minitorch_dist.tensors.ops.margins import triplet_margin_loss as triplet_margin_loss
 from minitorch_dist.tensors.ops.margins import (
     triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
+)
+from minitorch_dist.tensors.ops.multihead import (
+    multi_head_attention_forward as multi_head_attention_forward,
 )
 from minitorch_dist.tensors.ops.normalization import batch_norm as batch_norm
 from minitorch_dist.tensors.ops.normalization import group_norm as group_norm

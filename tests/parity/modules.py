@@ -126,26 +126,30 @@ def same_layer(
     train: bool = True,
     calls: int = 1,
     rtol: float = 1e-4,
+    call: Callable[..., Any] = lambda module, *inputs: module(*inputs),
 ) -> None:
     """Assert equal repr, state, outputs, gradients and buffers, from equal weights."""
     results = []
     for t, module in zip((torch, mtd), twins(make), strict=True):
         module.train(train)
         found: dict[str, Any] = {}
-        for call in range(calls):
+        for number in range(calls):
             tensors = [t.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x for x in inputs]
             for x in tensors:
                 if hasattr(x, "is_floating_point") and x.is_floating_point():
                     x.requires_grad_(True)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                out = caught(lambda m=module, xs=tensors: m(*xs))
-            found[f"output {call}"] = out
+                out = caught(lambda m=module, xs=tensors: call(m, *xs))
+            found[f"output {number}"] = out
+            loss: Any = 0
             for piece in out if isinstance(out, tuple) else (out,):
                 if hasattr(piece, "requires_grad") and piece.requires_grad:
                     weight = np.cos(np.arange(piece.numel())).reshape(tuple(piece.shape))
-                    (piece * t.from_numpy(weight).to(piece.dtype)).sum().backward()
-            found[f"inputs {call}"] = [x.grad if hasattr(x, "grad") else None for x in tensors]
+                    loss = loss + (piece * t.from_numpy(weight).to(piece.dtype)).sum()
+            if hasattr(loss, "backward"):
+                loss.backward()
+            found[f"inputs {number}"] = [x.grad if hasattr(x, "grad") else None for x in tensors]
         found["parameters"] = {name: p.grad for name, p in module.named_parameters()}
         found["buffers"] = dict(module.named_buffers())
         results.append(plain(found))
