@@ -433,6 +433,7 @@ from minitorch_dist.tensors.ops.rounding import sign as sign
 from minitorch_dist.tensors.ops.rounding import signbit as signbit
 from minitorch_dist.tensors.ops.rounding import trunc as trunc
 from minitorch_dist.tensors.ops.rounding import trunc_ as trunc_
+from minitorch_dist.tensors.ops.scalars import is_nonzero as is_nonzero
 from minitorch_dist.tensors.ops.scans import cummax as cummax
 from minitorch_dist.tensors.ops.scans import cummin as cummin
 from minitorch_dist.tensors.ops.scans import cumprod as cumprod

@@ -517,6 +517,7 @@ class Tensor(TensorBase):
     is_pinned = conversion.is_pinned
     numpy = exchange.numpy
     __array__ = exchange.as_array
+    __array_wrap__ = exchange.array_wrap
     __dlpack__ = exchange.dlpack
     __dlpack_device__ = exchange.dlpack_device
     share_memory_ = exchange.share_memory_
@@ -609,6 +610,9 @@ class Tensor(TensorBase):
     __int__ = scalars.as_int
     __index__ = scalars.as_index
     __bool__ = scalars.truth
+    __complex__ = scalars.as_complex
+    is_nonzero = scalars.is_nonzero
+    __reversed__ = rearranging.reverse
     __iter__ = scalars.iterate
     __contains__ = scalars.contains
     # creation and random

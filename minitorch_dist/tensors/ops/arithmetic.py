@@ -24,6 +24,8 @@ def sum_to(grad: Array, shape: tuple[int, ...]) -> Array:
     """Undo broadcasting: add up the gradient over the axes along which `shape` was repeated."""
     if grad.shape == shape:
         return grad
+    if grad.dtype in dtypes.HALVES:  # add up in float32, round once
+        return sum_to(grad.astype(np.float32), shape).astype(grad.dtype)
     extra = grad.ndim - len(shape)
     if extra:
         grad = grad.sum(tuple(range(extra)), dtype=grad.dtype)

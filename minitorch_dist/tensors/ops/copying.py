@@ -94,15 +94,16 @@ def _moved(input: TensorBase) -> Any:
 
 def copy_(input: T, src: Any, non_blocking: bool = False) -> T:
     """Write the values of `src` (broadcast, of any dtype, on any device) into `input`."""
-    check_writable(input)
     if not isinstance(src, TensorBase):
-        raise TypeError(
-            f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
-        )
+        if not isinstance(src, (int, float)):
+            raise TypeError(
+                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
+            )
+        src = graph.result(input, np.array(src))
     x, y = input.array, src.array
-    node = None
-    if (input._requires_grad or src._requires_grad) and x.dtype.kind not in "iub":
-        node = graph.node_for("CopyBackwards", (input, src))
+    floating = x.dtype.kind not in "iub"
+    check_writable(input, recorded=floating and graph.wants_any((src,)))
+    node = graph.node_for("CopyBackwards", (input, src)) if floating else None
     fill(x, y)
     bump(input)
     if node is not None:
@@ -110,7 +111,7 @@ def copy_(input: T, src: Any, non_blocking: bool = False) -> T:
         here, there = input.storage.device, src.storage.device
 
         def to_source(grad: Array) -> Array:
-            return sum_to(grad, shape).astype(source, copy=False)
+            return sum_to(grad.astype(source, copy=False), shape)
 
         mine, theirs = node.edges
         node.vjps = (np.zeros_like if mine else None, to_source if theirs else None)

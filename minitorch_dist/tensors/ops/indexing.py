@@ -313,7 +313,7 @@ def _type_of(value: Any) -> str:
 
 def put(input: T, where: Items, value: TensorBase, accumulate: bool = False) -> T:
     """Write (or add) `value` at the places `where`, and record it."""
-    check_writable(input)
+    check_writable(input, recorded=graph.wants_any((value,)))
     x, y = input.array, value.array
     node = graph.node_for("IndexPutBackward0", (input, value))
     assign(x, where, y, accumulate)

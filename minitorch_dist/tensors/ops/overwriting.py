@@ -51,6 +51,8 @@ def both(
         check_writable(input)
         change = rule(input, *args, **kwargs)
         inputs = (input,) if change.source is None else (input, change.source)
+        if graph.wants_any(inputs[1:]):
+            check_writable(input, recorded=True)
         node = graph.node_for(change.name, inputs)
         change.write(input.array)
         bump(input)

@@ -50,6 +50,11 @@ def flip(input: T, *along: Any, dims: Any = None) -> T:
     return record(dense(np.flip(x, over)), "FlipBackward0", (input, lambda g: np.flip(g, over)))
 
 
+def reverse(input: T) -> T:
+    """`reversed(x)`: backwards along the first dimension."""
+    return flip(input, 0) if input.array.ndim else input
+
+
 def fliplr(input: T) -> T:
     """Backwards along the second dimension."""
     if input.array.ndim < 2:
