@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import minitorch_dist as mtd
-from minitorch_dist.tensors import distributions, dtypes
+from minitorch_dist.tensors import devices, distributions, dtypes
 from minitorch_dist.tensors.generator import current, install
 
 # The first numbers of seed 2024, to the last bit. If one of these changes, so does every experiment
@@ -259,3 +259,17 @@ def test_filling_is_a_write() -> None:
     assert used._version == version + 1 and used.grad_fn.name() == "UniformBackward0"
     used.sum().backward()
     assert leaf.grad.array.tolist() == [0, 0, 0]
+
+
+def test_a_generator_draws_for_its_own_kind_of_device() -> None:
+    with devices.simulated(1):
+        with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator"):
+            mtd.rand(2, device="cuda", generator=mtd.Generator())
+        with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator"):
+            mtd.zeros(2).normal_(generator=mtd.Generator("cuda"))
+        assert mtd.randn(2, device="cuda", generator=mtd.Generator("cuda")).device.type == "cuda"
+
+
+def test_sampling_never_picks_what_has_no_weight() -> None:
+    tiny = mtd.tensor([0.0, 5e-324, 0.0], dtype=dtypes.float64)
+    assert set(mtd.multinomial(tiny, 100, replacement=True).array.tolist()) == {1}

@@ -41,7 +41,7 @@ def flips(self: TensorBase, p: TensorBase | Number, generator: Generator | None)
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     double = np.dtype(np.float64)
-    where = source(generator, self.storage)
+    where = source(generator, self.storage.device)
     u = distributions.draw(self.array.shape, double, where, distributions.unit(double))
     return np.asarray(u < probability).astype(self.array.dtype)
 
@@ -75,12 +75,14 @@ def multinomial(
     total = np.cumsum(weights, axis=-1)
     if weights.size and (total[..., -1] <= 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    where, double = source(generator, input.storage), np.dtype(np.float64)
+    where, double = source(generator, input.storage.device), np.dtype(np.float64)
     if replacement:
         shape = (*weights.shape[:-1], num_samples)
         u = distributions.draw(shape, double, where, distributions.unit(double))
-        rows = zip(np.atleast_2d(total), np.atleast_2d(u), strict=True)
-        index = [np.searchsorted(row, at * row[-1], side="right") for row, at in rows]
+        below = np.nextafter(total[..., -1:], 0)  # so that rounding cannot reach the very end
+        place = np.minimum(u * total[..., -1:], below)
+        rows = zip(np.atleast_2d(total), np.atleast_2d(place), strict=True)
+        index = [np.searchsorted(row, at, side="right") for row, at in rows]
         found = np.array(index, np.int64).reshape(shape)
     else:
         ring = distributions.draw(weights.shape, double, where, distributions.exponential)
@@ -96,6 +98,6 @@ def poisson(input: T, generator: Generator | None = None) -> T:
     check_floating(rates.dtype, "poisson_cpu")
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    out = distributions.poisson(rates, source(generator, input.storage)).astype(rates.dtype)
+    out = distributions.poisson(rates, source(generator, input.storage.device)).astype(rates.dtype)
     shape, dtype = out.shape, out.dtype
     return record(out, "PoissonBackward0", (input, lambda g: np.zeros(shape, dtype)))

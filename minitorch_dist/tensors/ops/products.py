@@ -67,16 +67,16 @@ def misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
             f"same number of elements, but got {x[0]} and {y[0]} elements respectively"
         )
     if len(y) == 1:
-        rows = int(np.prod(x[:-1]))
+        rows = math.prod(x[:-1])
         return RuntimeError(
             f"size mismatch, got input ({rows}), mat ({rows}x{x[-1]}), vec ({y[0]})"
         )
     if len(y) == 2:
-        rows = int(np.prod(x[:-1]))
+        rows = math.prod(x[:-1])
         return RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {y[0]}x{y[1]})"
         )
-    batch = int(np.prod(y[:-2]))
+    batch = math.prod(y[:-2])
     return RuntimeError(
         f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {x[-1]}] but "
         f"got: [{batch}, {y[-2]}]."
@@ -232,18 +232,19 @@ def inner(self: T, other: T) -> T:
         )
     k = x.shape[-1]
     left, right = count(x.shape[:-1]), count(y.shape[:-1])
+    xs, ys = x.shape, y.shape
     out = product(x.reshape(left, k), y.reshape(right, k).T)
     return record(
         out.reshape(x.shape[:-1] + y.shape[:-1]),
         "InnerBackward0",
         (
             self,
-            lambda g: product(g.reshape(left, right), y.reshape(right, k)).reshape(x.shape),
+            lambda g: product(g.reshape(left, right), y.reshape(right, k)).reshape(xs),
             other,
         ),
         (
             other,
-            lambda g: product(g.reshape(left, right).T, x.reshape(left, k)).reshape(y.shape),
+            lambda g: product(g.reshape(left, right).T, x.reshape(left, k)).reshape(ys),
             self,
         ),
     )

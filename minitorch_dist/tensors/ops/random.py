@@ -7,28 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import distributions, dtypes
+from minitorch_dist.tensors import devices, distributions, dtypes
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.generator import Generator, current
 from minitorch_dist.tensors.graph import record_joint
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.creation import Device, Dtype, made, numpy_dtype, sizes
 from minitorch_dist.tensors.ops.literals import as_dtype
-from minitorch_dist.tensors.storage import Storage
 
 
-def source(generator: Generator | None, where: Storage | None = None) -> Generator:
-    """The generator to draw from; one that was named must be on the tensor's kind of device."""
+def source(generator: Generator | None, device: Device = None) -> Generator:
+    """The generator to draw from; one that was named must be on the same kind of device."""
     if generator is None:
         return current()
     if not isinstance(generator, Generator):
         raise TypeError(
             f"argument 'generator' must be torch.Generator, not {type(generator).__name__}"
         )
-    if where is not None and generator.device.type != where.device.type:
+    expected = devices.resolve(device).type
+    if generator.device.type != expected:
         raise RuntimeError(
-            f"Expected a '{where.device.type}' device type for generator but found "
-            f"'{generator.device.type}'"
+            f"Expected a '{expected}' device type for generator but found '{generator.device.type}'"
         )
     return generator
 
@@ -62,7 +61,7 @@ def rand(
     kind = numpy_dtype(dtype)
     check_floating(kind, "check_uniform_bounds")
     shape = _size("rand", args, size)
-    array = distributions.draw(shape, kind, source(generator), distributions.unit(kind))
+    array = distributions.draw(shape, kind, source(generator, device), distributions.unit(kind))
     return made(array, device, requires_grad)
 
 
@@ -78,7 +77,7 @@ def randn(
     kind = numpy_dtype(dtype)
     check_floating(kind, "normal_kernel_cpu")
     shape = _size("randn", args, size)
-    array = distributions.draw(shape, kind, source(generator), distributions.normal)
+    array = distributions.draw(shape, kind, source(generator, device), distributions.normal)
     return made(array, device, requires_grad)
 
 
@@ -141,7 +140,7 @@ def normal(
         shape = sizes("normal", (size,))
         m, s = float(mean), float(std)  # type: ignore[arg-type]
         array = distributions.draw(
-            shape, kind, source(generator), lambda w: distributions.normal(w) * s + m
+            shape, kind, source(generator, device), lambda w: distributions.normal(w) * s + m
         )
         return made(array, device, requires_grad)
     if size is not None:
@@ -152,7 +151,10 @@ def normal(
     m, s = (t.array if isinstance(t, TensorBase) else np.float64(t) for t in (mean, std))  # type: ignore[assignment]
     shape = np.broadcast_shapes(np.shape(m), np.shape(s))
     z = distributions.draw(
-        shape, np.dtype(np.float64), source(generator, tensors[0].storage), distributions.normal
+        shape,
+        np.dtype(np.float64),
+        source(generator, tensors[0].storage.device),
+        distributions.normal,
     )
     out = (z * s + m).astype(tensors[0].array.dtype)
     like = [(t.array.shape, t.array.dtype) for t in tensors]
@@ -220,7 +222,10 @@ def randint(
     kind = numpy_dtype(dtype)
     assert size is not None
     array = distributions.draw(
-        sizes("randint", (size,)), kind, source(generator), bounded(int(low), int(high), kind)
+        sizes("randint", (size,)),
+        kind,
+        source(generator, device),
+        bounded(int(low), int(high), kind),
     )
     return made(array, device, requires_grad)
 
@@ -268,5 +273,5 @@ def randperm(
         holds = int(np.iinfo(kind.numpy).max)
     if n > (holds or 1):
         raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow: {n}")
-    order = np.argsort(source(generator).words(int(n)), kind="stable")
+    order = np.argsort(source(generator, device).words(int(n)), kind="stable")
     return made(order.astype(kind.numpy, copy=False), device, requires_grad)
