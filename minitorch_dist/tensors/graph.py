@@ -274,6 +274,13 @@ def check_may_be_read(tensor: TensorBase) -> None:
         )
 
 
+def same_device(first: TensorBase, *others: TensorBase | None) -> None:
+    """Raise if tensors that are used together, though no gradient links them, are apart."""
+    for other in others:
+        if other is not None and other.storage.device is not first.storage.device:
+            common_device([first, *[t for t in others if t is not None]])
+
+
 def common_device(inputs: Sequence[TensorBase]) -> devices.device:
     """The device all inputs share. A 0-dim CPU tensor goes along with any; others do not mix."""
     found = [

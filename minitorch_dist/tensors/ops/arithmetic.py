@@ -12,7 +12,7 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes, grad_mode
 from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import record, result, wants_any
+from minitorch_dist.tensors.graph import common_device, record, result, wants_any
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import bump, check_writable, inplace, write
@@ -95,6 +95,8 @@ def promote(input: T | Number, other: T | Number, floating: bool = False) -> tup
     if floating and not dtype.is_floating_point:
         dtype = dtypes.get_default_dtype()
     if isinstance(other, TensorBase):
+        if other.storage.device is not input.storage.device:
+            common_device((input, other))
         return cast(input, dtype), cast(other, dtype)
     number = quiet(np.asarray(other).astype, dtype.numpy)
     return cast(input, dtype), result(input, number)

@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint, wants
+from minitorch_dist.tensors.graph import record_joint, same_device, wants
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.losses import reduction_of
 from minitorch_dist.tensors.quiet import quiet
@@ -107,6 +107,7 @@ def _with_probabilities(
     input: T, target: T, weight: T | None, reduction: str, label_smoothing: float
 ) -> T:
     """Cross entropy against a distribution: -Σ weight · target · log_softmax(input)."""
+    same_device(input, target, weight)
     x = input.array
     work = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
     axis = 0 if x.ndim == 1 else 1
@@ -166,6 +167,7 @@ class Choice:
         x = input.array
         if not isinstance(target, TensorBase):
             raise TypeError(f"argument 'target' must be Tensor, not {type(target).__name__}")
+        same_device(input, target, weight)
         t = target.array
         if x.ndim == 0:
             raise RuntimeError("a loss over classes needs an input with a dimension of classes")

@@ -8,7 +8,7 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import common_device, record, result
+from minitorch_dist.tensors.graph import common_device, record, result, same_device
 from minitorch_dist.tensors.ops.arithmetic import compute, not_a_tensor, promote, sum_to
 from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import inplace
@@ -140,6 +140,7 @@ def isclose(
     x, y = input.array, other.array
     if x.dtype != y.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
+    same_device(input, other)
     if rtol < 0 or atol < 0:
         raise RuntimeError(f"rtol and atol must be at least zero, but got {rtol} and {atol}")
 
@@ -168,6 +169,7 @@ def equal(input: T, other: T) -> bool:
     """Whether both have the same shape and the same elements"""
     if not isinstance(other, TensorBase):
         raise not_a_tensor(other)
+    same_device(input, other)
     x, y = input.array, other.array
     return x.shape == y.shape and bool((x == y).all())
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch_dist.tensors import graph
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.graph import record, same_device
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.overwriting import Change, both, same_gradient, zero_at
@@ -71,6 +71,7 @@ def places(
 
 def gather(input: T, dim: int, index: TensorBase, *, sparse_grad: bool = False) -> T:
     """The elements that `index` names along `dim`; the result has its shape."""
+    same_device(input, index)
     x = input.array
     line, place, where = places(x, dim, index, "gather")
     at = index.array
@@ -256,6 +257,7 @@ def _flat(x: Array, index: TensorBase, name: str) -> Array:
 
 def take(input: T, index: TensorBase) -> T:
     """The elements at these places of the flattened tensor."""
+    same_device(input, index)
     x = input.array
     at = _flat(x, index, "take")
     shape, dtype = x.shape, x.dtype

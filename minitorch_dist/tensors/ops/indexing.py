@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import graph
+from minitorch_dist.tensors import devices, graph
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.nodes import type_name
@@ -37,6 +38,7 @@ def getitem(input: T, index: Any) -> T:
     for item in items:
         kind = type(item)
         if not (kind is int or kind is slice or item is None or item is Ellipsis):
+            check_devices(input, items)
             window, where = parse(input.array, items)
             return _gather(input, window, where) if where else _window(input, window)
     return _window(input, items)
@@ -103,6 +105,17 @@ def _name(items: Items) -> str:
 
 
 # ------------------------------------------------------------------------------- index arrays, masks
+
+
+def check_devices(input: TensorBase, items: Iterable[Any]) -> None:
+    """Raise for an index tensor that is neither on the CPU nor where `input` is."""
+    here = input.storage.device
+    for item in items:
+        if isinstance(item, TensorBase) and item.storage.device not in (here, devices.CPU):
+            raise RuntimeError(
+                "indices should be either on cpu or on the same device as the indexed tensor "
+                f"({here}), and one is on {item.storage.device}"
+            )
 
 
 def parse(x: Array, items: Items) -> tuple[Items, Items]:
@@ -266,9 +279,12 @@ def names_once(where: Items) -> bool:
 def setitem(input: TensorBase, index: Any, value: Any) -> None:
     """`input[index] = value`; the value is broadcast, and a view's base is written to."""
     items = index if type(index) is tuple else (index,)
+    check_devices(input, items)
     window, where = parse(input.array, items)
     if not isinstance(value, TensorBase):
         value = number(input, value)
+    if where:
+        graph.same_device(input, value)
     if not any(graph.wants(input, value)):  # no history to keep: write at once
         check_writable(input)
         seen = look(input.array, window) if _moves(window) else input.array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors.base import Array, Number, T
-from minitorch_dist.tensors.graph import result
+from minitorch_dist.tensors.graph import result, same_device
 from minitorch_dist.tensors.ops.arithmetic import compute, not_implemented, promote
 from minitorch_dist.tensors.views import inplace
 
@@ -14,16 +14,19 @@ from minitorch_dist.tensors.views import inplace
 
 def logical_and(input: T, other: T) -> T:
     """Whether both elements are not 0"""
+    same_device(input, other)
     return result(input, compute(np.logical_and, input.array, other.array))
 
 
 def logical_or(input: T, other: T) -> T:
     """Whether at least one of the elements is not 0"""
+    same_device(input, other)
     return result(input, compute(np.logical_or, input.array, other.array))
 
 
 def logical_xor(input: T, other: T) -> T:
     """Whether exactly one of the elements is not 0"""
+    same_device(input, other)
     return result(input, compute(np.logical_xor, input.array, other.array))
 
 

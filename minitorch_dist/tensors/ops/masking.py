@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.graph import record, same_device
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.arithmetic import broadcast_error, sum_to
 from minitorch_dist.tensors.ops.overwriting import Change, both, number_or_tensor
@@ -66,6 +66,7 @@ def masked_fill(input: T, mask: TensorBase, value: Any) -> T:
 
 def masked_select(input: T, mask: TensorBase) -> T:
     """The elements where `mask` is true, in order, as one dimension."""
+    same_device(input, mask)
     x = input.array
     where = _bools(mask, "masked_select: expected BoolTensor for mask, not {dtype}")
     full = _common(x, where)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint, wants
+from minitorch_dist.tensors.graph import record_joint, same_device, wants
 from minitorch_dist.tensors.nodes import Gradient
 from minitorch_dist.tensors.ops.planes import (
     affine,
@@ -42,6 +42,7 @@ def batch_norm(
     of any record; the running variance is the unbiased one.
     """
     _check_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    same_device(input, running_mean, running_var)
     x = planes(input.array)
     if not training:
         assert running_mean is not None and running_var is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint
+from minitorch_dist.tensors.graph import record_joint, same_device
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.gathering import _values, places
 from minitorch_dist.tensors.ops.reductions import axis
@@ -33,6 +33,7 @@ def scatter_reduce(
         raise RuntimeError(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + reduce
         )
+    same_device(input, index, src)
     x = input.array
     line, _, where = places(x, dim, index, "scatter_reduce", src)
     values = _values(x, index, src)
