@@ -27,8 +27,13 @@ Where = tuple[Any, ...]
 
 def grid(index: Array, dim: int) -> Where:
     """numpy's index for "the place `index` along `dim`, and its own place along the others"."""
-    own = np.ogrid[tuple(slice(n) for n in index.shape)]
-    return tuple([index if axis == dim else own[axis] for axis in range(index.ndim)])
+    last = index.ndim - 1
+    return tuple(
+        [
+            index if axis == dim else np.arange(n).reshape((n,) + (1,) * (last - axis))
+            for axis, n in enumerate(index.shape)
+        ]
+    )
 
 
 def places(

@@ -309,17 +309,26 @@ def number(input: TensorBase, value: Any) -> TensorBase:
     x = input.array
     if not isinstance(value, (int, float, np.integer)):
         raise TypeError(f"can't assign a {_type_of(value)} to a {type_name(x)}")
-    with np.errstate(all="ignore"):
-        if x.dtype.kind in "iu":
-            info = np.iinfo(x.dtype)
-            fits = info.min <= value <= info.max
-            out = np.array(int(value) if fits else 0, x.dtype)
-        else:
-            out = np.array(value).astype(x.dtype)
-            fits = x.dtype != np.float32 or bool(np.isfinite(out)) or not math.isfinite(value)
+    if x.dtype.kind in "iu":
+        info = np.iinfo(x.dtype)
+        fits = info.min <= value <= info.max
+    else:
+        size = abs(float(value))
+        fits = x.dtype != np.float32 or not size < math.inf or size <= FLOAT32_MAX
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
-    return graph.result(input, out)
+    return graph.result(input, element(value, x.dtype))
+
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def element(value: Any, dtype: np.dtype[Any]) -> Array:
+    """A number as a 0-dim array of `dtype`, converted as C would."""
+    if dtype.kind == "f" and dtype.itemsize > 2 and type(value) in (float, int):
+        return np.array(value, dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)
 
 
 def _type_of(value: Any) -> str:

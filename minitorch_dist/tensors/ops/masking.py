@@ -9,6 +9,7 @@ import numpy as np
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record, same_device
 from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops import indexing
 from minitorch_dist.tensors.ops.arithmetic import broadcast_error, sum_to
 from minitorch_dist.tensors.ops.overwriting import Change, both, number_or_tensor
 from minitorch_dist.tensors.ops.reshaping import expand
@@ -21,6 +22,9 @@ def _bools(mask: TensorBase, complaint: str) -> Array:
 
 
 def _common(x: Array, y: Array) -> tuple[int, ...]:
+    shape: tuple[int, ...] = x.shape
+    if shape == y.shape:
+        return shape
     try:
         return np.broadcast_shapes(x.shape, y.shape)
     except ValueError:
@@ -41,8 +45,7 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
     number, source = number_or_tensor(value, "masked_fill_")
 
     def write(array: Array) -> None:
-        with np.errstate(all="ignore"):
-            np.copyto(array, np.asarray(number).astype(array.dtype), where=where)
+        np.copyto(array, indexing.element(number, array.dtype), where=where)
 
     def hand_on(grad: Array) -> Array:
         kind = number.dtype

@@ -97,12 +97,26 @@ def window(x: Array, target: Shape) -> Array | None:
     return None if steps is None else as_strided(x, target, steps)
 
 
+def quick(x: Array, shape: tuple[Any, ...]) -> Array | None:
+    """The ordinary case at once: a contiguous array and a shape that fits. Else None."""
+    if len(shape) == 1 and isinstance(shape[0], tuple):
+        shape = shape[0]
+    try:
+        if x.flags.c_contiguous and shape and min(shape) >= -1:
+            return x.reshape(shape)
+    except (ValueError, TypeError):
+        pass  # what is wrong with it, the long way finds out
+    return None
+
+
 def view(input: T, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> T:
     """The same memory in another shape (or read as another dtype); refuses to copy."""
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
         return _reinterpret(input, dtype or shape[0])
     x = input.array
-    out = window(x, infer(sizes(shape, "view", size), x.size))
+    out = quick(x, shape)
+    if out is None:
+        out = window(x, infer(sizes(shape, "view", size), x.size))
     if out is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one "
@@ -137,12 +151,13 @@ def _reinterpret(input: T, dtype: dtypes.dtype) -> T:
 def reshape(input: T, *sides: Any, shape: Any = None) -> T:
     """A view where possible, else a copy, in another shape."""
     x = input.array
-    target = infer(sizes(sides, "reshape", shape), x.size)
-    out, before = window(x, target), x.shape
+    out, before = quick(x, sides), x.shape
     if out is None:
-        return record(
-            x.reshape(target), "UnsafeViewBackward0", (input, lambda g: g.reshape(before))
-        )
+        target = infer(sizes(sides, "reshape", shape), x.size)
+        out = window(x, target)
+        if out is None:
+            copied = x.reshape(target)
+            return record(copied, "UnsafeViewBackward0", (input, lambda g: g.reshape(before)))
     return view_of(input, out, "ViewBackward0", lambda g: g.reshape(before))
 
 
@@ -166,7 +181,8 @@ def flatten(input: T, start_dim: int = 0, end_dim: int = -1) -> T:
         return reshape(input, 1)
     if first == last:
         return input
-    return reshape(input, old[:first] + (math.prod(old[first : last + 1]),) + old[last + 1 :])
+    side = math.prod(old[first : last + 1])
+    return reshape(input, (*old[:first], side, *old[last + 1 :]))
 
 
 def ravel(input: T) -> T:
@@ -223,13 +239,26 @@ def unsqueeze(input: T, dim: int) -> T:
 
 def expand(input: T, *shape: Any, size: Any = None) -> T:
     """Dimensions of length 1 repeated, and new ones put in front, without copying."""
-    x = input.array
-    target, before = sizes(shape, "expand", size), x.shape
-    extra = len(target) - x.ndim
+    x, before = input.array, input.array.shape
+    target = sizes(shape, "expand", size)
+    full = target if -1 not in target else _expanded(before, target)
+    try:
+        out = np.broadcast_to(x, full)
+    except ValueError:
+        _expanded(before, target)  # says what does not fit
+        raise
+    if out.size == x.size:  # nothing is repeated, so it may be written to
+        out = x.reshape(full)
+    return view_of(input, out, "ExpandBackward0", lambda g: sum_to(g, before))
+
+
+def _expanded(before: Shape, target: Shape) -> Shape:
+    """`target` with each -1 replaced by the length that is there."""
+    extra = len(target) - len(before)
     if extra < 0:
         raise RuntimeError(
             f"the number of sizes provided ({len(target)}) must be greater or equal to the number "
-            f"of dimensions in the tensor ({x.ndim}): expand({list(before)}, size={list(target)})"
+            f"of dimensions in the tensor ({len(before)}): expand({list(before)}, size={list(target)})"
         )
     full = []
     for place, n in enumerate(target):
@@ -248,9 +277,7 @@ def expand(input: T, *shape: Any, size: Any = None) -> T:
                 f"{list(before)}"
             )
         full.append(n)
-    repeats = any(n != 1 for n in full[:extra]) or tuple(full[extra:]) != before
-    out = np.broadcast_to(x, full) if repeats else x.reshape(full)
-    return view_of(input, out, "ExpandBackward0", lambda g: sum_to(g, before))
+    return tuple(full)
 
 
 def expand_as(input: T, other: TensorBase) -> T:
