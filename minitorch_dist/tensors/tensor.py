@@ -391,18 +391,30 @@ class Tensor(TensorBase):
 
     # operators
     __array_priority__ = 1000  # numpy's scalars leave `scalar * tensor` to the tensor
-    __add__, __radd__ = operators.both(arithmetic.add)
-    __sub__, __rsub__ = operators.both(arithmetic.sub)
-    __mul__, __rmul__ = operators.both(arithmetic.mul)
-    __truediv__, __rtruediv__ = operators.both(division.div)
-    __floordiv__, __rfloordiv__ = operators.both(division.floor_divide)
-    __mod__, __rmod__ = operators.both(division.remainder)
-    __pow__, __rpow__ = operators.both(powers.pow)
-    __and__, __rand__ = operators.both(logic.bitwise_and)
-    __or__, __ror__ = operators.both(logic.bitwise_or)
-    __xor__, __rxor__ = operators.both(logic.bitwise_xor)
-    __lshift__, __rlshift__ = operators.both(logic.bitwise_left_shift)
-    __rshift__, __rrshift__ = operators.both(logic.bitwise_right_shift)
+    __add__ = operators.binary(arithmetic.add)
+    __radd__ = operators.reflected(arithmetic.add)
+    __sub__ = operators.binary(arithmetic.sub)
+    __rsub__ = operators.reflected(arithmetic.rsub)
+    __mul__ = operators.binary(arithmetic.mul)
+    __rmul__ = operators.reflected(arithmetic.mul)
+    __truediv__ = operators.binary(division.div)
+    __rtruediv__ = operators.reflected(operators.divided_by)
+    __floordiv__ = operators.binary(division.floor_divide)
+    __rfloordiv__ = operators.reflected(operators.swap(division.floor_divide))
+    __mod__ = operators.binary(division.remainder)
+    __rmod__ = operators.reflected(operators.swap(division.remainder))
+    __pow__ = operators.binary(powers.pow)
+    __rpow__ = operators.reflected(operators.swap(powers.pow))
+    __and__ = operators.binary(logic.bitwise_and)
+    __rand__ = operators.reflected(logic.bitwise_and)
+    __or__ = operators.binary(logic.bitwise_or)
+    __ror__ = operators.reflected(logic.bitwise_or)
+    __xor__ = operators.binary(logic.bitwise_xor)
+    __rxor__ = operators.reflected(logic.bitwise_xor)
+    __lshift__ = operators.binary(logic.bitwise_left_shift)
+    __rlshift__ = operators.reflected(operators.swap(logic.bitwise_left_shift))
+    __rshift__ = operators.binary(logic.bitwise_right_shift)
+    __rrshift__ = operators.reflected(operators.swap(logic.bitwise_right_shift))
     __eq__ = operators.binary(comparison.eq)
     __ne__ = operators.binary(comparison.ne)
     __lt__ = operators.binary(comparison.lt)
@@ -636,7 +648,8 @@ class Tensor(TensorBase):
 
     # products
     matmul = products.matmul
-    __matmul__, __rmatmul__ = operators.both(products.matmul)
+    __matmul__ = operators.binary(products.matmul)
+    __rmatmul__ = operators.reflected(operators.swap(products.matmul))
     mm = products.mm
     bmm = products.bmm
     mv = products.mv

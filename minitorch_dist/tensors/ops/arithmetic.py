@@ -61,6 +61,14 @@ def with_number(function: Callable[[Array, Any], Any], x: Array, number: Any) ->
     return quiet(function, x.astype(np.float32), number).astype(x.dtype)
 
 
+def home(input: T, other: TensorBase) -> T:
+    """The one of both whose device is that of a result made of both."""
+    if input.storage.device is other.storage.device:
+        return input
+    device = common_device((input, other))
+    return input if input.storage.device is device else other  # type: ignore[return-value]
+
+
 # --------------------------------------------------------------------------------------- promotion
 
 
@@ -165,7 +173,7 @@ def add(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     try:
         x = input.array
     except AttributeError:
-        return add(*promote(input, other))
+        return add(*swapped(input, other))
     if plain(x, other):
         return record(with_number(np.add, x, other), "AddBackward0", (input, lambda g: g))
     if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
@@ -198,9 +206,7 @@ def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     try:
         x = input.array
     except AttributeError:
-        if is_bool(input) or is_bool(other):
-            raise bool_error("Subtraction", two=False) from None
-        return sub(*promote(input, other))
+        return rsub(*swapped(input, other))
     if plain(x, other):
         return record(with_number(np.subtract, x, other), "SubBackward0", (input, lambda g: g))
     if x.dtype.kind == "b" or is_bool(other):
@@ -214,6 +220,13 @@ def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     return record(
         out, "SubBackward0", (input, lambda g: sum_to(g, a)), (other, lambda g: sum_to(-g, b))
     )
+
+
+def swapped(input: Any, other: T | Number) -> tuple[T, Any]:
+    """The operands of a function that was called with the number first."""
+    if isinstance(other, TensorBase) and is_number(input):
+        return other, input
+    raise not_a_tensor(input)
 
 
 def is_bool(operand: Any) -> bool:
@@ -248,7 +261,7 @@ def mul(input: T, other: T | Number) -> T:
     try:
         x = input.array
     except AttributeError:
-        return mul(*promote(input, other))
+        return mul(*swapped(input, other))
     if plain(x, other):
         return record(
             with_number(np.multiply, x, other),
