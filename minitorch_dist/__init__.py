@@ -80,14 +80,8 @@ from minitorch_dist.tensors.grad_mode import set_grad_enabled as set_grad_enable
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.ops.activations import celu as celu
 from minitorch_dist.tensors.ops.activations import celu_ as celu_
-from minitorch_dist.tensors.ops.activations import hardshrink as hardshrink
-from minitorch_dist.tensors.ops.activations import prelu as prelu
-from minitorch_dist.tensors.ops.activations import relu as relu
-from minitorch_dist.tensors.ops.activations import relu_ as relu_
 from minitorch_dist.tensors.ops.activations import selu as selu
 from minitorch_dist.tensors.ops.activations import selu_ as selu_
-from minitorch_dist.tensors.ops.activations import threshold as threshold
-from minitorch_dist.tensors.ops.activations import threshold_ as threshold_
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from minitorch_dist.tensors.ops.added_products import addbmm as addbmm
 from minitorch_dist.tensors.ops.added_products import addmm as addmm
@@ -391,6 +385,12 @@ from minitorch_dist.tensors.ops.rearranging import rot90 as rot90
 from minitorch_dist.tensors.ops.rearranging import tile as tile
 from minitorch_dist.tensors.ops.rearranging import tril as tril
 from minitorch_dist.tensors.ops.rearranging import triu as triu
+from minitorch_dist.tensors.ops.rectifiers import hardshrink as hardshrink
+from minitorch_dist.tensors.ops.rectifiers import prelu as prelu
+from minitorch_dist.tensors.ops.rectifiers import relu as relu
+from minitorch_dist.tensors.ops.rectifiers import relu_ as relu_
+from minitorch_dist.tensors.ops.rectifiers import threshold as threshold
+from minitorch_dist.tensors.ops.rectifiers import threshold_ as threshold_
 from minitorch_dist.tensors.ops.reductions import all as all
 from minitorch_dist.tensors.ops.reductions import any as any
 from minitorch_dist.tensors.ops.reductions import count_nonzero as count_nonzero

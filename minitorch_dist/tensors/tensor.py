@@ -8,7 +8,6 @@ from minitorch_dist.tensors import printing
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.nodes import Node
 from minitorch_dist.tensors.ops import (
-    activations,
     added_products,
     arithmetic,
     axes,
@@ -50,6 +49,7 @@ from minitorch_dist.tensors.ops import (
     quantiles,
     random_fill,
     rearranging,
+    rectifiers,
     reductions,
     replacing,
     reshaping,
@@ -63,6 +63,7 @@ from minitorch_dist.tensors.ops import (
     solving,
     striding,
     trigonometry,
+    updating,
     variance,
 )
 
@@ -90,15 +91,15 @@ class Tensor(TensorBase):
 
     # arithmetic
     add = arithmetic.add
-    add_ = arithmetic.add_
+    add_ = updating.add_
     sub = arithmetic.sub
-    sub_ = arithmetic.sub_
+    sub_ = updating.sub_
     subtract = arithmetic.subtract
-    subtract_ = arithmetic.subtract_
+    subtract_ = updating.subtract_
     mul = arithmetic.mul
-    mul_ = arithmetic.mul_
+    mul_ = updating.mul_
     multiply = arithmetic.multiply
-    multiply_ = arithmetic.multiply_
+    multiply_ = updating.multiply_
     neg = arithmetic.neg
     neg_ = arithmetic.neg_
     negative = arithmetic.negative
@@ -107,11 +108,11 @@ class Tensor(TensorBase):
 
     # division
     div = division.div
-    div_ = division.div_
+    div_ = updating.div_
     divide = division.divide
-    divide_ = division.divide_
+    divide_ = updating.divide_
     true_divide = division.true_divide
-    true_divide_ = division.true_divide_
+    true_divide_ = updating.true_divide_
     floor_divide = division.floor_divide
     floor_divide_ = division.floor_divide_
     remainder = division.remainder
@@ -319,10 +320,10 @@ class Tensor(TensorBase):
     lcm_ = logic.lcm_
 
     # activations
-    relu = activations.relu
-    relu_ = activations.relu_
-    prelu = activations.prelu
-    hardshrink = activations.hardshrink
+    relu = rectifiers.relu
+    relu_ = rectifiers.relu_
+    prelu = rectifiers.prelu
+    hardshrink = rectifiers.hardshrink
 
     # reductions
     sum = reductions.sum
@@ -421,10 +422,10 @@ class Tensor(TensorBase):
     __le__ = operators.binary(comparison.le)
     __gt__ = operators.binary(comparison.gt)
     __ge__ = operators.binary(comparison.ge)
-    __iadd__ = operators.binary(arithmetic.add_)
-    __isub__ = operators.binary(arithmetic.sub_)
-    __imul__ = operators.binary(arithmetic.mul_)
-    __itruediv__ = operators.binary(division.div_)
+    __iadd__ = operators.binary(updating.add_)
+    __isub__ = operators.binary(updating.sub_)
+    __imul__ = operators.binary(updating.mul_)
+    __itruediv__ = operators.binary(updating.div_)
     __ifloordiv__ = operators.binary(division.floor_divide_)
     __imod__ = operators.binary(division.remainder_)
     __ipow__ = operators.binary(powers.pow_)

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minitorch_dist as mtd
+from minitorch_dist.nn import functional
 from minitorch_dist.tensors import quiet
-from minitorch_dist.tensors.ops import activations, error_function
+from minitorch_dist.tensors.ops import error_function
 from tests.strategies import arrays, broadcastable
 
 Array = np.ndarray[Any, Any]
@@ -76,7 +77,7 @@ def test_gradients_of_functions(name: str, data: Any) -> None:
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_gradients_of_activations(name: str) -> None:
     x = np.random.default_rng(0).uniform(-2.5, 2.5, (3, 4))
-    slopes_agree(getattr(activations, name), x)
+    slopes_agree(getattr(functional, name), x)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_no_warning_from_two_operands(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*ACTIVATIONS, "relu", "relu6", "leaky_relu", "hardtanh", "gelu"])
 def test_no_warning_from_activations(name: str) -> None:
-    quietly(getattr(activations, name), leaf(SPECIAL))
+    quietly(getattr(functional, name), leaf(SPECIAL))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_halves_round_once() -> None:
 )
 def test_gradients_keep_the_element_type(name: str, kind: Any) -> None:
     """Also between operations, where nothing would round them back."""
-    function = getattr(mtd, name, None) or getattr(activations, name)
+    function = getattr(mtd, name, None) or getattr(functional, name)
     x = mtd.zeros(2, 3, dtype=mtd.float32)
     x.array = np.full((2, 3), 1.5 if name == "acosh" else 0.5).astype(kind)
     middle = x.requires_grad_() * 1
