@@ -84,26 +84,30 @@ def scaled_dot_product_attention(
     if attn_mask is not None and attn_mask.array.dtype.kind != "b":
         inputs.append(attn_mask)
     want_q, want_k, want_v, *want_mask = wants(*inputs)
+    count, (_, like_k, like_v) = len(inputs), (t.array.shape for t in inputs[:3])
+    like_mask = (inputs[-1].array.shape, inputs[-1].array.dtype)
 
     def backward(grad: Array) -> list[Array | None]:
-        found: list[Array | None] = [None] * len(inputs)
+        found: list[Array | None] = [None] * count
         grad = grad.astype(out.dtype, copy=False)
         if want_v:
-            found[2] = _shared(thinned(weights).swapaxes(-1, -2) @ grad, groups, value)
+            found[2] = _shared(thinned(weights).swapaxes(-1, -2) @ grad, groups, like_v).astype(
+                source, copy=False
+            )
         if want_q or want_k or any(want_mask):
             d = thinned(grad @ v.swapaxes(-1, -2))
             d *= weights
             d -= weights * np.add.reduce(d, axis=-1, keepdims=True)
             if any(want_mask):
-                assert attn_mask is not None
-                of_mask = sum_to(d, attn_mask.array.shape)
-                found[3] = of_mask.astype(attn_mask.array.dtype, copy=False)
+                found[3] = sum_to(d, like_mask[0]).astype(like_mask[1], copy=False)
             if want_q or want_k:
                 d *= factor
             if want_q:
                 found[0] = sum_to(d @ k, q.shape).astype(source, copy=False)
             if want_k:
-                found[1] = _shared(d.swapaxes(-1, -2) @ q, groups, key)
+                found[1] = _shared(d.swapaxes(-1, -2) @ q, groups, like_k).astype(
+                    source, copy=False
+                )
         return found
 
     result: T = record_joint(
@@ -125,13 +129,13 @@ def softmax_in_place(scores: Array) -> Array:
     return scores
 
 
-def _shared(grad: Array, groups: int, like: TensorBase) -> Array:
+def _shared(grad: Array, groups: int, like: tuple[int, ...]) -> Array:
     """The gradient of a key or value: added up over the query heads that shared it."""
     if groups > 1:
         shape = grad.shape
         split = (*shape[:-3], shape[-3] // groups, groups, *shape[-2:])
         grad = grad.reshape(split).sum(-3)
-    return sum_to(grad, like.array.shape).astype(like.array.dtype, copy=False)
+    return sum_to(grad, like)
 
 
 def _check(

@@ -112,14 +112,16 @@ def _with_probabilities(
     work = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
     axis = 0 if x.ndim == 1 else 1
     classes = x.shape[axis]
-    claims = target.array.astype(work.dtype, copy=False)
+    claims, target_type = target.array.astype(work.dtype, copy=False), target.array.dtype
+    factors: Array | None = None
     if label_smoothing:
         claims = claims * (1 - label_smoothing) + label_smoothing / classes
     if weight is not None:
         _check_weight(weight, classes, x.dtype)
         shape = [1] * x.ndim
         shape[axis] = classes
-        claims = claims * weight.array.reshape(shape)
+        factors = weight.array.reshape(shape)
+        claims = claims * factors
     shifted = work - np.maximum.reduce(work, axis=axis, keepdims=True)
     powers = np.exp(shifted)
     total = np.add.reduce(powers, axis=axis, keepdims=True)
@@ -142,9 +144,9 @@ def _with_probabilities(
             of_input = ((powers / total * mass - claims) * each).astype(x.dtype, copy=False)
         if want_target:
             of_target = -log_p * each * (1 - label_smoothing)
-            if weight is not None:
-                of_target = of_target * weight.array.reshape(shape)
-            of_target = of_target.astype(target.array.dtype, copy=False)
+            if factors is not None:
+                of_target = of_target * factors
+            of_target = of_target.astype(target_type, copy=False)
         return of_input, of_target
 
     reads = [input, target] if weight is None else [input, target, weight]

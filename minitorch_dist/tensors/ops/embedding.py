@@ -92,6 +92,7 @@ def embedding_bag(
         add = np.maximum if mode == "max" else np.add
         out[full] = add.reduceat(picked, starts, axis=0)
     wanted = wants(weight, scales)
+    factors = None if scales is None else scales.array
 
     def backward(g: Array) -> list[Gradient]:
         dw = ds = None
@@ -100,11 +101,11 @@ def embedding_bag(
         elif wanted[0]:
             each = g[bag] if share is None else g[bag] * share
             dw = _add_rows(index, each, table.shape, scale_grad_by_freq)
-        if wanted[1] and scales is not None:
-            whole = np.zeros(scales.array.size, scales.array.dtype)
+        if wanted[1] and factors is not None:
+            whole = np.zeros(factors.size, factors.dtype)
             whole[kept] = np.einsum("ed,ed->e", table[index], g[bag])
-            ds = whole.reshape(scales.array.shape)
-        return [dw] if scales is None else [dw, ds]
+            ds = whole.reshape(factors.shape)
+        return [dw] if factors is None else [dw, ds]
 
     inputs = [weight] if scales is None else [weight, scales]
     reads: list[TensorBase] = [input]

@@ -42,7 +42,7 @@ def scatter_reduce(
         return record_joint(
             x.copy(), "ScatterReduceBackward0", (input, src), lambda g: [g, nothing]
         )
-    shape = line.shape
+    shape, taken = line.shape, src.array.shape
     hit = np.zeros(shape, bool)
     hit[where] = True
     start = line.copy()
@@ -77,11 +77,11 @@ def scatter_reduce(
             shared = g / np.maximum(ties, 1)
             mine = np.where(winners, shared, 0)
             theirs = np.where(values == out[where], shared[where], 0)
-        spread = np.zeros(src.array.shape or (1,), grad.dtype)
+        spread = np.zeros(taken or (1,), grad.dtype)
         spread[tuple(slice(n) for n in values.shape)] = theirs
         return [
             np.asarray(mine, grad.dtype).reshape(x.shape),
-            spread.reshape(src.array.shape),
+            spread.reshape(taken),
         ]
 
     reads = (input, index, src) if reduce not in ("sum", "mean") else (index,)
