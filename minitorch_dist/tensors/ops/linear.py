@@ -44,10 +44,10 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
         shape = b.shape
         made = record(
             out,
-            "AddmmBackward0",
+            "AddmmBackward0",  # bias first: in torch's order leaves collect, and buckets fill
+            (bias, lambda g: np.add.reduce(g) if g.shape[1:] == shape else sum_to(g, shape)),
             (input, lambda g: g.dot(w), weight),
             (weight, lambda g: g.T.dot(x), input),
-            (bias, lambda g: np.add.reduce(g) if g.shape[1:] == shape else sum_to(g, shape)),
         )
     if made._grad_fn is not None:
         made._grad_fn.owns = True  # all three are fresh arrays
@@ -70,23 +70,19 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
     out = product(*_wide(x.reshape(rows, k), matrix.T)).reshape(x.shape[:-1] + w.shape[:-1])
     shape, wide = w.shape, x.shape
     inputs: list[tuple[Any, ...]] = [
-        (weight, lambda g: product(g.reshape(rows, n).T, x.reshape(rows, k)).reshape(shape), input)
-    ]
-    if bias is not None:
-        _check_bias(bias, out.shape, x.dtype)
-        out += bias.array
-        b = bias.array.shape
-        inputs.append((bias, lambda g: sum_to(g, b)))
-    made = record(
-        out.astype(x.dtype, copy=False),
-        "LinearBackward0",
         (
             input,
             lambda g: product(g.reshape(rows, n), w if w.ndim == 2 else w[None, :]).reshape(wide),
             weight,
         ),
-        *inputs,
-    )
+        (weight, lambda g: product(g.reshape(rows, n).T, x.reshape(rows, k)).reshape(shape), input),
+    ]
+    if bias is not None:
+        _check_bias(bias, out.shape, x.dtype)
+        out += bias.array
+        b = bias.array.shape
+        inputs = [(bias, lambda g: sum_to(g, b)), *reversed(inputs)]  # as torch's leaves collect
+    made: T = record(out.astype(x.dtype, copy=False), "LinearBackward0", *inputs)
     if made._grad_fn is not None and (bias is None or bias.array.shape != out.shape):
         made._grad_fn.owns = True
     return made

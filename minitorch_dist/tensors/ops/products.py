@@ -156,7 +156,10 @@ def _batched(self: T, other: T) -> T:
     final += xs[-2:-1] if len(xs) > 1 else ()
     final += ys[-1:] if len(ys) > 1 else ()
     name = "MvBackward0" if x.ndim == 2 and y.ndim == 1 else "MatmulBackward0"
-    return record(out.reshape(final), name, (self, grad_x, other), (other, grad_y, self))
+    mine, theirs = (self, grad_x, other), (other, grad_y, self)
+    if x.ndim > 2 or (x.ndim == 1 and y.ndim == 2):  # where torch folds, `other` collects first
+        return record(out.reshape(final), name, theirs, mine)
+    return record(out.reshape(final), name, mine, theirs)
 
 
 def count(shape: tuple[int, ...]) -> int:
