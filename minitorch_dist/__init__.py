@@ -302,6 +302,7 @@ from minitorch_dist.tensors.ops.logic import logical_and as logical_and
 from minitorch_dist.tensors.ops.logic import logical_not as logical_not
 from minitorch_dist.tensors.ops.logic import logical_or as logical_or
 from minitorch_dist.tensors.ops.logic import logical_xor as logical_xor
+from minitorch_dist.tensors.ops.margins import pairwise_distance as pairwise_distance
 from minitorch_dist.tensors.ops.masking import masked_fill as masked_fill
 from minitorch_dist.tensors.ops.masking import masked_scatter as masked_scatter
 from minitorch_dist.tensors.ops.masking import masked_select as masked_select
@@ -330,6 +331,9 @@ from minitorch_dist.tensors.ops.pieces import split_with_sizes as split_with_siz
 from minitorch_dist.tensors.ops.pieces import tensor_split as tensor_split
 from minitorch_dist.tensors.ops.pieces import unbind as unbind
 from minitorch_dist.tensors.ops.pieces import vsplit as vsplit
+from minitorch_dist.tensors.ops.pixels import channel_shuffle as channel_shuffle
+from minitorch_dist.tensors.ops.pixels import pixel_shuffle as pixel_shuffle
+from minitorch_dist.tensors.ops.pixels import pixel_unshuffle as pixel_unshuffle
 from minitorch_dist.tensors.ops.pooling import avg_pool1d as avg_pool1d
 from minitorch_dist.tensors.ops.pooling import max_pool1d as max_pool1d
 from minitorch_dist.tensors.ops.pooling import max_pool2d as max_pool2d
@@ -366,6 +370,8 @@ from minitorch_dist.tensors.ops.random import randint_like as randint_like
 from minitorch_dist.tensors.ops.random import randn as randn
 from minitorch_dist.tensors.ops.random import randn_like as randn_like
 from minitorch_dist.tensors.ops.random import randperm as randperm
+from minitorch_dist.tensors.ops.random_activations import rrelu as rrelu
+from minitorch_dist.tensors.ops.random_activations import rrelu_ as rrelu_
 from minitorch_dist.tensors.ops.ranges import arange as arange
 from minitorch_dist.tensors.ops.ranges import eye as eye
 from minitorch_dist.tensors.ops.ranges import linspace as linspace
@@ -447,6 +453,7 @@ from minitorch_dist.tensors.ops.selecting import index_fill as index_fill
 from minitorch_dist.tensors.ops.selecting import index_put as index_put
 from minitorch_dist.tensors.ops.selecting import index_put_ as index_put_
 from minitorch_dist.tensors.ops.selecting import index_select as index_select
+from minitorch_dist.tensors.ops.similarity import cosine_similarity as cosine_similarity
 from minitorch_dist.tensors.ops.softmaxes import log_softmax as log_softmax
 from minitorch_dist.tensors.ops.softmaxes import logsumexp as logsumexp
 from minitorch_dist.tensors.ops.softmaxes import softmax as softmax

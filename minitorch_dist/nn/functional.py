@@ -26,6 +26,8 @@ from minitorch_dist.tensors.ops.attention import (
 )
 from minitorch_dist.tensors.ops.classification import cross_entropy as cross_entropy
 from minitorch_dist.tensors.ops.classification import nll_loss as nll_loss
+from minitorch_dist.tensors.ops.columns import fold as fold
+from minitorch_dist.tensors.ops.columns import unfold as unfold
 from minitorch_dist.tensors.ops.contraction import bilinear as bilinear
 from minitorch_dist.tensors.ops.convolution import conv1d as conv1d
 from minitorch_dist.tensors.ops.convolution import conv2d as conv2d
@@ -72,14 +74,21 @@ from minitorch_dist.tensors.ops.margins import (
 from minitorch_dist.tensors.ops.multihead import (
     multi_head_attention_forward as multi_head_attention_forward,
 )
+from minitorch_dist.tensors.ops.neighbours import local_response_norm as local_response_norm
 from minitorch_dist.tensors.ops.normalization import batch_norm as batch_norm
 from minitorch_dist.tensors.ops.normalization import group_norm as group_norm
 from minitorch_dist.tensors.ops.normalization import instance_norm as instance_norm
 from minitorch_dist.tensors.ops.padding import pad as pad
+from minitorch_dist.tensors.ops.pixels import channel_shuffle as channel_shuffle
+from minitorch_dist.tensors.ops.pixels import pixel_shuffle as pixel_shuffle
+from minitorch_dist.tensors.ops.pixels import pixel_unshuffle as pixel_unshuffle
 from minitorch_dist.tensors.ops.pooling import avg_pool1d as avg_pool1d
 from minitorch_dist.tensors.ops.pooling import avg_pool2d as avg_pool2d
 from minitorch_dist.tensors.ops.pooling import max_pool1d as max_pool1d
 from minitorch_dist.tensors.ops.pooling import max_pool2d as max_pool2d
+from minitorch_dist.tensors.ops.random_activations import gumbel_softmax as gumbel_softmax
+from minitorch_dist.tensors.ops.random_activations import rrelu as rrelu
+from minitorch_dist.tensors.ops.random_activations import rrelu_ as rrelu_
 from minitorch_dist.tensors.ops.rectifiers import hardshrink as hardshrink
 from minitorch_dist.tensors.ops.rectifiers import hardsigmoid as hardsigmoid
 from minitorch_dist.tensors.ops.rectifiers import hardswish as hardswish
@@ -94,4 +103,8 @@ from minitorch_dist.tensors.ops.rectifiers import relu_ as relu_
 from minitorch_dist.tensors.ops.rectifiers import softshrink as softshrink
 from minitorch_dist.tensors.ops.rectifiers import threshold as threshold
 from minitorch_dist.tensors.ops.rectifiers import threshold_ as threshold_
+from minitorch_dist.tensors.ops.resampling import interpolate as interpolate
+from minitorch_dist.tensors.ops.resampling import upsample as upsample
+from minitorch_dist.tensors.ops.similarity import cosine_similarity as cosine_similarity
+from minitorch_dist.tensors.ops.similarity import normalize as normalize
 from minitorch_dist.tensors.ops.trigonometry import tanh as tanh
