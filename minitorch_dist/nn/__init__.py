@@ -19,6 +19,7 @@ from minitorch_dist.nn.modules.activation import Mish as Mish
 from minitorch_dist.nn.modules.activation import PReLU as PReLU
 from minitorch_dist.nn.modules.activation import ReLU as ReLU
 from minitorch_dist.nn.modules.activation import ReLU6 as ReLU6
+from minitorch_dist.nn.modules.activation import RReLU as RReLU
 from minitorch_dist.nn.modules.activation import Sigmoid as Sigmoid
 from minitorch_dist.nn.modules.activation import SiLU as SiLU
 from minitorch_dist.nn.modules.activation import Softmax as Softmax
@@ -41,6 +42,8 @@ from minitorch_dist.nn.modules.conv import Conv1d as Conv1d
 from minitorch_dist.nn.modules.conv import Conv2d as Conv2d
 from minitorch_dist.nn.modules.conv import ConvTranspose1d as ConvTranspose1d
 from minitorch_dist.nn.modules.conv import ConvTranspose2d as ConvTranspose2d
+from minitorch_dist.nn.modules.distance import CosineSimilarity as CosineSimilarity
+from minitorch_dist.nn.modules.distance import PairwiseDistance as PairwiseDistance
 from minitorch_dist.nn.modules.dropout import AlphaDropout as AlphaDropout
 from minitorch_dist.nn.modules.dropout import Dropout as Dropout
 from minitorch_dist.nn.modules.dropout import Dropout1d as Dropout1d
@@ -49,6 +52,8 @@ from minitorch_dist.nn.modules.dropout import Dropout3d as Dropout3d
 from minitorch_dist.nn.modules.dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from minitorch_dist.nn.modules.flatten import Flatten as Flatten
 from minitorch_dist.nn.modules.flatten import Unflatten as Unflatten
+from minitorch_dist.nn.modules.fold import Fold as Fold
+from minitorch_dist.nn.modules.fold import Unfold as Unfold
 from minitorch_dist.nn.modules.instancenorm import InstanceNorm1d as InstanceNorm1d
 from minitorch_dist.nn.modules.instancenorm import InstanceNorm2d as InstanceNorm2d
 from minitorch_dist.nn.modules.linear import Bilinear as Bilinear
@@ -78,6 +83,7 @@ from minitorch_dist.nn.modules.loss import (
 from minitorch_dist.nn.modules.module import Module as Module
 from minitorch_dist.nn.modules.normalization import GroupNorm as GroupNorm
 from minitorch_dist.nn.modules.normalization import LayerNorm as LayerNorm
+from minitorch_dist.nn.modules.normalization import LocalResponseNorm as LocalResponseNorm
 from minitorch_dist.nn.modules.normalization import RMSNorm as RMSNorm
 from minitorch_dist.nn.modules.padding import CircularPad1d as CircularPad1d
 from minitorch_dist.nn.modules.padding import CircularPad2d as CircularPad2d
@@ -91,6 +97,9 @@ from minitorch_dist.nn.modules.padding import ZeroPad1d as ZeroPad1d
 from minitorch_dist.nn.modules.padding import ZeroPad2d as ZeroPad2d
 from minitorch_dist.nn.modules.parameter_container import ParameterDict as ParameterDict
 from minitorch_dist.nn.modules.parameter_container import ParameterList as ParameterList
+from minitorch_dist.nn.modules.pixelshuffle import ChannelShuffle as ChannelShuffle
+from minitorch_dist.nn.modules.pixelshuffle import PixelShuffle as PixelShuffle
+from minitorch_dist.nn.modules.pixelshuffle import PixelUnshuffle as PixelUnshuffle
 from minitorch_dist.nn.modules.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from minitorch_dist.nn.modules.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from minitorch_dist.nn.modules.pooling import AdaptiveMaxPool1d as AdaptiveMaxPool1d
@@ -113,5 +122,8 @@ from minitorch_dist.nn.modules.transformer import TransformerDecoder as Transfor
 from minitorch_dist.nn.modules.transformer import TransformerDecoderLayer as TransformerDecoderLayer
 from minitorch_dist.nn.modules.transformer import TransformerEncoder as TransformerEncoder
 from minitorch_dist.nn.modules.transformer import TransformerEncoderLayer as TransformerEncoderLayer
+from minitorch_dist.nn.modules.upsampling import Upsample as Upsample
+from minitorch_dist.nn.modules.upsampling import UpsamplingBilinear2d as UpsamplingBilinear2d
+from minitorch_dist.nn.modules.upsampling import UpsamplingNearest2d as UpsamplingNearest2d
 from minitorch_dist.nn.parameter import Buffer as Buffer
 from minitorch_dist.nn.parameter import Parameter as Parameter

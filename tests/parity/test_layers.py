@@ -83,6 +83,7 @@ NORM: dict[str, tuple[Make, Any]] = {
     "RMSNorm": (lambda nn: nn.RMSNorm(4), draw(2, 3, 4)),
     "RMSNorm eps": (lambda nn: nn.RMSNorm([3, 4], 0.1, elementwise_affine=False), draw(2, 3, 4)),
     "GroupNorm": (lambda nn: nn.GroupNorm(2, 4), draw(3, 4, 5)),
+    "LocalResponseNorm": (lambda nn: nn.LocalResponseNorm(3, 0.1, 0.5, 2.0), draw(2, 5, 3, 3)),
     "GroupNorm plain": (lambda nn: nn.GroupNorm(4, 4, 0.1, affine=False), draw(3, 4, 2, 2)),
 }
 
@@ -116,6 +117,7 @@ ACTIVATION: dict[str, tuple[Make, Any]] = {
     "LogSoftmax": (lambda nn: nn.LogSoftmax(dim=-1), draw(3, 4)),
     "Softmin": (lambda nn: nn.Softmin(0), draw(3, 4)),
     "Softmax2d": (lambda nn: nn.Softmax2d(), draw(2, 3, 4, 2)),
+    "RReLU": (lambda nn: nn.RReLU(0.2, 0.2), draw(3, 4)),
     "Softmax2d wrong": (lambda nn: nn.Softmax2d(), draw(2, 3)),
 }
 
@@ -199,10 +201,44 @@ TABLES: dict[str, tuple[Make, Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "table, name",
-    [(t, n) for t in (SHAPES, LINEAR, POOL, NORM, ACTIVATION, CONV, PAD, TABLES) for n in t],
-)
+PICTURES: dict[str, tuple[Make, Any]] = {
+    "PixelShuffle": (lambda nn: nn.PixelShuffle(2), draw(2, 8, 3, 2)),
+    "PixelUnshuffle": (lambda nn: nn.PixelUnshuffle(2), draw(2, 2, 4, 6)),
+    "ChannelShuffle": (lambda nn: nn.ChannelShuffle(2), draw(2, 6, 2, 2)),
+    "Unfold": (lambda nn: nn.Unfold((2, 3), padding=1, stride=2), draw(2, 3, 5, 6)),
+    "Fold": (lambda nn: nn.Fold((4, 5), (2, 2), padding=1), draw(2, 12, 30)),
+    "Upsample": (lambda nn: nn.Upsample(scale_factor=2), draw(2, 3, 4, 5)),
+    "Upsample size": (lambda nn: nn.Upsample((5, 9)), draw(2, 3, 4, 5)),
+    "Upsample bilinear": (
+        lambda nn: nn.Upsample(scale_factor=(2.0, 1.5), mode="bilinear"),
+        draw(2, 3, 4, 6),
+    ),
+    "UpsamplingNearest2d": (lambda nn: nn.UpsamplingNearest2d(scale_factor=2), draw(2, 3, 4, 5)),
+    "UpsamplingBilinear2d": (lambda nn: nn.UpsamplingBilinear2d((7, 8)), draw(2, 3, 4, 5)),
+}
+
+
+DISTANCE: dict[str, tuple[Make, Any]] = {
+    "CosineSimilarity": (lambda nn: nn.CosineSimilarity(), (draw(4, 3), draw(4, 3, seed=1))),
+    "CosineSimilarity dim": (
+        lambda nn: nn.CosineSimilarity(0, 0.1),
+        (draw(4, 3), draw(4, 3, seed=1)),
+    ),
+    "PairwiseDistance": (lambda nn: nn.PairwiseDistance(), (draw(4, 3), draw(4, 3, seed=1))),
+    "PairwiseDistance p": (
+        lambda nn: nn.PairwiseDistance(1.0, keepdim=True),
+        (draw(4, 3), draw(4, 3, seed=1)),
+    ),
+}
+
+EVERY = [
+    (table, name)
+    for table in (SHAPES, LINEAR, POOL, NORM, ACTIVATION, CONV, PAD, TABLES, PICTURES, DISTANCE)
+    for name in table
+]
+
+
+@pytest.mark.parametrize("table, name", EVERY)
 @pytest.mark.parametrize("train", [True, False])
 def test_layer(table: dict[str, tuple[Make, Any]], name: str, train: bool) -> None:
     make, x = table[name]
@@ -349,6 +385,7 @@ def test_dropout_drops_its_share_and_scales_the_rest(name: str, shape: Any, own:
 
 
 INPLACE: dict[str, Make] = {
+    "RReLU": lambda nn: nn.RReLU(0.2, 0.2, True),
     "ReLU": lambda nn: nn.ReLU(inplace=True),
     "ReLU6": lambda nn: nn.ReLU6(True),
     "LeakyReLU": lambda nn: nn.LeakyReLU(0.3, True),
