@@ -189,7 +189,8 @@ class Ledger:
     def __repr__(self) -> str:
         now = self.snapshot()
         return (
-            f"<Ledger of {self.device}: {readable(now.live)} live in {now.arrays} arrays "
+            f"<Ledger of {self.device}: {readable(now.live)} live in "
+            f"{now.arrays} array{'' if now.arrays == 1 else 's'} "
             f"({shares(now.by_category)}), peak {readable(now.peak)} of {readable(self.budget)}>"
         )
 

@@ -93,6 +93,33 @@ def test_tensors_freed_by_another_thread() -> None:
     assert live() == 0
 
 
+def test_threads_share_the_devices_of_their_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINITORCH_DIST_DEVICES", "1x1MB")
+    kept: list[Any] = []
+
+    def work() -> None:
+        mine = [mtd.ones(10, device=0) for _ in range(3)]
+        for n in range(300):
+            mine[n % 3] = mine[n % 3] * 2 + mtd.zeros(10, device=0)
+        kept.append(mine)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seen: list[Any] = []
+
+    def look() -> None:
+        seen.extend([ledger.snapshot(0), kept.clear(), ledger.snapshot(0)])
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    looking.join()
+    assert seen[0].live == 4 * 3 * 40 and seen[0].arrays == 12
+    assert seen[2].live == 0 and not any(seen[2].by_category.values())
+
+
 def test_a_pool_of_a_thread_is_not_that_of_another() -> None:
     seen: list[int] = []
 
@@ -329,7 +356,7 @@ def test_what_cuda_says() -> None:
     mtd.accelerator.reset_peak_memory_stats()
     assert mtd.accelerator.memory_stats()["allocated_bytes.all.peak"] == 4000
     assert repr(ledger.of(0)) == (
-        "<Ledger of cuda:0: 4 KB live in 1 arrays (other 4 KB), peak 4 KB of 1 MB>"
+        "<Ledger of cuda:0: 4 KB live in 1 array (other 4 KB), peak 4 KB of 1 MB>"
     )
     del x
 
