@@ -56,6 +56,7 @@ from minitorch_dist.nn.modules.fold import Fold as Fold
 from minitorch_dist.nn.modules.fold import Unfold as Unfold
 from minitorch_dist.nn.modules.instancenorm import InstanceNorm1d as InstanceNorm1d
 from minitorch_dist.nn.modules.instancenorm import InstanceNorm2d as InstanceNorm2d
+from minitorch_dist.nn.modules.instancenorm import InstanceNorm3d as InstanceNorm3d
 from minitorch_dist.nn.modules.linear import Bilinear as Bilinear
 from minitorch_dist.nn.modules.linear import Identity as Identity
 from minitorch_dist.nn.modules.linear import Linear as Linear
@@ -87,14 +88,19 @@ from minitorch_dist.nn.modules.normalization import LocalResponseNorm as LocalRe
 from minitorch_dist.nn.modules.normalization import RMSNorm as RMSNorm
 from minitorch_dist.nn.modules.padding import CircularPad1d as CircularPad1d
 from minitorch_dist.nn.modules.padding import CircularPad2d as CircularPad2d
+from minitorch_dist.nn.modules.padding import CircularPad3d as CircularPad3d
 from minitorch_dist.nn.modules.padding import ConstantPad1d as ConstantPad1d
 from minitorch_dist.nn.modules.padding import ConstantPad2d as ConstantPad2d
+from minitorch_dist.nn.modules.padding import ConstantPad3d as ConstantPad3d
 from minitorch_dist.nn.modules.padding import ReflectionPad1d as ReflectionPad1d
 from minitorch_dist.nn.modules.padding import ReflectionPad2d as ReflectionPad2d
+from minitorch_dist.nn.modules.padding import ReflectionPad3d as ReflectionPad3d
 from minitorch_dist.nn.modules.padding import ReplicationPad1d as ReplicationPad1d
 from minitorch_dist.nn.modules.padding import ReplicationPad2d as ReplicationPad2d
+from minitorch_dist.nn.modules.padding import ReplicationPad3d as ReplicationPad3d
 from minitorch_dist.nn.modules.padding import ZeroPad1d as ZeroPad1d
 from minitorch_dist.nn.modules.padding import ZeroPad2d as ZeroPad2d
+from minitorch_dist.nn.modules.padding import ZeroPad3d as ZeroPad3d
 from minitorch_dist.nn.modules.parameter_container import ParameterDict as ParameterDict
 from minitorch_dist.nn.modules.parameter_container import ParameterList as ParameterList
 from minitorch_dist.nn.modules.pixelshuffle import ChannelShuffle as ChannelShuffle

@@ -9,6 +9,7 @@ compare by dtype, shape and value, modules by their repr, exceptions (see `caugh
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -154,3 +155,43 @@ def same_layer(
         found["buffers"] = dict(module.named_buffers())
         results.append(plain(found))
     equal(*results, rtol=rtol)
+
+
+# ----------------------------------------------------------------------------------- modules to try
+
+
+def scale(t: Any, factor: float = 2.0) -> Any:
+    """A module with a parameter and two buffers."""
+
+    class Scale(t.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = t.nn.Parameter(t.full((2,), factor))
+            self.register_buffer("seen", t.zeros(1))
+            self.register_buffer("hidden", t.ones(1), persistent=False)
+            self.register_parameter("bias", None)
+
+        def forward(self, x: Any) -> Any:
+            return x * self.weight
+
+        def extra_repr(self) -> str:
+            return f"factor={factor}"
+
+    return Scale()
+
+
+def net(t: Any) -> Any:
+    """A tree: net.first, net.rest.inner, and net.again, which is net.first once more."""
+
+    class Net(t.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = scale(t)
+            self.rest = t.nn.Sequential(OrderedDict(inner=scale(t, 3.0), act=t.nn.Module()))
+            self.again = self.first
+            self.free = t.nn.Parameter(t.zeros(3))
+
+        def forward(self, x: Any) -> Any:
+            return self.rest.inner(self.first(x))
+
+    return Net()

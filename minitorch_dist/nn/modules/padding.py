@@ -11,7 +11,7 @@ from minitorch_dist.tensors.tensor import Tensor
 
 
 class _Pad(Module):
-    """`padding` is one number, or (left, right[, top, bottom])."""
+    """`padding` is one number, or (left, right[, top, bottom[, front, back]])."""
 
     dims: int
     mode: str
@@ -37,6 +37,10 @@ class ReflectionPad2d(_Pad):
     dims, mode = 2, "reflect"
 
 
+class ReflectionPad3d(_Pad):
+    dims, mode = 3, "reflect"
+
+
 class ReplicationPad1d(_Pad):
     """The border repeats the edge: a a | a b c | c c."""
 
@@ -45,6 +49,10 @@ class ReplicationPad1d(_Pad):
 
 class ReplicationPad2d(_Pad):
     dims, mode = 2, "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    dims, mode = 3, "replicate"
 
 
 class CircularPad1d(_Pad):
@@ -65,6 +73,10 @@ class CircularPad2d(CircularPad1d):
     dims = 2
 
 
+class CircularPad3d(CircularPad1d):
+    dims = 3
+
+
 class ConstantPad1d(_Pad):
     dims, mode = 1, "constant"
 
@@ -83,9 +95,17 @@ class ConstantPad2d(ConstantPad1d):
     dims = 2
 
 
+class ConstantPad3d(ConstantPad1d):
+    dims = 3
+
+
 class ZeroPad1d(_Pad):
     dims, mode = 1, "constant"
 
 
 class ZeroPad2d(_Pad):
     dims, mode = 2, "constant"
+
+
+class ZeroPad3d(_Pad):
+    dims, mode = 3, "constant"
