@@ -133,6 +133,15 @@ class Ledger:
             entry.category = category
             self._mark_peaks()
 
+    def leave(self, array: Array) -> None:
+        """Cross out `array`, although it is still there: its bytes were given up."""
+        with self._lock:
+            self._settle()
+            entry = self._entries.pop(id(array), None)
+            if entry is not None:
+                self.live -= entry.nbytes
+                self.by_category[entry.category] -= entry.nbytes
+
     def _settle(self) -> None:
         """Cross out what was freed since the last look."""
         while self._freed:
@@ -217,6 +226,13 @@ def retag(array: Array, device: devices.device, category: str, only: str | None 
     book = _book(device)
     if book is not None:
         book.retag(root(array), category, only)
+
+
+def forget(array: Array, device: devices.device) -> None:
+    """The memory under `array` was given up before it is freed: see `Storage.resize_`."""
+    book = _book(device)
+    if book is not None:
+        book.leave(root(array))
 
 
 def _book(device: devices.device) -> Ledger | None:

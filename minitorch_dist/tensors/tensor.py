@@ -11,6 +11,7 @@ from minitorch_dist.tensors.ops import (
     added_products,
     arithmetic,
     axes,
+    broadcasting,
     comparison,
     contraction,
     conversion,
@@ -28,6 +29,7 @@ from minitorch_dist.tensors.ops import (
     extrema,
     extremes,
     filling,
+    flat_indexing,
     gamma,
     gathering,
     gradients,
@@ -48,6 +50,7 @@ from minitorch_dist.tensors.ops import (
     pseudoinverse,
     quantiles,
     random_fill,
+    realness,
     rearranging,
     rectifiers,
     reductions,
@@ -458,9 +461,13 @@ class Tensor(TensorBase):
     is_complex = layout.is_complex
     is_signed = layout.is_signed
     is_cpu = property(layout.is_cpu)
-    is_sparse = is_quantized = is_meta = property(layout.never)
+    is_sparse = is_quantized = is_meta = is_mps = is_xpu = is_nested = property(layout.never)
+    is_mkldnn = is_sparse_csr = property(layout.never)
     is_cuda = property(layout.is_cuda)
     get_device = layout.get_device
+    is_same_size = layout.is_same_size
+    is_set_to = layout.is_set_to
+    dim_order = layout.dim_order
 
     # reshaping
     view = reshaping.view
@@ -472,9 +479,9 @@ class Tensor(TensorBase):
     unflatten = reshaping.unflatten
     squeeze = reshaping.squeeze
     unsqueeze = reshaping.unsqueeze
-    expand = reshaping.expand
-    expand_as = reshaping.expand_as
-    broadcast_to = reshaping.broadcast_to
+    expand = broadcasting.expand
+    expand_as = broadcasting.expand_as
+    broadcast_to = broadcasting.broadcast_to
 
     # axes
     transpose = axes.transpose
@@ -493,6 +500,7 @@ class Tensor(TensorBase):
     # pieces
     select = pieces.select
     narrow = pieces.narrow
+    narrow_copy = pieces.narrow_copy
     unbind = pieces.unbind
     split = pieces.split
     split_with_sizes = pieces.split_with_sizes
@@ -511,6 +519,8 @@ class Tensor(TensorBase):
     detach_ = copying.detach_
     data = property(copying.get_data, copying.set_data)
     copy_ = copying.copy_
+    apply_ = copying.apply_
+    as_subclass = copying.as_subclass
     to = conversion.to
     type = conversion.type_
     type_as = conversion.type_as
@@ -539,6 +549,16 @@ class Tensor(TensorBase):
     __deepcopy__ = duplication.deep
     __reduce_ex__ = duplication.reduce
 
+    # realness
+    conj = realness.conj
+    conj_physical = realness.conj_physical
+    resolve_conj = realness.resolve_conj
+    resolve_neg = realness.resolve_neg
+    real = property(realness.real)
+    imag = property(realness.imag)
+    is_conj = realness.is_conj
+    is_neg = realness.is_neg
+
     # striding
     as_strided = striding.as_strided
     as_strided_ = striding.as_strided_
@@ -549,6 +569,7 @@ class Tensor(TensorBase):
     swapdims_ = striding.swapdims_
     t_ = striding.t_
     resize_ = striding.resize_
+    resize_as_ = striding.resize_as_
     set_ = striding.set_
 
     # indexing
@@ -566,6 +587,7 @@ class Tensor(TensorBase):
     triu = rearranging.triu
     triu_ = rearranging.triu_
     diag = rearranging.diag
+    diagflat = rearranging.diagflat
     diag_embed = rearranging.diag_embed
     repeat = rearranging.repeat
     tile = rearranging.tile
@@ -596,9 +618,9 @@ class Tensor(TensorBase):
     scatter_ = gathering.scatter_
     scatter_add = gathering.scatter_add
     scatter_add_ = gathering.scatter_add_
-    take = gathering.take
-    put = gathering.put
-    put_ = gathering.put_
+    take = flat_indexing.take
+    put = flat_indexing.put
+    put_ = flat_indexing.put_
 
     # scatter reduction
     scatter_reduce = scatter_reduction.scatter_reduce

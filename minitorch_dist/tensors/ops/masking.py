@@ -11,8 +11,8 @@ from minitorch_dist.tensors.graph import record, same_device
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops import indexing
 from minitorch_dist.tensors.ops.arithmetic import broadcast_error, sum_to
+from minitorch_dist.tensors.ops.broadcasting import expand
 from minitorch_dist.tensors.ops.overwriting import Change, both, number_or_tensor
-from minitorch_dist.tensors.ops.reshaping import expand
 
 
 def _bools(mask: TensorBase, complaint: str) -> Array:

@@ -12,13 +12,14 @@ from minitorch_dist.tensors.base import T
 from minitorch_dist.tensors.ops.arithmetic import add, mul
 from minitorch_dist.tensors.ops.attention import scaled_dot_product_attention
 from minitorch_dist.tensors.ops.axes import transpose
+from minitorch_dist.tensors.ops.broadcasting import expand
 from minitorch_dist.tensors.ops.dropout import dropout
 from minitorch_dist.tensors.ops.joining import cat
 from minitorch_dist.tensors.ops.linear import linear
 from minitorch_dist.tensors.ops.pieces import split
 from minitorch_dist.tensors.ops.products import matmul
 from minitorch_dist.tensors.ops.reductions import mean
-from minitorch_dist.tensors.ops.reshaping import expand, reshape, unsqueeze
+from minitorch_dist.tensors.ops.reshaping import reshape, unsqueeze
 from minitorch_dist.tensors.ops.softmaxes import softmax
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record_joint, same_device
 from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.broadcasting import expand
 from minitorch_dist.tensors.ops.gathering import _values, places
 from minitorch_dist.tensors.ops.reductions import axis
-from minitorch_dist.tensors.ops.reshaping import expand, reshape
+from minitorch_dist.tensors.ops.reshaping import reshape
 from minitorch_dist.tensors.views import inplace
 
 _START = {"sum": 0, "mean": 0, "prod": 1}

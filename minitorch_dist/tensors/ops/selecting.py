@@ -13,6 +13,7 @@ from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops import indexing
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.arithmetic import sum_to
+from minitorch_dist.tensors.ops.indices import check_devices, parse, pick
 from minitorch_dist.tensors.ops.overwriting import (
     Change,
     both,
@@ -226,16 +227,16 @@ def _index_put(
             "index_put(): argument 'values' (position 2) must be Tensor, not "
             f"{type(values).__name__}"
         )
-    indexing.check_devices(input, indices)
+    check_devices(input, indices)
     items = tuple([FULL if i is None else _as_array(i) for i in indices])
-    _, where = indexing.parse(input.array, items)
+    _, where = parse(input.array, items)
     shape = values.array.shape
 
     def write(array: Array) -> None:
         indexing.assign(array, where, values.array, accumulate)
 
     def hand_on(grad: Array) -> Array:
-        part = indexing.pick(grad, where)
+        part = pick(grad, where)
         return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
 
     keep = same_gradient if accumulate else zero_at(where)
