@@ -146,7 +146,8 @@ class Ledger:
         """Cross out what was freed since the last look."""
         while self._freed:
             entry = self._freed.popleft()
-            if self._entries.pop(entry.key, None) is not None:
+            if self._entries.get(entry.key) is entry:  # one that was refused never stood there
+                del self._entries[entry.key]
                 self.live -= entry.nbytes
                 self.by_category[entry.category] -= entry.nbytes
 
