@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
+from minitorch_dist import cuda
 from minitorch_dist.nn import functional as F
 from minitorch_dist.nn.modules.conv import Conv2d
 from minitorch_dist.nn.modules.dropout import Dropout, Dropout2d
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -25,8 +25,8 @@ class ConvNet(Module):
     def __init__(self, num_gpus: int = 0, verbose: bool = False) -> None:
         super().__init__()
         self.num_gpus = num_gpus
-        first = devices.resolve("cuda:0" if num_gpus > 0 and devices.count() > 0 else "cpu")
-        rest = devices.resolve("cuda:1") if first.type == "cuda" and num_gpus > 1 else first
+        first = "cuda:0" if num_gpus > 0 and cuda.is_available() else "cpu"
+        rest = "cuda:1" if first == "cuda:0" and num_gpus > 1 else first
         self.conv1 = Conv2d(1, 32, 3, 1).to(first)
         self.conv2 = Conv2d(32, 64, 3, 1).to(first)
         self.dropout1 = Dropout2d(0.25)
