@@ -1,7 +1,6 @@
 """What is done to a network's gradients and parameters from outside of it."""
 
 from minitorch_dist.nn.utils import rnn as rnn
-from minitorch_dist.nn.utils import stateless as stateless
 from minitorch_dist.nn.utils.clip_grad import clip_grad_norm as clip_grad_norm
 from minitorch_dist.nn.utils.clip_grad import clip_grad_norm_ as clip_grad_norm_
 from minitorch_dist.nn.utils.clip_grad import clip_grad_value_ as clip_grad_value_

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minitorch_dist.nn.modules.registry import typename
 from minitorch_dist.tensors.ops import joining
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -17,7 +16,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Let the parameters look at consecutive pieces of `vec`, whose memory they share from now on."""
     if not isinstance(vec, Tensor):
-        raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
+        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
     start = 0
     for param in _on_one_device(parameters):
         end = start + param.numel()
