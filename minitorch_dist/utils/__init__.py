@@ -1,4 +1,3 @@
-"""What stands beside the layers: activation checkpointing, DLPack, and data loading."""
+"""What stands beside the layers: activation checkpointing, and data loading."""
 
-from minitorch_dist.utils import checkpoint as checkpoint
-from minitorch_dist.utils import dlpack as dlpack
+from minitorch_dist.utils import data as data

@@ -30,13 +30,13 @@ def _checked(tensors: Any, name: str) -> list[Any]:
     return list(tensors)
 
 
-def _together(tensors: Sequence[TensorBase]) -> list[Array]:
+def _together(tensors: Sequence[TensorBase]) -> tuple[list[Array], dtypes.dtype]:
     """The arrays in the type that holds them all."""
     arrays = [t.array for t in tensors]
-    if len({a.dtype for a in arrays}) > 1:
-        dtype = reduce(dtypes.promote_types, [t.dtype for t in tensors])
+    dtype = reduce(dtypes.promote_types, [t.dtype for t in tensors])
+    if any(a.dtype != dtype.numpy for a in arrays):
         arrays = [a if a.dtype == dtype.numpy else convert(a, dtype) for a in arrays]
-    return arrays
+    return arrays, dtype
 
 
 def cat(tensors: Sequence[T], dim: int = 0, *, axis: int | None = None) -> T:
@@ -44,23 +44,26 @@ def cat(tensors: Sequence[T], dim: int = 0, *, axis: int | None = None) -> T:
     given: list[T] = _checked(tensors, "cat")
     if not given:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    arrays = _together(given)
+    arrays, _ = _together(given)
     place = _place(given, dim if axis is None else axis)
     kept = [a for a in arrays if a.shape != (0,)] or arrays[:1]
-    out = np.concatenate(kept, place)
-    shapes = [t.array.shape for t in given]
-    kinds = [t.array.dtype for t in given]
+    out = np.concatenate(kept, place) if len(kept) > 1 else np.array(kept[0], order="C")
+    pieces: list[tuple[Any, tuple[int, ...], Any]] = []
+    start = 0
+    for tensor in given:
+        x = tensor.array
+        skipped = x.shape == (0,) and out.ndim != 1
+        stop = start if skipped else start + x.shape[place]
+        pieces.append(((slice(None),) * place + (slice(start, stop),), x.shape, x.dtype))
+        start = stop
 
     def backward(grad: Array) -> list[Array]:
-        parts, start, front = [], 0, (slice(None),) * place
-        for shape, kind in zip(shapes, kinds, strict=True):
-            if shape == (0,):  # may have been passed over
-                parts.append(np.zeros(0, kind))
-                continue
-            stop = start + shape[place]
-            parts.append(grad[(*front, slice(start, stop))].astype(kind, copy=False))
-            start = stop
-        return parts
+        return [
+            grad[where].astype(dtype, copy=False)
+            if grad[where].shape == shape
+            else np.zeros(shape, dtype)
+            for where, shape, dtype in pieces
+        ]
 
     return record_joint(out, "CatBackward0", given, backward)
 
@@ -75,8 +78,6 @@ def _place(tensors: Sequence[TensorBase], dim: int) -> int:
     shapes = [t.array.shape for t in tensors]
     first = next((s for s in shapes if s != (0,)), shapes[0])
     place = 0 if first == (0,) else axis(dim, len(first))
-    if all(shape == first for shape in shapes):
-        return place
     for number, shape in enumerate(shapes):
         if shape == (0,):
             continue
@@ -116,7 +117,7 @@ def stack(tensors: Sequence[T], dim: int = 0) -> T:
                 f"{list(tensor.array.shape)} at entry {number}"
             )
     place = axis(dim, len(first) + 1)
-    arrays = _together(given)
+    arrays, _ = _together(given)
     kinds = [t.array.dtype for t in given]
 
     def backward(grad: Array) -> list[Array]:

@@ -1,0 +1,111 @@
+"""From a list of samples to a batch: tensors are stacked, containers are followed inwards.
+
+[(tensor, 3), (tensor, 5)]      →  [stacked tensors, tensor([3, 5])]
+[{"x": 1.0}, {"x": 2.0}]        →  {"x": tensor([1., 2.], dtype=float64)}
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from minitorch_dist.tensors.ops.creation import as_tensor, tensor
+from minitorch_dist.tensors.ops.joining import stack
+from minitorch_dist.tensors.tensor import Tensor
+
+Rules: TypeAlias = "dict[type | tuple[type, ...], Callable[..., Any]]"
+
+_REFUSED = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
+
+
+def collate(batch: Sequence[Any], *, collate_fn_map: Rules | None = None) -> Any:
+    """One batch of samples that are built alike. `collate_fn_map` says how to join which type."""
+    rules = collate_fn_map or {}
+    first = batch[0]
+    kind = type(first)
+    rule = rules.get(kind)
+    if rule is None:
+        rule = next((r for types, r in rules.items() if isinstance(first, types)), None)
+    if rule is not None:
+        return rule(batch, collate_fn_map=collate_fn_map)
+
+    def inner(samples: Sequence[Any]) -> Any:
+        return collate(samples, collate_fn_map=collate_fn_map)
+
+    if isinstance(first, Mapping):
+        return _mapping(first, {key: inner([sample[key] for sample in batch]) for key in first})
+    if not isinstance(first, Sequence):
+        raise TypeError(_REFUSED.format(kind))
+    if any(len(sample) != len(first) for sample in batch):
+        raise RuntimeError("each element in list of batch should be of equal size")
+    columns = [inner(samples) for samples in zip(*batch, strict=True)]
+    return _sequence(first, columns)
+
+
+def _mapping(like: Mapping[Any, Any], content: dict[Any, Any]) -> Any:
+    """`content` in the type of `like`, or a dict where that type cannot be made from a dict."""
+    try:
+        if isinstance(like, MutableMapping):
+            made = copy.copy(like)
+            made.update(content)
+            return made
+        return type(like)(content)  # type: ignore[call-arg]
+    except TypeError:
+        return content
+
+
+def _sequence(like: Sequence[Any], content: list[Any]) -> Any:
+    """`content` in the type of `like`; plain tuples become lists, as in torch."""
+    if isinstance(like, tuple):
+        return type(like)(*content) if hasattr(like, "_fields") else content
+    try:
+        if isinstance(like, MutableSequence):
+            made = copy.copy(like)
+            for i, value in enumerate(content):
+                made[i] = value
+            return made
+        return type(like)(content)  # type: ignore[call-arg]
+    except TypeError:
+        return content
+
+
+def _arrays(batch: Sequence[Any], *, collate_fn_map: Rules | None = None) -> Any:
+    if batch[0].dtype.kind in "SUO":
+        raise TypeError(_REFUSED.format(batch[0].dtype))
+    return collate([as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+
+
+default_collate_fn_map: Rules = {
+    Tensor: lambda batch, **_: stack(list(batch), 0),
+    np.ndarray: _arrays,
+    (np.bool_, np.number, np.object_): lambda batch, **_: as_tensor(np.asarray(batch)),
+    float: lambda batch, **_: as_tensor(np.asarray(batch, np.float64)),
+    int: lambda batch, **_: tensor(list(batch)),
+    str: lambda batch, **_: batch,
+    bytes: lambda batch, **_: batch,
+}
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """What a loader makes of the samples of a batch, unless it is told otherwise."""
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def default_convert(data: Any) -> Any:
+    """What a loader makes of a single sample, if it does not batch: arrays become tensors."""
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, np.ndarray):
+        return data if data.dtype.kind in "SUO" else as_tensor(data)
+    if isinstance(data, (np.bool_, np.number)):
+        return as_tensor(np.asarray(data))
+    if isinstance(data, Mapping):
+        return _mapping(data, {key: default_convert(value) for key, value in data.items()})
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _sequence(data, [default_convert(value) for value in data])
+    return data

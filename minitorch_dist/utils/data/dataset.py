@@ -1,0 +1,224 @@
+"""Datasets: what has samples, by number (`Dataset`) or one after the other (`IterableDataset`).
+
+A map-style dataset has `__getitem__` and, where it knows its size, `__len__`. It may have
+`__getitems__(indices)` too, which loaders prefer: all samples of a batch in one call.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+from minitorch_dist.tensors.generator import Generator
+from minitorch_dist.tensors.ops.random import randperm
+from minitorch_dist.tensors.tensor import Tensor
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Dataset(Generic[T_co]):
+    """Samples by number."""
+
+    def __getitem__(self, index: Any) -> T_co:
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
+        return ConcatDataset([self, other])
+
+    # There is no __len__ here: len() of a dataset that does not know its size is a TypeError.
+
+
+class IterableDataset(Dataset[T_co], Iterable[T_co]):
+    """Samples one after the other, as from a stream.
+
+    With several loader workers each has a copy, and each would yield everything: ask
+    `get_worker_info()` in `__iter__` which part is this worker's.
+    """
+
+    def __iter__(self) -> Iterator[T_co]:
+        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+
+    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
+        return ChainDataset([self, other])
+
+
+def size(dataset: Any) -> int:
+    """len(dataset), for datasets of which only the caller knows that they have one."""
+    return len(dataset)
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """Sample i is the tuple of row i of every tensor."""
+
+    def __init__(self, *tensors: Tensor) -> None:
+        if any(len(t.array) != len(tensors[0].array) for t in tensors):
+            raise AssertionError(
+                f"Size mismatch between tensors: {[len(t.array) for t in tensors]} rows"
+            )
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors[0].array)
+
+
+class StackDataset(Dataset[Any]):
+    """Sample i is the tuple, or the dict, of sample i of every dataset."""
+
+    datasets: tuple[Any, ...] | dict[str, Any]
+
+    def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
+        if args and kwargs:
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
+                "input/output, but both types are given."
+            )
+        if not args and not kwargs:
+            raise ValueError("At least one dataset should be passed")
+        self.datasets = args or kwargs
+        sizes = [size(d) for d in self._each()]
+        if len(set(sizes)) > 1:
+            raise ValueError(f"Size mismatch between datasets: {sizes}")
+        self._length = sizes[0]
+
+    def _each(self) -> list[Any]:
+        return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
+
+    def _joined(self, samples: Sequence[Any]) -> Any:
+        if isinstance(self.datasets, dict):
+            return dict(zip(self.datasets, samples, strict=True))
+        return tuple(samples)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._joined([dataset[index] for dataset in self._each()])
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        columns = [several(dataset, indices) for dataset in self._each()]
+        for column in columns:
+            if len(column) != len(indices):
+                raise ValueError(
+                    "Nested dataset's output size mismatch. "
+                    f"Expected {len(indices)}, got {len(column)}"
+                )
+        return [self._joined(samples) for samples in zip(*columns, strict=True)]
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def several(dataset: Any, indices: Sequence[Any]) -> list[Any]:
+    """The samples of `indices`, in one call where the dataset offers that."""
+    together = getattr(dataset, "__getitems__", None)
+    if together:
+        return cast("list[Any]", together(indices))
+    return [dataset[i] for i in indices]
+
+
+class ConcatDataset(Dataset[T_co]):
+    """The samples of the first dataset, then those of the second, and so on."""
+
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
+        if any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
+        self.cumulative_sizes = list(itertools.accumulate(size(d) for d in self.datasets))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, idx: int) -> T_co:
+        if idx < 0:
+            if -idx > len(self):
+                raise ValueError("absolute value of index should not exceed dataset length")
+            idx += len(self)
+        which = bisect.bisect_right(self.cumulative_sizes, idx)
+        if which == len(self.datasets):
+            raise IndexError(f"index {idx} is out of range: there are {len(self)} samples")
+        before = self.cumulative_sizes[which - 1] if which else 0
+        return cast("T_co", self.datasets[which][idx - before])
+
+
+class ChainDataset(IterableDataset[T_co]):
+    """The stream of the first dataset, then that of the second, and so on."""
+
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        self.datasets = datasets
+
+    def _each(self) -> Iterator[Any]:
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield dataset
+
+    def __iter__(self) -> Iterator[T_co]:
+        for dataset in self._each():
+            yield from dataset
+
+    def __len__(self) -> int:
+        return sum(size(dataset) for dataset in self._each())
+
+
+class Subset(Dataset[T_co]):
+    """Some samples of a dataset, by their numbers there."""
+
+    def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
+        self.dataset, self.indices = dataset, indices
+        kind = type(self)
+        if kind.__getitem__ is not Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__:
+            raise NotImplementedError(
+                f"{kind.__name__} overrides __getitem__ but not __getitems__. When subclassing "
+                "Subset and overriding __getitem__, you must also override __getitems__ to ensure "
+                "DataLoader works correctly with your custom logic: it asks for whole batches. "
+                "For example:\n\n"
+                "def __getitems__(self, indices):\n    return [self[i] for i in indices]"
+            )
+
+    def __getitem__(self, idx: Any) -> T_co:
+        if isinstance(idx, list):
+            return self.dataset[[self.indices[i] for i in idx]]
+        return self.dataset[self.indices[idx]]
+
+    def __getitems__(self, indices: list[int]) -> list[T_co]:
+        return several(self.dataset, [self.indices[i] for i in indices])
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def random_split(
+    dataset: Dataset[T], lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[T]]:
+    """Disjoint random subsets with these lengths, or these fractions that add up to 1.
+
+    Fractions are rounded down, and what remains is given one each to the first subsets.
+    """
+    total = size(dataset)
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        for i, fraction in enumerate(lengths):
+            if not 0 <= fraction <= 1:
+                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
+        lengths = [math.floor(total * fraction) for fraction in lengths]
+        for i in range(total - int(sum(lengths))):
+            lengths[i % len(lengths)] += 1
+        for i, length in enumerate(lengths):
+            if length == 0:
+                warnings.warn(
+                    f"Length of split at index {i} is 0. This might result in an empty dataset.",
+                    stacklevel=2,
+                )
+    if sum(lengths) != total:
+        raise ValueError(
+            "Sum of input lengths does not equal the length of the input dataset! "
+            f"({sum(lengths)} and {total})"
+        )
+    order = iter(randperm(total, generator=generator).array.tolist())
+    return [Subset(dataset, list(itertools.islice(order, int(n)))) for n in lengths]

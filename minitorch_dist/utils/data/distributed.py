@@ -1,0 +1,78 @@
+"""Every rank its own part of a dataset, of equal size.
+
+shuffled numbers    4 0 2 3 1          5 samples, 2 ranks
+padded              4 0 2 3 1 4        by repeating the head (drop_last: cut off instead)
+rank 0              4 . 2 . 1 .
+rank 1              . 0 . 3 . 4
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Iterator, Sized
+
+from minitorch_dist.tensors.generator import Generator
+from minitorch_dist.tensors.ops.random import randperm
+from minitorch_dist.utils.data.sampler import Sampler
+
+
+class DistributedSampler(Sampler[int]):
+    """The numbers that one of `num_replicas` ranks visits. All ranks must be given the same seed.
+
+    Each epoch has the same order until `set_epoch` is called. Forgetting that call is silent in
+    torch; here the second pass over an unchanged epoch warns.
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            missing = "num_replicas" if num_replicas is None else "rank"
+            raise ValueError(
+                "Default process group has not been initialized, please make sure to call "
+                f"init_process_group. DistributedSampler was not given {missing}, and there is no "
+                "process group to ask; pass num_replicas= and rank="
+            )
+        if rank >= num_replicas or rank < 0:
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            )
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
+        self.epoch = 0
+        share = len(dataset) / num_replicas
+        self.num_samples = math.floor(share) if drop_last else math.ceil(share)
+        self.total_size = self.num_samples * num_replicas
+        self._visited: int | None = None  # the epoch of the last pass
+
+    def __iter__(self) -> Iterator[int]:
+        if self.shuffle and self._visited == self.epoch:
+            warnings.warn(
+                f"DistributedSampler visits epoch {self.epoch} again, in the same order as before. "
+                "Call sampler.set_epoch(epoch) at the start of every epoch.",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._visited = self.epoch
+        if self.shuffle:
+            source = Generator().manual_seed(self.seed + self.epoch)
+            numbers = randperm(len(self.dataset), generator=source).array.tolist()
+        else:
+            numbers = list(range(len(self.dataset)))
+        whole = itertools.islice(itertools.cycle(numbers), self.total_size)
+        return itertools.islice(whole, self.rank, None, self.num_replicas)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Shuffle differently from now on."""
+        self.epoch = epoch

@@ -1,0 +1,156 @@
+"""One pass of a loader over its dataset: in this process, or by workers, in order."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from minitorch_dist.utils.data.fetch import Recipe
+from minitorch_dist.utils.data.pool import Pool
+from minitorch_dist.utils.data.worker import END, FAILED
+
+
+class Pass(Iterator[Any]):
+    """What both have in common: counting, and a warning about streams longer than announced."""
+
+    def __init__(self, numbers: Any, recipe: Recipe, announced: int | None) -> None:
+        self._index_sampler = numbers
+        self._recipe = recipe
+        self._announced = announced
+        self._num_yielded = 0
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)
+
+    def __next__(self) -> Any:
+        data = self._next_data()
+        self._num_yielded += 1
+        if self._announced is not None and self._num_yielded > self._announced:
+            warnings.warn(
+                f"Length of IterableDataset {self._recipe.dataset} was reported to be "
+                f"{self._announced} (when accessing len(dataloader)), but {self._num_yielded} "
+                "samples have been fetched. With several workers, each yields the whole dataset "
+                "unless its __iter__ asks get_worker_info() for its part.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return data
+
+    def _next_data(self) -> Any:
+        raise NotImplementedError
+
+    def __getstate__(self) -> NoReturn:
+        raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
+
+
+class SerialPass(Pass):
+    """The samples are fetched when they are asked for."""
+
+    def __init__(self, numbers: Any, recipe: Recipe, announced: int | None) -> None:
+        super().__init__(numbers, recipe, announced)
+        self._numbers = iter(numbers)
+        self._fetch = recipe.start()
+
+    def _next_data(self) -> Any:
+        return self._fetch(next(self._numbers))
+
+
+class ParallelPass(Pass):
+    """Tasks go round the workers, a few ahead; their answers are put in order again."""
+
+    def __init__(
+        self,
+        numbers: Any,
+        recipe: Recipe,
+        announced: int | None,
+        start_pool: Callable[[], Pool],
+        prefetch: int,
+        timeout: float,
+        in_order: bool,
+        keep: bool,
+    ) -> None:
+        super().__init__(numbers, recipe, announced)
+        self._prefetch, self._timeout = prefetch, timeout
+        self._in_order, self._keep = in_order, keep
+        self._turn = -1
+        self._pool = start_pool()
+        self.restart(announced)
+
+    def is_alive(self) -> bool:
+        """Whether the workers are still there."""
+        return self._pool.close.alive
+
+    def restart(self, announced: int | None) -> None:
+        """Begin a new pass with the same workers; what they still answer to the old one is dropped."""
+        self._announced, self._num_yielded = announced, 0
+        self._numbers = iter(self._index_sampler)
+        self._turn += 1
+        workers = len(self._pool.processes)
+        self._open = dict.fromkeys(range(workers), 0)  # worker with samples left: its open tasks
+        self._round = itertools.cycle(range(workers))
+        self._asked = itertools.count()
+        self._waiting: dict[int, int] = {}  # number of an open task: its worker
+        self._arrived: dict[int, tuple[str, Any]] = {}  # answers that came before their turn
+        for _ in range(self._prefetch * workers):
+            self._ask()
+
+    def _ask(self) -> None:
+        """Hand out the next task, if there is one, and somebody to do it."""
+        for worker in itertools.islice(self._round, len(self._pool.processes)):
+            if worker in self._open and (self._in_order or self._open[worker] < self._prefetch):
+                break
+        else:
+            return
+        try:
+            wanted = next(self._numbers)
+        except StopIteration:
+            return
+        number = next(self._asked)
+        self._waiting[number] = worker
+        self._open[worker] += 1
+        self._pool.ask(worker, self._turn, number, wanted)
+
+    def _next_data(self) -> Any:
+        while self._waiting or self._arrived:
+            due = min((*self._waiting, *self._arrived))
+            if due in self._arrived:
+                kind, data = self._arrived.pop(due)
+            else:
+                number, kind, data = self._listen()
+                if self._in_order and number != due:
+                    self._arrived[number] = kind, data
+                    continue
+            if kind == END:
+                continue
+            if kind == FAILED:
+                data.reraise()
+            return data
+        if not self._keep:
+            self._pool.close()
+        raise StopIteration
+
+    def _listen(self) -> tuple[int, str, Any]:
+        """The next answer to this pass. Whoever gave it is given something new to do."""
+        while True:
+            if not self.is_alive():
+                raise RuntimeError(
+                    "The workers of this pass over the DataLoader were ended when it was "
+                    "interrupted. Start a new pass: iter(loader)"
+                )
+            answer = self._pool.listen(self._timeout or None)
+            if answer is None:
+                if self._timeout:
+                    raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+                continue
+            worker, (turn, number, kind), data = answer
+            if turn != self._turn:
+                continue
+            del self._waiting[number]
+            if kind == END:
+                self._open.pop(worker, None)
+            elif worker in self._open:
+                self._open[worker] -= 1
+            self._ask()
+            return number, kind, data
