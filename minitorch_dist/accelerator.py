@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist import cuda
-from minitorch_dist.cuda import Stream
-from minitorch_dist.tensors import devices, pools
+from minitorch_dist.cuda import current, memory, streams
+from minitorch_dist.cuda.streams import Stream
+from minitorch_dist.tensors import devices, dtypes, pools
 from minitorch_dist.tensors.devices import NO_ACCELERATOR
 from minitorch_dist.tensors.devices import device as Device
 
@@ -33,7 +33,7 @@ def _index(device: Which) -> int:
         device = Device(device)
         if device.type != "cuda":
             raise ValueError(f"{device.type} doesn't match the current accelerator cuda.")
-    return cuda.current.index_of(device)
+    return current.index_of(device)
 
 
 def current_device_index() -> int:
@@ -69,18 +69,16 @@ def synchronize(device: Which = None, /) -> None:
 
 
 def current_stream(device: Which = None, /) -> Stream:
-    return cuda.current_stream(_index(device))
+    return streams.current_stream(_index(device))
 
 
 def set_stream(stream: Stream) -> None:
     _index(None)
-    cuda.set_stream(stream)
+    streams.set_stream(stream)
 
 
 def get_device_capability(device: Which = None, /) -> dict[str, Any]:
     """What the device computes with: all the types there are."""
-    from minitorch_dist.tensors import dtypes
-
     _index(device)
     return {"supported_dtypes": set(dtypes.ALL)}
 
@@ -93,28 +91,28 @@ def empty_cache() -> None:
 
 
 def memory_allocated(device_index: Which = None, /) -> int:
-    return cuda.memory_allocated(_index(device_index))
+    return memory.memory_allocated(_index(device_index))
 
 
 def max_memory_allocated(device_index: Which = None, /) -> int:
-    return cuda.max_memory_allocated(_index(device_index))
+    return memory.max_memory_allocated(_index(device_index))
 
 
 memory_reserved, max_memory_reserved = memory_allocated, max_memory_allocated
 
 
 def memory_stats(device_index: Which = None, /) -> dict[str, Any]:
-    return cuda.memory_stats(_index(device_index))
+    return memory.memory_stats(_index(device_index))
 
 
 def get_memory_info(device_index: Which = None, /) -> tuple[int, int]:
     """Free and total bytes of a device."""
-    return cuda.mem_get_info(_index(device_index))
+    return memory.mem_get_info(_index(device_index))
 
 
 def reset_peak_memory_stats(device_index: Which = None, /) -> None:
-    cuda.reset_peak_memory_stats(_index(device_index))
+    memory.reset_peak_memory_stats(_index(device_index))
 
 
 def reset_accumulated_memory_stats(device_index: Which = None, /) -> None:
-    cuda.reset_accumulated_memory_stats(_index(device_index))
+    memory.reset_accumulated_memory_stats(_index(device_index))

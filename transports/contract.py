@@ -29,15 +29,28 @@ The contract. Each line is a check of `conformance`:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol, TypeAlias
 
-from transports.clock import Clock
+from transports.clock import SYSTEM, Clock
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
 MAX_HEADER = 1 << 16  # bytes; longer ones are refused before anything is allocated
 MAX_PAYLOAD = 1 << 40
+
+
+def flat(header: bytes, payload: Buffer) -> memoryview:
+    """The payload's bytes in one row; ValueError if header or payload are longer than may be."""
+    view = memoryview(payload)
+    if len(header) > MAX_HEADER or view.nbytes > MAX_PAYLOAD:
+        raise ValueError(
+            f"a message of {len(header)} + {view.nbytes} bytes is too long: at most {MAX_HEADER} "
+            f"bytes of header and {MAX_PAYLOAD} of payload; send it in parts"
+        )
+    if view.nbytes == 0:  # no shape with a 0 in it can be cast
+        return memoryview(b"")
+    return view if view.ndim == 1 and view.format == "B" else view.cast("B")
 
 
 class Sink(Protocol):
@@ -55,7 +68,11 @@ class Sink(Protocol):
 
 
 class Inbox(Protocol):
-    """The receiving side, implemented by the mailbox and called by the transport."""
+    """The receiving side, implemented by the mailbox and called by the transport.
+
+    It is called by one thread at a time, but by any: a peer's, where ranks are threads. It may be
+    called before `connect` has returned. It does not raise, and does not call the transport.
+    """
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
         """A message from `src` begins. With `nbytes == 0` it is complete at once."""
@@ -80,9 +97,14 @@ class Transport(ABC):
     """One rank's end of the medium. A transport module `x` holds `XTransport` with scheme "x"."""
 
     scheme: ClassVar[str]
-    clock: Clock
-    rank: int
-    world_size: int
+
+    def __init__(
+        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
+    ) -> None:
+        if not 0 <= rank < world_size:
+            raise ValueError(f"rank {rank} is not in a world of {world_size}")
+        self.rank, self.world_size = rank, world_size
+        self.address, self.clock = address or f"{self.scheme}://", clock
 
     @abstractmethod
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
@@ -90,18 +112,25 @@ class Transport(ABC):
 
     @abstractmethod
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
-        """Send one message. While it has to wait it delivers what arrives. PeerLost if `dst` is."""
+        """Send one message, from any thread. While it has to wait it delivers what arrives.
 
-    @abstractmethod
-    def progress(self, timeout: float | None) -> bool:
-        """Deliver what has arrived; if that is nothing, wait at most `timeout` seconds (0: not at
-        all, None: without end) for something. True if anything was delivered.
-
-        Any number of threads may call it; one drives and the others wait beside it.
+        PeerLost if `dst` is. A rank may send to itself.
         """
 
     @abstractmethod
-    def close(self) -> None: ...
+    def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
+        """Deliver what has arrived; if that is nothing, wait at most `timeout` seconds (0: not at
+        all, None: without end) for something. True if anything was delivered since the last call.
+
+        Any number of threads may call it; one drives and the others wait beside it. What a thread
+        waits for may thus be delivered by another one just before it calls: `done` is asked when
+        nothing can arrive unnoticed any more, and nobody waits where it says yes.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Deliver what was sent, then leave. Who still waits in `progress`, and whoever calls
+        later, gets TransportClosed."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} rank {self.rank} of {self.world_size}>"

@@ -7,7 +7,11 @@ class DistError(RuntimeError):
     """The family of errors that a caller can meet."""
 
 
-class ConnectError(DistError):
+class DistNetworkError(DistError):
+    """The network said no: a port in use, a host that does not answer, a connection that broke."""
+
+
+class ConnectError(DistNetworkError):
     """Not all peers could be reached in time; names those that are missing."""
 
 
@@ -24,8 +28,23 @@ class TransportClosed(DistError):
     """This transport was closed on our side."""
 
 
-class StoreTimeout(DistError):
-    """A key did not appear in the store in time; names the keys, and who has arrived."""
+class DistStoreError(DistError):
+    """The store could not do what was asked."""
+
+
+class StoreTimeout(DistStoreError):
+    """Keys did not appear in the store in time."""
+
+    def __init__(self, seconds: float, missing: list[str], present: list[str], note: str) -> None:
+        there = f"; {', '.join(present)} came" if present else ""
+        super().__init__(
+            f"waited {seconds:.1f} s for {', '.join(missing)}, which nobody has set{there}. {note}"
+        )
+        self.seconds, self.missing, self.present = seconds, missing, present
+
+
+class QueueEmptyError(DistStoreError):
+    """Nothing stands in this queue of the store."""
 
 
 class TrustError(DistError):

@@ -51,5 +51,6 @@ from minitorch_dist.cuda.streams import current_stream as current_stream
 from minitorch_dist.cuda.streams import default_stream as default_stream
 from minitorch_dist.cuda.streams import set_stream as set_stream
 from minitorch_dist.cuda.streams import stream as stream
+from minitorch_dist.tensors import ledger as ledger
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.pools import simulated as simulated

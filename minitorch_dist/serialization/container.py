@@ -77,9 +77,16 @@ def write(file: BinaryIO, arrays: Mapping[str, Array], metadata: Mapping[str, st
             f"the structure takes {len(text):,} bytes as JSON and {MOST_HEADER:,} are allowed; "
             "keep long lists of numbers in tensors"
         )
-    file.write(len(text).to_bytes(8, "little") + text)
+    _write_all(file, memoryview(len(text).to_bytes(8, "little") + text))
     for name in order:
-        file.write(as_bytes(np.ascontiguousarray(arrays[name])).data)
+        _write_all(file, as_bytes(np.ascontiguousarray(arrays[name])).data)
+
+
+def _write_all(file: BinaryIO, data: memoryview) -> None:
+    """An unbuffered file may take only part of what it is given, and say how much."""
+    while data:
+        count = file.write(data)
+        data = data[len(data) if count is None else count :]
 
 
 def as_bytes(array: Array) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -23,9 +23,8 @@ from numpy.lib.stride_tricks import as_strided
 from minitorch_dist.serialization.container import NAMES, Array, Entry, are_sizes, as_bytes
 from minitorch_dist.tensors.ledger import root
 
-Window = dict[
-    str, Any
-]  # {"in": entry}, perhaps with "strides"; or with dtype, shape, strides, offset
+# {"in": entry}, perhaps with "strides"; or with "dtype", "shape", "strides" and "offset" in bytes
+Window = dict[str, Any]
 
 
 def arrange(
@@ -40,23 +39,24 @@ def arrange(
     bounds = [byte_bounds(array) for array in arrays]
     for group in _touching(arrays, bounds):
         low, high = min(bounds[n][0] for n in group), max(bounds[n][1] for n in group)
-        lone = arrays[group[0]] if len(group) == 1 else None
+        first = group[0]
+        lone = arrays[first] if len(group) == 1 else None
         carrier = _carrier(arrays, [n for n in group if bounds[n] == (low, high)])
         if (
             lone is not None
             and carrier is None
-            and _is_worth(lone, high - low, names[group[0]] in keys)
+            and _is_worth(lone, high - low, names[first] in keys)
         ):
-            carrier = group[0]
+            carrier = first
         if carrier is not None:
             name, stored = names[carrier], arrays[carrier]
             own: Window = {"in": name}
             if not stored.flags.c_contiguous:
                 own["strides"] = list(stored.strides)
         elif lone is not None and high - low > lone.nbytes:
-            name, stored, own = names[group[0]], lone, {"in": names[group[0]]}
+            name, stored, own = names[first], lone, {"in": names[first]}
         else:
-            name = free_name(f"{names[group[0]]}.storage", {*names, *entries, *keys})
+            name = free_name(f"{names[first]}.storage", {*names, *entries, *keys})
             lowest = next(arrays[n] for n in group if bounds[n][0] == low)
             stored, own = _bytes_from(lowest, high - low), {"in": name}
         entries[name] = stored
@@ -97,6 +97,8 @@ def _is_worth(array: Array, span: int, is_key: bool) -> bool:
 
 def is_dense(array: Array) -> bool:
     """Whether the elements lie side by side, in whatever order of the axes."""
+    if not array.size:
+        return True
     expected = array.itemsize
     for axis in sorted(range(array.ndim), key=lambda axis: array.strides[axis]):
         if array.shape[axis] != 1 and array.strides[axis] != expected:

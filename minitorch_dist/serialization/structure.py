@@ -94,12 +94,8 @@ class Encoder:
                 return ["size", list(thing)]
             case devices.device():
                 return ["device", str(thing)]
-            case slice():
-                return (
-                    None
-                    if not _are_indices(thing)
-                    else ["slice", thing.start, thing.stop, thing.step]
-                )
+            case slice() if _are_indices(thing):
+                return ["slice", thing.start, thing.stop, thing.step]
         return None
 
     def _container(self, thing: Any, path: Path) -> list[Any]:
@@ -131,8 +127,7 @@ def decode(tree: Any, leaves: Sequence[Any]) -> Any:
     except (
         TypeError,
         ValueError,
-        KeyError,
-        IndexError,
+        LookupError,
         OverflowError,
         RuntimeError,
         StopIteration,

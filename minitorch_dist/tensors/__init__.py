@@ -2,8 +2,8 @@
 
 The floors, lowest first (each imports only what stands above its line here):
 
-    dtypes devices grad_mode        values without behaviour
-    ledger storage                  who holds which bytes, and how often they were written
+    dtypes pools devices grad_mode  values without behaviour
+    holdings ledger storage         who holds which bytes, and how often they were written
     base graph engine               what a tensor is; how operations are recorded and run backwards
     ops/*                           the operations, each with its gradient beside it
     tensor                          the class that lists the operations as methods

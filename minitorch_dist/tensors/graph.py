@@ -30,6 +30,7 @@ import numpy as np
 
 from minitorch_dist.tensors import devices, grad_mode, ledger, windows
 from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.kept import arrays_kept_by
 from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node, Vjp, kind
 from minitorch_dist.tensors.storage import Storage
 from minitorch_dist.tensors.view_notes import refusal
@@ -254,16 +255,10 @@ def account(node: Node, outs: Sequence[TensorBase]) -> None:
     """Enter in the ledger what a recorded operation made, and what it keeps for its gradients."""
     for out in outs:
         ledger.retag(out.array, node.device, "activation", only="other")
-    for function in (node.backward, *(node.vjps or ())):
-        for cell in getattr(function, "__closure__", None) or ():
-            try:
-                content = cell.cell_contents
-            except ValueError:  # an empty cell
-                continue
-            for kept in content if isinstance(content, (tuple, list)) else (content,):
-                if isinstance(kept, np.ndarray):
-                    ledger.track(kept, node.device, "activation")
-                    ledger.retag(kept, node.device, "activation", only="other")
+    kept = [array for _, _, array in node.reads or ()]
+    for array in (*kept, *arrays_kept_by(node.backward, *(node.vjps or ()))):
+        ledger.track(array, node.device, "activation")
+        ledger.retag(array, node.device, "activation", only="other")
 
 
 def check_may_be_read(tensor: TensorBase) -> None:
@@ -272,6 +267,13 @@ def check_may_be_read(tensor: TensorBase) -> None:
             "Inference tensors cannot be saved for backward. To work around you can make a clone "
             "to get a normal tensor and use it in autograd."
         )
+
+
+def same_device(first: TensorBase, *others: TensorBase | None) -> None:
+    """Raise if tensors that are used together, though no gradient links them, are apart."""
+    for other in others:
+        if other is not None and other.storage.device is not first.storage.device:
+            common_device([first, *[t for t in others if t is not None]])
 
 
 def common_device(inputs: Sequence[TensorBase]) -> devices.device:

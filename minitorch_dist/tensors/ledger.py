@@ -133,11 +133,21 @@ class Ledger:
             entry.category = category
             self._mark_peaks()
 
+    def leave(self, array: Array) -> None:
+        """Cross out `array`, although it is still there: its bytes were given up."""
+        with self._lock:
+            self._settle()
+            entry = self._entries.pop(id(array), None)
+            if entry is not None:
+                self.live -= entry.nbytes
+                self.by_category[entry.category] -= entry.nbytes
+
     def _settle(self) -> None:
         """Cross out what was freed since the last look."""
         while self._freed:
             entry = self._freed.popleft()
-            if self._entries.pop(entry.key, None) is not None:
+            if self._entries.get(entry.key) is entry:  # one that was refused never stood there
+                del self._entries[entry.key]
                 self.live -= entry.nbytes
                 self.by_category[entry.category] -= entry.nbytes
 
@@ -189,7 +199,8 @@ class Ledger:
     def __repr__(self) -> str:
         now = self.snapshot()
         return (
-            f"<Ledger of {self.device}: {readable(now.live)} live in {now.arrays} arrays "
+            f"<Ledger of {self.device}: {readable(now.live)} live in "
+            f"{now.arrays} array{'' if now.arrays == 1 else 's'} "
             f"({shares(now.by_category)}), peak {readable(now.peak)} of {readable(self.budget)}>"
         )
 
@@ -216,6 +227,13 @@ def retag(array: Array, device: devices.device, category: str, only: str | None 
     book = _book(device)
     if book is not None:
         book.retag(root(array), category, only)
+
+
+def forget(array: Array, device: devices.device) -> None:
+    """The memory under `array` was given up before it is freed: see `Storage.resize_`."""
+    book = _book(device)
+    if book is not None:
+        book.leave(root(array))
 
 
 def _book(device: devices.device) -> Ledger | None:

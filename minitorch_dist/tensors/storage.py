@@ -7,12 +7,15 @@ keeps a tensor for its backward notes the version, and the engine compares (see 
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
 
 from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.ledger import root as root
+
+_given_up: dict[int, Any] = {}  # memory that `resize_(0)` has freed, by the id of its owner
 
 
 class Storage:
@@ -43,9 +46,34 @@ class Storage:
         return self.to(devices.CPU)
 
     def nbytes(self) -> int:
-        return int(root(self.array).nbytes)
+        owner = root(self.array)
+        return 0 if id(owner) in _given_up else int(owner.nbytes)
 
     size = nbytes
+
+    def resize_(self, size: int) -> Storage:
+        """Give the bytes up (0), or take them back.
+
+        All tensors on these bytes are concerned, as when FSDP frees a parameter that it has
+        gathered. The ledger counts them as freed; their content is lost, and reads as nan.
+        """
+        owner = root(self.array)
+        key = id(owner)
+        if size == 0 and key not in _given_up:
+            _given_up[key] = weakref.ref(owner, lambda _: _given_up.pop(key, None))
+            ledger.forget(owner, self.device)
+            if owner.flags.writeable and owner.dtype.kind not in "iub":
+                owner.fill(np.nan)
+        elif size > owner.nbytes:
+            raise RuntimeError(
+                f"cannot resize a storage of {owner.nbytes} bytes to {size}: other tensors may look "
+                "at it. Make a new tensor, or use Tensor.resize_."
+            )
+        elif size and key in _given_up:
+            if self.device is not devices.CPU:
+                ledger.track(owner, self.device)
+            del _given_up[key]
+        return self
 
     def data_ptr(self) -> int:
         return int(root(self.array).ctypes.data)

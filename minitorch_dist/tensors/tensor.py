@@ -8,20 +8,20 @@ from minitorch_dist.tensors import printing
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.nodes import Node
 from minitorch_dist.tensors.ops import (
-    activations,
     added_products,
     arithmetic,
     axes,
+    broadcasting,
     comparison,
     contraction,
     conversion,
     copying,
     counting,
     covariance,
-    creation,
     decompositions,
     differences,
     division,
+    draws,
     duplication,
     error_function,
     exchange,
@@ -29,6 +29,7 @@ from minitorch_dist.tensors.ops import (
     extrema,
     extremes,
     filling,
+    flat_indexing,
     gamma,
     gathering,
     gradients,
@@ -48,9 +49,10 @@ from minitorch_dist.tensors.ops import (
     products,
     pseudoinverse,
     quantiles,
-    random,
     random_fill,
+    realness,
     rearranging,
+    rectifiers,
     reductions,
     replacing,
     reshaping,
@@ -59,10 +61,12 @@ from minitorch_dist.tensors.ops import (
     scans,
     scatter_reduction,
     selecting,
+    siblings,
     softmaxes,
     solving,
     striding,
     trigonometry,
+    updating,
     variance,
 )
 
@@ -90,15 +94,15 @@ class Tensor(TensorBase):
 
     # arithmetic
     add = arithmetic.add
-    add_ = arithmetic.add_
+    add_ = updating.add_
     sub = arithmetic.sub
-    sub_ = arithmetic.sub_
+    sub_ = updating.sub_
     subtract = arithmetic.subtract
-    subtract_ = arithmetic.subtract_
+    subtract_ = updating.subtract_
     mul = arithmetic.mul
-    mul_ = arithmetic.mul_
+    mul_ = updating.mul_
     multiply = arithmetic.multiply
-    multiply_ = arithmetic.multiply_
+    multiply_ = updating.multiply_
     neg = arithmetic.neg
     neg_ = arithmetic.neg_
     negative = arithmetic.negative
@@ -107,11 +111,11 @@ class Tensor(TensorBase):
 
     # division
     div = division.div
-    div_ = division.div_
+    div_ = updating.div_
     divide = division.divide
-    divide_ = division.divide_
+    divide_ = updating.divide_
     true_divide = division.true_divide
-    true_divide_ = division.true_divide_
+    true_divide_ = updating.true_divide_
     floor_divide = division.floor_divide
     floor_divide_ = division.floor_divide_
     remainder = division.remainder
@@ -319,10 +323,10 @@ class Tensor(TensorBase):
     lcm_ = logic.lcm_
 
     # activations
-    relu = activations.relu
-    relu_ = activations.relu_
-    prelu = activations.prelu
-    hardshrink = activations.hardshrink
+    relu = rectifiers.relu
+    relu_ = rectifiers.relu_
+    prelu = rectifiers.prelu
+    hardshrink = rectifiers.hardshrink
 
     # reductions
     sum = reductions.sum
@@ -391,28 +395,40 @@ class Tensor(TensorBase):
 
     # operators
     __array_priority__ = 1000  # numpy's scalars leave `scalar * tensor` to the tensor
-    __add__, __radd__ = operators.both(arithmetic.add)
-    __sub__, __rsub__ = operators.both(arithmetic.sub)
-    __mul__, __rmul__ = operators.both(arithmetic.mul)
-    __truediv__, __rtruediv__ = operators.both(division.div)
-    __floordiv__, __rfloordiv__ = operators.both(division.floor_divide)
-    __mod__, __rmod__ = operators.both(division.remainder)
-    __pow__, __rpow__ = operators.both(powers.pow)
-    __and__, __rand__ = operators.both(logic.bitwise_and)
-    __or__, __ror__ = operators.both(logic.bitwise_or)
-    __xor__, __rxor__ = operators.both(logic.bitwise_xor)
-    __lshift__, __rlshift__ = operators.both(logic.bitwise_left_shift)
-    __rshift__, __rrshift__ = operators.both(logic.bitwise_right_shift)
+    __add__ = operators.binary(arithmetic.add)
+    __radd__ = operators.reflected(arithmetic.add)
+    __sub__ = operators.binary(arithmetic.sub)
+    __rsub__ = operators.reflected(arithmetic.rsub)
+    __mul__ = operators.binary(arithmetic.mul)
+    __rmul__ = operators.reflected(arithmetic.mul)
+    __truediv__ = operators.binary(division.div)
+    __rtruediv__ = operators.reflected(operators.divided_by)
+    __floordiv__ = operators.binary(division.floor_divide)
+    __rfloordiv__ = operators.reflected(operators.swap(division.floor_divide))
+    __mod__ = operators.binary(division.remainder)
+    __rmod__ = operators.reflected(operators.swap(division.remainder))
+    __pow__ = operators.binary(powers.pow)
+    __rpow__ = operators.reflected(operators.swap(powers.pow))
+    __and__ = operators.binary(logic.bitwise_and)
+    __rand__ = operators.reflected(logic.bitwise_and)
+    __or__ = operators.binary(logic.bitwise_or)
+    __ror__ = operators.reflected(logic.bitwise_or)
+    __xor__ = operators.binary(logic.bitwise_xor)
+    __rxor__ = operators.reflected(logic.bitwise_xor)
+    __lshift__ = operators.binary(logic.bitwise_left_shift)
+    __rlshift__ = operators.reflected(operators.swap(logic.bitwise_left_shift))
+    __rshift__ = operators.binary(logic.bitwise_right_shift)
+    __rrshift__ = operators.reflected(operators.swap(logic.bitwise_right_shift))
     __eq__ = operators.binary(comparison.eq)
     __ne__ = operators.binary(comparison.ne)
     __lt__ = operators.binary(comparison.lt)
     __le__ = operators.binary(comparison.le)
     __gt__ = operators.binary(comparison.gt)
     __ge__ = operators.binary(comparison.ge)
-    __iadd__ = operators.binary(arithmetic.add_)
-    __isub__ = operators.binary(arithmetic.sub_)
-    __imul__ = operators.binary(arithmetic.mul_)
-    __itruediv__ = operators.binary(division.div_)
+    __iadd__ = operators.binary(updating.add_)
+    __isub__ = operators.binary(updating.sub_)
+    __imul__ = operators.binary(updating.mul_)
+    __itruediv__ = operators.binary(updating.div_)
     __ifloordiv__ = operators.binary(division.floor_divide_)
     __imod__ = operators.binary(division.remainder_)
     __ipow__ = operators.binary(powers.pow_)
@@ -445,9 +461,13 @@ class Tensor(TensorBase):
     is_complex = layout.is_complex
     is_signed = layout.is_signed
     is_cpu = property(layout.is_cpu)
-    is_sparse = is_quantized = is_meta = property(layout.never)
+    is_sparse = is_quantized = is_meta = is_mps = is_xpu = is_nested = property(layout.never)
+    is_mkldnn = is_sparse_csr = property(layout.never)
     is_cuda = property(layout.is_cuda)
     get_device = layout.get_device
+    is_same_size = layout.is_same_size
+    is_set_to = layout.is_set_to
+    dim_order = layout.dim_order
 
     # reshaping
     view = reshaping.view
@@ -459,9 +479,9 @@ class Tensor(TensorBase):
     unflatten = reshaping.unflatten
     squeeze = reshaping.squeeze
     unsqueeze = reshaping.unsqueeze
-    expand = reshaping.expand
-    expand_as = reshaping.expand_as
-    broadcast_to = reshaping.broadcast_to
+    expand = broadcasting.expand
+    expand_as = broadcasting.expand_as
+    broadcast_to = broadcasting.broadcast_to
 
     # axes
     transpose = axes.transpose
@@ -480,6 +500,7 @@ class Tensor(TensorBase):
     # pieces
     select = pieces.select
     narrow = pieces.narrow
+    narrow_copy = pieces.narrow_copy
     unbind = pieces.unbind
     split = pieces.split
     split_with_sizes = pieces.split_with_sizes
@@ -498,6 +519,8 @@ class Tensor(TensorBase):
     detach_ = copying.detach_
     data = property(copying.get_data, copying.set_data)
     copy_ = copying.copy_
+    apply_ = copying.apply_
+    as_subclass = copying.as_subclass
     to = conversion.to
     type = conversion.type_
     type_as = conversion.type_as
@@ -517,6 +540,7 @@ class Tensor(TensorBase):
     is_pinned = conversion.is_pinned
     numpy = exchange.numpy
     __array__ = exchange.as_array
+    __array_wrap__ = exchange.array_wrap
     __dlpack__ = exchange.dlpack
     __dlpack_device__ = exchange.dlpack_device
     share_memory_ = exchange.share_memory_
@@ -524,6 +548,16 @@ class Tensor(TensorBase):
     __copy__ = duplication.shallow
     __deepcopy__ = duplication.deep
     __reduce_ex__ = duplication.reduce
+
+    # realness
+    conj = realness.conj
+    conj_physical = realness.conj_physical
+    resolve_conj = realness.resolve_conj
+    resolve_neg = realness.resolve_neg
+    real = property(realness.real)
+    imag = property(realness.imag)
+    is_conj = realness.is_conj
+    is_neg = realness.is_neg
 
     # striding
     as_strided = striding.as_strided
@@ -535,6 +569,7 @@ class Tensor(TensorBase):
     swapdims_ = striding.swapdims_
     t_ = striding.t_
     resize_ = striding.resize_
+    resize_as_ = striding.resize_as_
     set_ = striding.set_
 
     # indexing
@@ -552,6 +587,7 @@ class Tensor(TensorBase):
     triu = rearranging.triu
     triu_ = rearranging.triu_
     diag = rearranging.diag
+    diagflat = rearranging.diagflat
     diag_embed = rearranging.diag_embed
     repeat = rearranging.repeat
     tile = rearranging.tile
@@ -582,9 +618,9 @@ class Tensor(TensorBase):
     scatter_ = gathering.scatter_
     scatter_add = gathering.scatter_add
     scatter_add_ = gathering.scatter_add_
-    take = gathering.take
-    put = gathering.put
-    put_ = gathering.put_
+    take = flat_indexing.take
+    put = flat_indexing.put
+    put_ = flat_indexing.put_
 
     # scatter reduction
     scatter_reduce = scatter_reduction.scatter_reduce
@@ -609,16 +645,19 @@ class Tensor(TensorBase):
     __int__ = scalars.as_int
     __index__ = scalars.as_index
     __bool__ = scalars.truth
+    __complex__ = scalars.as_complex
+    is_nonzero = scalars.is_nonzero
+    __reversed__ = rearranging.reverse
     __iter__ = scalars.iterate
     __contains__ = scalars.contains
     # creation and random
-    new_tensor = creation.new_tensor
-    new_zeros = creation.new_zeros
-    new_ones = creation.new_ones
-    new_empty = creation.new_empty
-    new_full = creation.new_full
-    bernoulli = random.bernoulli
-    multinomial = random.multinomial
+    new_tensor = siblings.new_tensor
+    new_zeros = siblings.new_zeros
+    new_ones = siblings.new_ones
+    new_empty = siblings.new_empty
+    new_full = siblings.new_full
+    bernoulli = draws.bernoulli
+    multinomial = draws.multinomial
     uniform_ = random_fill.uniform_
     normal_ = random_fill.normal_
     random_ = random_fill.random_
@@ -632,7 +671,8 @@ class Tensor(TensorBase):
 
     # products
     matmul = products.matmul
-    __matmul__, __rmatmul__ = operators.both(products.matmul)
+    __matmul__ = operators.binary(products.matmul)
+    __rmatmul__ = operators.reflected(operators.swap(products.matmul))
     mm = products.mm
     bmm = products.bmm
     mv = products.mv

@@ -118,6 +118,10 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
     `recorded` says that what is written requires grad, even if `self` does not yet.
     """
     if not self.array.flags.writeable:
+        if 0 not in self.array.strides:
+            raise RuntimeError(
+                "this tensor shares memory with a read-only numpy array: clone() it before writing"
+            )
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."

@@ -19,8 +19,8 @@ class Window:
         self.view_shape, self.view_strides = view.shape, view.strides
         self.offset = (_address(view) - _address(base)) // base.itemsize
 
-    def _frame(self, content: Array | None) -> tuple[Array, Array]:
-        """A copy of `content` (or zeros) with the base's strides, and the same window on it."""
+    def _frame(self, content: Array | None) -> tuple[Array, Array, Array]:
+        """A copy of `content` (or zeros) with the base's strides, its memory, and the window."""
         reach = [
             s // self.itemsize * (n - 1) for n, s in zip(self.shape, self.strides, strict=True)
         ]
@@ -29,27 +29,44 @@ class Window:
         whole = as_strided(memory[start:], self.shape, self.strides)
         if content is not None:
             whole[...] = content
-        return whole, as_strided(memory[start + self.offset :], self.view_shape, self.view_strides)
+        seen = memory[start + self.offset :]
+        return whole, seen, as_strided(seen, self.view_shape, self.view_strides)
 
     def widen(self, grad: Array) -> Array:
         """The base's gradient if only this region was used: zeros around `grad`."""
-        whole, part = self._frame(None)
+        whole, seen, part = self._frame(None)
         for axis, stride in enumerate(self.view_strides):
             if stride == 0 and grad.shape[axis] > 1:  # an expanded axis: one place, seen often
                 grad = grad.sum(axis, keepdims=True)
                 part = part[(slice(None),) * axis + (slice(1),)]
-        part[...] = grad
+        if overlaps(part.shape, part.strides):  # the windows of `unfold`
+            numbers = np.arange(len(seen), dtype=np.intp)
+            steps = [s // self.itemsize * numbers.itemsize for s in part.strides]
+            np.add.at(seen, as_strided(numbers, part.shape, steps), grad)
+        else:
+            part[...] = grad
         return whole
 
     def cut(self, grad: Array) -> Array:
         """The region's part of the base's gradient."""
-        return self._frame(grad)[1].copy()
+        return self._frame(grad)[2].copy()
 
     def blank(self, grad: Array) -> Array:
         """The base's gradient without the region, which was overwritten."""
-        whole, part = self._frame(grad)
+        whole, _, part = self._frame(grad)
         part[...] = 0
         return whole
+
+
+def overlaps(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether two elements can lie at one place (some dimension steps less far than the others reach)."""
+    reach = 0
+    for stride, side in sorted(zip(strides, shape, strict=True)):
+        if side > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (side - 1)
+    return False
 
 
 def _address(array: Array) -> int:

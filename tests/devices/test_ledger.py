@@ -5,20 +5,17 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterator
-from types import FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import minitorch_dist as mtd
+from minitorch_dist.nn import functional as F
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import ledger
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.nodes import Node
-from minitorch_dist.tensors.storage import Storage
+from tests.devices.reach import reachable
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +93,33 @@ def test_tensors_freed_by_another_thread() -> None:
     assert live() == 0
 
 
+def test_threads_share_the_devices_of_their_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINITORCH_DIST_DEVICES", "1x1MB")
+    kept: list[Any] = []
+
+    def work() -> None:
+        mine = [mtd.ones(10, device=0) for _ in range(3)]
+        for n in range(300):
+            mine[n % 3] = mine[n % 3] * 2 + mtd.zeros(10, device=0)
+        kept.append(mine)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seen: list[Any] = []
+
+    def look() -> None:
+        seen.extend([ledger.snapshot(0), kept.clear(), ledger.snapshot(0)])
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    looking.join()
+    assert seen[0].live == 4 * 3 * 40 and seen[0].arrays == 12
+    assert seen[2].live == 0 and not any(seen[2].by_category.values())
+
+
 def test_a_pool_of_a_thread_is_not_that_of_another() -> None:
     seen: list[int] = []
 
@@ -118,36 +142,6 @@ def test_a_tensor_may_outlive_its_pool() -> None:
     assert (x + 1).tolist() == [2, 2, 2]
     with mtd.cuda.simulated(0):
         assert (x * 2).device is x.device
-
-
-def reachable(start: Any) -> dict[str, int]:
-    """Bytes per device of all arrays that can be reached from `start`, each owner of memory once.
-
-    Walked as the garbage collector walks: through containers, graph nodes, and the closures of
-    functions. An array is on the device of the tensor or node that leads to it.
-    """
-    found: dict[int, tuple[str, int]] = {}
-    todo: list[tuple[Any, str]] = [(start, "")]
-    seen: set[int] = set()
-    while todo:
-        thing, where = todo.pop()
-        if isinstance(thing, np.ndarray):
-            owner = ledger.root(thing)
-            found[id(owner)] = where, owner.nbytes
-            continue
-        if id(thing) in seen or isinstance(thing, (type, ModuleType, mtd.device)):
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, (TensorBase, Node, Storage)):
-            where = str(thing.device)
-        children = (
-            thing.__closure__ or () if isinstance(thing, FunctionType) else gc.get_referents(thing)
-        )
-        todo.extend((child, where) for child in children)
-    totals = {"cuda:0": 0, "cuda:1": 0}
-    for where, nbytes in found.values():
-        totals[where] += nbytes
-    return totals
 
 
 STEPS = st.lists(
@@ -193,6 +187,38 @@ def test_a_random_program_counts_what_can_be_reached(steps: list[tuple[str, int]
             assert {d: live(d) for d in ("cuda:0", "cuda:1")} == reachable(tensors), what
         tensors.clear()
         assert live("cuda:0") == live("cuda:1") == 0
+
+
+nn = mtd.nn
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda: nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 5)), (8, 20)),
+        (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True),
+                               nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 10)), (4, 3, 8, 8)),
+        (lambda: nn.Sequential(nn.LayerNorm(20), nn.GELU(), nn.Dropout(0.5), nn.Softmax(-1)), (8, 20)),
+        (lambda: nn.Sequential(nn.Conv2d(4, 8, 3, groups=2, padding=1), nn.GroupNorm(2, 8),
+                               nn.SiLU(), nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(1)), (2, 4, 8, 8)),
+        (lambda: nn.LSTM(10, 20), (5, 3, 10)),
+        (lambda: nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), (2, 6, 16)),
+    ],
+    ids=["mlp", "convolutions", "norms", "groups", "lstm", "transformer"],
+)  # fmt: skip
+def test_a_model_and_its_graph_to_the_byte(make: Any, shape: tuple[int, ...]) -> None:
+    """What operations keep for their gradients is counted, also where no tensor holds it."""
+    with mtd.cuda.simulated(2):
+        model = make().to(0)
+        x = mtd.randn(shape).to(0)
+        out = model(x)
+        out = out[0] if isinstance(out, tuple) else out
+        loss = F.cross_entropy(out.flatten(1), mtd.zeros(len(out), dtype=mtd.int64).to(0))
+        assert live() == reachable([model, x, out, loss])["cuda:0"]
+        assert held()["parameter"] == 4 * sum(p.numel() for p in model.parameters())
+        loss.backward()
+        assert live() == reachable([model, x, out, loss])["cuda:0"]
+        assert held()["gradient"] == held()["parameter"]
 
 
 # ---------------------------------------------------------------------------------------- categories
@@ -330,7 +356,7 @@ def test_what_cuda_says() -> None:
     mtd.accelerator.reset_peak_memory_stats()
     assert mtd.accelerator.memory_stats()["allocated_bytes.all.peak"] == 4000
     assert repr(ledger.of(0)) == (
-        "<Ledger of cuda:0: 4 KB live in 1 arrays (other 4 KB), peak 4 KB of 1 MB>"
+        "<Ledger of cuda:0: 4 KB live in 1 array (other 4 KB), peak 4 KB of 1 MB>"
     )
     del x
 

@@ -78,6 +78,29 @@ def gradients(t: ModuleType, outputs: list[Any], inputs: list[Any]) -> list[Any]
     return [x.grad if hasattr(x, "requires_grad") and x.requires_grad else None for x in inputs]
 
 
+def check_kept(loss: Any) -> None:
+    """Assert that the graph keeps arrays and no tensors: those would keep their history, too, and
+    would show another array once somebody sets `.data`."""
+    stack, seen = [loss.grad_fn], set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.extend(child for child, _ in node.next_functions if child is not None)
+        functions = [f for f in (*(node.vjps or ()), node.backward) if f is not None]
+        for function in functions:
+            for cell in getattr(function, "__closure__", None) or ():
+                try:
+                    kept = cell.cell_contents
+                except ValueError:  # a name that was deleted
+                    continue
+                for item in kept if isinstance(kept, (list, tuple)) else (kept,):
+                    assert not isinstance(item, mtd.Tensor), f"{node.name()} keeps a tensor"
+                if callable(kept) and kept not in functions:
+                    functions.append(kept)
+
+
 def same(
     expression: Expression,
     *args: Any,

@@ -9,6 +9,7 @@ compare by dtype, shape and value, modules by their repr, exceptions (see `caugh
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -126,25 +127,71 @@ def same_layer(
     train: bool = True,
     calls: int = 1,
     rtol: float = 1e-4,
+    call: Callable[..., Any] = lambda module, *inputs: module(*inputs),
 ) -> None:
     """Assert equal repr, state, outputs, gradients and buffers, from equal weights."""
     results = []
     for t, module in zip((torch, mtd), twins(make), strict=True):
         module.train(train)
         found: dict[str, Any] = {}
-        for call in range(calls):
+        for number in range(calls):
             tensors = [t.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x for x in inputs]
             for x in tensors:
                 if hasattr(x, "is_floating_point") and x.is_floating_point():
                     x.requires_grad_(True)
-            out = caught(lambda m=module, xs=tensors: m(*xs))
-            found[f"output {call}"] = out
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                out = caught(lambda m=module, xs=tensors: call(m, *xs))
+            found[f"output {number}"] = out
+            loss: Any = 0
             for piece in out if isinstance(out, tuple) else (out,):
                 if hasattr(piece, "requires_grad") and piece.requires_grad:
                     weight = np.cos(np.arange(piece.numel())).reshape(tuple(piece.shape))
-                    (piece * t.from_numpy(weight).to(piece.dtype)).sum().backward()
-            found[f"inputs {call}"] = [x.grad if hasattr(x, "grad") else None for x in tensors]
+                    loss = loss + (piece * t.from_numpy(weight).to(piece.dtype)).sum()
+            if hasattr(loss, "backward"):
+                loss.backward()
+            found[f"inputs {number}"] = [x.grad if hasattr(x, "grad") else None for x in tensors]
         found["parameters"] = {name: p.grad for name, p in module.named_parameters()}
         found["buffers"] = dict(module.named_buffers())
         results.append(plain(found))
     equal(*results, rtol=rtol)
+
+
+# ----------------------------------------------------------------------------------- modules to try
+
+
+def scale(t: Any, factor: float = 2.0) -> Any:
+    """A module with a parameter and two buffers."""
+
+    class Scale(t.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = t.nn.Parameter(t.full((2,), factor))
+            self.register_buffer("seen", t.zeros(1))
+            self.register_buffer("hidden", t.ones(1), persistent=False)
+            self.register_parameter("bias", None)
+
+        def forward(self, x: Any) -> Any:
+            return x * self.weight
+
+        def extra_repr(self) -> str:
+            return f"factor={factor}"
+
+    return Scale()
+
+
+def net(t: Any) -> Any:
+    """A tree: net.first, net.rest.inner, and net.again, which is net.first once more."""
+
+    class Net(t.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = scale(t)
+            self.rest = t.nn.Sequential(OrderedDict(inner=scale(t, 3.0), act=t.nn.Module()))
+            self.again = self.first
+            self.free = t.nn.Parameter(t.zeros(3))
+
+        def forward(self, x: Any) -> Any:
+            return self.rest.inner(self.first(x))
+
+    return Net()

@@ -228,3 +228,15 @@ def test_node_names() -> None:
     for index in (0, slice(None), ..., None, (slice(None), 0), (0, slice(1, 2)), (slice(None), slice(None)),
                   (..., 0), (0, None), (None, 0), [0, 1], True, (0, slice(None))):  # fmt: skip
         same(lambda t, x, i=index: (type(x[i].grad_fn).__name__, 0), x)
+
+
+def test_an_index_that_changes_before_the_backward_is_an_error() -> None:
+    for read in ("x[i]", "x.gather(0, i)", "x.index_select(0, i)", "x.take(i)", "x.scatter(0, i, 1.0)", "x.masked_fill(i > 0, 1)"):  # fmt: skip
+
+        def run(t: Any, x: Any, read: str = read) -> Any:
+            i = t.tensor([0, 1])
+            out = eval(read, {"x": x, "i": i})
+            i[0] = 2
+            return out
+
+        same(run, np.arange(3.0) if "masked" not in read else np.arange(2.0))

@@ -76,6 +76,7 @@ NORM: dict[str, tuple[Make, Any]] = {
         lambda nn: nn.InstanceNorm2d(3, affine=True, track_running_stats=True),
         draw(2, 3, 4, 5),
     ),
+    "InstanceNorm3d": (lambda nn: nn.InstanceNorm3d(3, affine=True), draw(2, 3, 4, 2, 3)),
     "InstanceNorm2d wrong": (lambda nn: nn.InstanceNorm2d(4, affine=True), draw(2, 3, 4, 5)),
     "LayerNorm": (lambda nn: nn.LayerNorm(4), draw(2, 3, 4)),
     "LayerNorm two": (lambda nn: nn.LayerNorm([3, 4], eps=0.1, bias=False), draw(2, 3, 4)),
@@ -83,6 +84,7 @@ NORM: dict[str, tuple[Make, Any]] = {
     "RMSNorm": (lambda nn: nn.RMSNorm(4), draw(2, 3, 4)),
     "RMSNorm eps": (lambda nn: nn.RMSNorm([3, 4], 0.1, elementwise_affine=False), draw(2, 3, 4)),
     "GroupNorm": (lambda nn: nn.GroupNorm(2, 4), draw(3, 4, 5)),
+    "LocalResponseNorm": (lambda nn: nn.LocalResponseNorm(3, 0.1, 0.5, 2.0), draw(2, 5, 3, 3)),
     "GroupNorm plain": (lambda nn: nn.GroupNorm(4, 4, 0.1, affine=False), draw(3, 4, 2, 2)),
 }
 
@@ -116,13 +118,133 @@ ACTIVATION: dict[str, tuple[Make, Any]] = {
     "LogSoftmax": (lambda nn: nn.LogSoftmax(dim=-1), draw(3, 4)),
     "Softmin": (lambda nn: nn.Softmin(0), draw(3, 4)),
     "Softmax2d": (lambda nn: nn.Softmax2d(), draw(2, 3, 4, 2)),
+    "RReLU": (lambda nn: nn.RReLU(0.2, 0.2), draw(3, 4)),
     "Softmax2d wrong": (lambda nn: nn.Softmax2d(), draw(2, 3)),
 }
 
 
-@pytest.mark.parametrize(
-    "table, name", [(t, n) for t in (SHAPES, LINEAR, POOL, NORM, ACTIVATION) for n in t]
-)
+CONV: dict[str, tuple[Make, Any]] = {
+    "Conv1d": (lambda nn: nn.Conv1d(3, 4, 3), draw(2, 3, 8)),
+    "Conv1d all": (lambda nn: nn.Conv1d(4, 6, 3, 2, 1, 2, 2, False), draw(2, 4, 11)),
+    "Conv1d single": (lambda nn: nn.Conv1d(3, 4, 3), draw(3, 8)),
+    "Conv1d circular": (
+        lambda nn: nn.Conv1d(3, 4, 3, padding=2, padding_mode="circular"),
+        draw(2, 3, 8),
+    ),
+    "Conv2d": (lambda nn: nn.Conv2d(3, 4, 3), draw(2, 3, 6, 7)),
+    "Conv2d tuples": (
+        lambda nn: nn.Conv2d(4, 6, (3, 2), (2, 1), (1, 0), (1, 2), groups=2),
+        draw(2, 4, 7, 8),
+    ),
+    "Conv2d same": (lambda nn: nn.Conv2d(3, 2, (3, 4), padding="same"), draw(2, 3, 5, 6)),
+    "Conv2d valid": (lambda nn: nn.Conv2d(3, 2, 3, padding="valid"), draw(2, 3, 5, 6)),
+    "Conv2d reflect": (
+        lambda nn: nn.Conv2d(3, 2, 3, padding=(1, 2), padding_mode="reflect"),
+        draw(2, 3, 5, 6),
+    ),
+    "Conv2d replicate": (
+        lambda nn: nn.Conv2d(3, 2, 3, padding=1, padding_mode="replicate"),
+        draw(2, 3, 5, 6),
+    ),
+    "Conv2d same circular": (
+        lambda nn: nn.Conv2d(3, 2, (3, 4), padding="same", padding_mode="circular"),
+        draw(2, 3, 5, 6),
+    ),
+    "ConvTranspose1d": (
+        lambda nn: nn.ConvTranspose1d(4, 6, 3, 2, 1, 1, 2, True, 1),
+        draw(2, 4, 5),
+    ),
+    "ConvTranspose2d": (
+        lambda nn: nn.ConvTranspose2d(4, 2, (3, 2), (2, 3), (1, 0), (1, 2), bias=False),
+        draw(2, 4, 5, 4),
+    ),
+    "ConvTranspose2d size": (
+        lambda nn: nn.ConvTranspose2d(4, 2, 3, stride=2),
+        (draw(2, 4, 5, 4), [12, 10]),
+    ),
+    "ConvTranspose2d wrong size": (
+        lambda nn: nn.ConvTranspose2d(4, 2, 3, stride=2),
+        (draw(2, 4, 5, 4), [2, 4, 13, 10]),
+    ),
+}
+
+PAD: dict[str, tuple[Make, Any]] = {
+    "ZeroPad1d": (lambda nn: nn.ZeroPad1d(2), draw(2, 3, 4)),
+    "ZeroPad2d": (lambda nn: nn.ZeroPad2d((1, 0, 2, 1)), draw(2, 3, 4, 5)),
+    "ConstantPad1d": (lambda nn: nn.ConstantPad1d((1, 2), 3.5), draw(2, 3, 4)),
+    "ConstantPad2d": (lambda nn: nn.ConstantPad2d(1, 3.5), draw(2, 3, 4, 5)),
+    "ReflectionPad1d": (lambda nn: nn.ReflectionPad1d(2), draw(2, 3, 4)),
+    "ReflectionPad2d": (lambda nn: nn.ReflectionPad2d((1, 2, 3, 0)), draw(2, 3, 4, 5)),
+    "ReplicationPad1d": (lambda nn: nn.ReplicationPad1d(2), draw(2, 3, 4)),
+    "ReplicationPad2d": (lambda nn: nn.ReplicationPad2d((1, 2, 3, 0)), draw(2, 3, 4, 5)),
+    "CircularPad1d": (lambda nn: nn.CircularPad1d((1, 2)), draw(2, 3, 4)),
+    "CircularPad2d": (lambda nn: nn.CircularPad2d(1), draw(2, 3, 4, 5)),
+    "ZeroPad3d": (lambda nn: nn.ZeroPad3d(1), draw(2, 2, 3, 2, 3)),
+    "ConstantPad3d": (lambda nn: nn.ConstantPad3d((1, 0, 2, 1, 0, 1), 2.5), draw(2, 2, 3, 2, 3)),
+    "ReflectionPad3d": (lambda nn: nn.ReflectionPad3d(1), draw(2, 2, 3, 2, 3)),
+    "ReplicationPad3d": (lambda nn: nn.ReplicationPad3d(2), draw(2, 2, 3, 2, 3)),
+    "CircularPad3d": (lambda nn: nn.CircularPad3d(2), draw(2, 2, 3, 2, 3)),
+    "CircularPad2d wrong": (lambda nn: nn.CircularPad2d(1), draw(2, 3)),
+}
+
+WORDS = np.array([[0, 2, 5], [5, 1, 2]])
+
+TABLES: dict[str, tuple[Make, Any]] = {
+    "Embedding": (lambda nn: nn.Embedding(6, 3), WORDS),
+    "Embedding padding": (lambda nn: nn.Embedding(6, 3, padding_idx=-1), WORDS),
+    "Embedding max_norm": (lambda nn: nn.Embedding(6, 3, max_norm=0.5, norm_type=1.0), WORDS),
+    "Embedding by frequency": (lambda nn: nn.Embedding(6, 3, scale_grad_by_freq=True), WORDS),
+    "EmbeddingBag": (lambda nn: nn.EmbeddingBag(6, 3), WORDS),
+    "EmbeddingBag sum": (
+        lambda nn: nn.EmbeddingBag(6, 3, mode="sum", padding_idx=2),
+        (WORDS.reshape(-1), np.array([0, 4])),
+    ),
+    "EmbeddingBag max": (lambda nn: nn.EmbeddingBag(6, 3, mode="max"), WORDS),
+    "EmbeddingBag last": (
+        lambda nn: nn.EmbeddingBag(6, 3, mode="sum", include_last_offset=True),
+        (WORDS.reshape(-1), np.array([0, 2, 6])),
+    ),
+}
+
+
+PICTURES: dict[str, tuple[Make, Any]] = {
+    "PixelShuffle": (lambda nn: nn.PixelShuffle(2), draw(2, 8, 3, 2)),
+    "PixelUnshuffle": (lambda nn: nn.PixelUnshuffle(2), draw(2, 2, 4, 6)),
+    "ChannelShuffle": (lambda nn: nn.ChannelShuffle(2), draw(2, 6, 2, 2)),
+    "Unfold": (lambda nn: nn.Unfold((2, 3), padding=1, stride=2), draw(2, 3, 5, 6)),
+    "Fold": (lambda nn: nn.Fold((4, 5), (2, 2), padding=1), draw(2, 12, 30)),
+    "Upsample": (lambda nn: nn.Upsample(scale_factor=2), draw(2, 3, 4, 5)),
+    "Upsample size": (lambda nn: nn.Upsample((5, 9)), draw(2, 3, 4, 5)),
+    "Upsample bilinear": (
+        lambda nn: nn.Upsample(scale_factor=(2.0, 1.5), mode="bilinear"),
+        draw(2, 3, 4, 6),
+    ),
+    "UpsamplingNearest2d": (lambda nn: nn.UpsamplingNearest2d(scale_factor=2), draw(2, 3, 4, 5)),
+    "UpsamplingBilinear2d": (lambda nn: nn.UpsamplingBilinear2d((7, 8)), draw(2, 3, 4, 5)),
+}
+
+
+DISTANCE: dict[str, tuple[Make, Any]] = {
+    "CosineSimilarity": (lambda nn: nn.CosineSimilarity(), (draw(4, 3), draw(4, 3, seed=1))),
+    "CosineSimilarity dim": (
+        lambda nn: nn.CosineSimilarity(0, 0.1),
+        (draw(4, 3), draw(4, 3, seed=1)),
+    ),
+    "PairwiseDistance": (lambda nn: nn.PairwiseDistance(), (draw(4, 3), draw(4, 3, seed=1))),
+    "PairwiseDistance p": (
+        lambda nn: nn.PairwiseDistance(1.0, keepdim=True),
+        (draw(4, 3), draw(4, 3, seed=1)),
+    ),
+}
+
+EVERY = [
+    (table, name)
+    for table in (SHAPES, LINEAR, POOL, NORM, ACTIVATION, CONV, PAD, TABLES, PICTURES, DISTANCE)
+    for name in table
+]
+
+
+@pytest.mark.parametrize("table, name", EVERY)
 @pytest.mark.parametrize("train", [True, False])
 def test_layer(table: dict[str, tuple[Make, Any]], name: str, train: bool) -> None:
     make, x = table[name]
@@ -151,6 +273,8 @@ def test_wrong_settings(case: str) -> None:
 STARTS: dict[str, tuple[Make, float]] = {
     "Linear": (lambda nn: nn.Linear(50, 400), 1 / 50**0.5),
     "Bilinear": (lambda nn: nn.Bilinear(30, 20, 20), 1 / 30**0.5),
+    "Conv2d": (lambda nn: nn.Conv2d(6, 40, (3, 5), groups=2), 1 / 45**0.5),
+    "ConvTranspose1d": (lambda nn: nn.ConvTranspose1d(40, 20, 5), 1 / 100**0.5),
 }
 
 
@@ -175,133 +299,6 @@ def test_dtypes_of_new_layers() -> None:
             t.nn.Linear(2, 3, device="cpu").weight.device,
             t.nn.Linear(2, 0).weight.shape[0],
             caught(lambda: t.nn.Linear(2, 3)(t.zeros(2, 3))),
-        ]
-
-    agree(program)
-
-
-# --------------------------------------------------------------------------------- batch norm's averages
-
-
-@pytest.mark.parametrize("momentum", [0.1, None, 1.0])
-@pytest.mark.parametrize("train", [True, False])
-def test_batch_norm_over_several_batches(momentum: float | None, train: bool) -> None:
-    same_layer(
-        lambda nn: nn.BatchNorm2d(3, momentum=momentum), draw(4, 3, 2, 2), calls=3, train=train
-    )
-
-
-def test_batch_norm_states() -> None:
-    def program(t: Any) -> Any:
-        m = t.nn.BatchNorm1d(2)
-        m(t.ones(3, 2) * 2)
-        state = m.state_dict()
-        old = {k: v for k, v in state.items() if k != "num_batches_tracked"}
-        new = t.nn.BatchNorm1d(2)
-        result = repr(new.load_state_dict(old))  # saved before that buffer existed
-        refused = caught(lambda: new.load_state_dict({k: v for k, v in old.items() if k != "bias"}))
-        versioned = m.state_dict()
-        del versioned["num_batches_tracked"]
-        missed = caught(lambda: new.load_state_dict(versioned))
-        m.reset_running_stats()
-        m.weight.data.fill_(3)
-        m.reset_parameters()
-        half = t.nn.BatchNorm1d(2).half()
-        return [
-            state, result, refused, missed, m.state_dict(), new.state_dict(),
-            half.running_mean.dtype, half.num_batches_tracked.dtype,
-            t.nn.BatchNorm1d(2, track_running_stats=False).state_dict(),
-            t.nn.BatchNorm2d(2, affine=False, dtype=t.float64).state_dict(),
-        ]  # fmt: skip
-
-    agree(program)
-
-
-def test_untracked_averages_after_the_fact() -> None:
-    def program(t: Any) -> Any:
-        m = t.nn.BatchNorm1d(2)
-        m.track_running_stats = False
-        found = [m(t.arange(6.0).view(3, 2)), m.running_mean, m.num_batches_tracked]
-        m.eval()
-        return found, m(t.arange(6.0).view(3, 2))
-
-    agree(program)
-
-
-# --------------------------------------------------------------------------------------------- dropout
-
-
-DROPOUTS = ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"]
-
-
-@pytest.mark.parametrize("name", DROPOUTS)
-def test_dropout_where_nothing_is_left_to_chance(name: str) -> None:
-    def program(t: Any) -> Any:
-        make = getattr(t.nn, name)
-        x = t.ones((2, 3, 4, 2, 2)[: {"Dropout1d": 3, "Dropout2d": 4}.get(name, 5)])
-        return [
-            make(), make(0.3, True), make(0.0)(x), make(0.7).eval()(x),
-            caught(lambda: make(1.5)), caught(lambda: make(-0.1)),
-            make(1.0)(x) if "Alpha" not in name else None,
-        ]  # fmt: skip
-
-    agree(program)
-
-
-@pytest.mark.parametrize("name, shape, own", [
-    ("Dropout", (100, 100), None), ("Dropout1d", (100, 50, 7), 2), ("Dropout2d", (100, 50, 3, 2), 2),
-    ("Dropout3d", (100, 50, 3, 2, 2), 2),
-])  # fmt: skip
-def test_dropout_drops_its_share_and_scales_the_rest(name: str, shape: Any, own: Any) -> None:
-    import minitorch_dist as mtd
-
-    out = getattr(mtd.nn, name)(0.2)(mtd.ones(*shape)).numpy()
-    assert set(np.unique(out).tolist()) == {0.0, 1.25}
-    assert (out == 0).mean() == pytest.approx(0.2, abs=0.03)
-    if own:
-        channels = out.reshape(*shape[:own], -1)
-        assert (channels == channels[..., :1]).all()
-
-
-# ------------------------------------------------------------------------------------------ activations
-
-
-INPLACE: dict[str, Make] = {
-    "ReLU": lambda nn: nn.ReLU(inplace=True),
-    "ReLU6": lambda nn: nn.ReLU6(True),
-    "LeakyReLU": lambda nn: nn.LeakyReLU(0.3, True),
-    "Threshold": lambda nn: nn.Threshold(0.5, -1.0, True),
-    "Hardtanh": lambda nn: nn.Hardtanh(inplace=True),
-    "SiLU": lambda nn: nn.SiLU(True),
-    "Mish": lambda nn: nn.Mish(True),
-    "SELU": lambda nn: nn.SELU(True),
-    "ELU": lambda nn: nn.ELU(inplace=True),
-    "CELU": lambda nn: nn.CELU(0.5, True),
-    "Hardswish": lambda nn: nn.Hardswish(True),
-    "Hardsigmoid": lambda nn: nn.Hardsigmoid(True),
-}
-
-
-@pytest.mark.parametrize("name", INPLACE)
-def test_in_place_activations(name: str) -> None:
-    def program(t: Any) -> Any:
-        m = INPLACE[name](t.nn)
-        x = t.from_numpy(2 * draw(3, 4)).requires_grad_()
-        y = x * 1
-        out = m(y)
-        out.sum().backward()
-        return m, out is y, y, x.grad, caught(lambda: m(x))[0]
-
-    agree(program)
-
-
-def test_softmax_without_a_dimension() -> None:
-    def program(t: Any) -> Any:
-        shapes = ((), (3,), (2, 3), (2, 3, 2), (2, 3, 2, 1))
-        return [
-            make(t.from_numpy(np.array(draw(*shape))))
-            for shape in shapes
-            for make in (t.nn.Softmax(), t.nn.LogSoftmax(), t.nn.Softmin(), t.nn.functional.softmax)
         ]
 
     agree(program)

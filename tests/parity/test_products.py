@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minitorch_dist.tensors.ops import distances
 from tests.parity.compare import mtd, same, torch
 from tests.parity.lines import check, lines, refuses
 from tests.strategies import arrays
@@ -113,6 +114,12 @@ t.cdist(a(2, 3), a(4, 3), p=-1.0)
 @pytest.mark.parametrize("line", lines(AGREE))
 def test_products(line: str) -> None:
     check(line)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+def test_distances_in_many_blocks(p: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distances, "BUFFER", 40)
+    check(f"t.cdist(a(7, 3), a(5, 3), p={p}), t.cdist(a(2, 7, 3), a(5, 3), p={p})")
 
 
 @pytest.mark.parametrize("line", lines(REFUSED))

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import minitorch_dist as mtd
+from minitorch_dist.tensors import devices
 from tests.parity.compare import same
 from tests.strategies import arrays, shapes
 
@@ -42,7 +44,7 @@ x.unbind() ; x.unbind(1) ; x.unbind(-1) ; x.unbind(4) ; t.unbind(x, dim=0) ; lis
 x.diagonal() ; x.diagonal(1) ; x.diagonal(-1) ; x.diagonal(0, 1, 2) ; x.diagonal(0, -1, 0) ; x.diagonal(7) ; x.diagonal(0, 1, 1) ; t.diagonal(x, offset=-1, dim1=0, dim2=1)
 x.unfold(0, 2, 1) ; x.unfold(1, 2, 2) ; x.unfold(-1, 3, 1) ; x.unfold(0, 9, 1) ; x.unfold(0, 1, 0) ; x.unfold(0, 0, 1) ; x.unfold(0, -1, 1) ; x.unfold(2, 2, 1)
 x.as_strided((2, 2), (1, 2)) ; x.as_strided((2, 2), (1, 2), 1) ; x.as_strided((3,), (0,)) ; x.as_strided((9, 9), (9, 9)) ; x.as_strided((2,), (1, 1)) ; x.as_strided((2,), (-1,)) ; x.as_strided((), ()) ; t.as_strided(x, (3, 2), (1, 1)) ; x.T.as_strided((2, 2), (1, 1), 1) ; x.as_strided((0,), (1,))
-x.clone() ; t.clone(x) ; x.T.clone() ; x.contiguous() ; x.T.contiguous() ; x.detach() ; t.detach(x) ; x.T.flatten() ; x.expand(2, 3, 4).contiguous() ; x.expand(4, 2, 3, 4).clone()
+x.clone() ; t.clone(x) ; x.T.clone() ; x.contiguous() ; x.T.contiguous() ; x.detach() ; t.detach(x) ; x.T.flatten() ; x.narrow_copy(0, 0, 1) ; t.narrow_copy(x, 0, 0, 1) ; x.conj() ; x.real ; x.imag ; t.conj(x) ; x.is_conj() ; x.is_neg() ; x.resolve_conj() ; t.real(x) ; x.expand(2, 3, 4).contiguous() ; x.expand(4, 2, 3, 4).clone()
 """  # fmt: skip
 TABLE = [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split(" ; ")]
 
@@ -221,7 +223,8 @@ def test_size() -> None:
         "[t.is_floating_point(x), t.is_complex(x), t.numel(x), t.is_tensor(x), t.is_tensor(3)]", "(1, 2) + x.shape",
         "x.untyped_storage().nbytes()", "x[0].untyped_storage().nbytes()", "x.data_ptr() == x.detach().data_ptr()",
         "[x.is_sparse, x.is_meta, x.is_quantized, str(x.layout)]", "x.untyped_storage().data_ptr() == x.data_ptr()",
-        "x.untyped_storage().size()", "type(x.shape).__name__",
+        "[x.dim_order(), x.T.dim_order(), x.is_same_size(x), t.is_same_size(x, x[0]), x.is_set_to(x[:]), x.is_set_to(x.T)]", "t.get_device(x)",
+        "[x.is_mps, x.is_xpu, x.is_nested, x.is_mkldnn, x.is_sparse_csr]", "x.untyped_storage().size()", "type(x.shape).__name__",
     ):  # fmt: skip
         same(lambda t, x, e=expression: evaluate(e, t, x), np.ones((2, 3, 4), np.float32))
 
@@ -252,6 +255,37 @@ def test_resize_and_set() -> None:
     same(lambda t, x: x.resize_(2), np.ones(3))
     same(lambda t, x: (x * 1).resize_(2), np.ones(3))
     same(lambda t, x: x.set_(t.ones(2, dtype=t.float64)), np.ones(3, np.float32), grad=False)
+
+
+def test_a_storage_gives_its_bytes_up_and_takes_them_back() -> None:
+    def run(t: Any) -> Any:
+        x = t.ones(4)
+        y, storage = x[1:], x.untyped_storage()
+        storage.resize_(0)
+        empty = (
+            x.untyped_storage().size(),
+            y.untyped_storage().nbytes(),
+            x.data.untyped_storage().size(),
+        )
+        storage.resize_(16)
+        x.copy_(t.arange(4.0))
+        return empty, storage.size(), y, x.shape
+
+    same(run)
+    x = mtd.ones(4)
+    with pytest.raises(RuntimeError, match="cannot resize a storage of 16 bytes to 32"):
+        x.untyped_storage().resize_(32)
+
+
+def test_a_device_does_not_count_bytes_that_were_given_up() -> None:
+    with devices.simulated(1, "1MB"):
+        x = mtd.ones(1000, device="cuda:0")
+        x.data.untyped_storage().resize_(0)
+        assert mtd.cuda.memory_allocated(0) == 0
+        x.untyped_storage().resize_(4000)
+        assert mtd.cuda.memory_allocated(0) == 4000
+        del x
+        assert mtd.cuda.memory_allocated(0) == 0
 
 
 def test_data_is_outside_of_the_graph() -> None:

@@ -80,6 +80,21 @@ def test_a_device_file_is_written_to() -> None:
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
+def test_a_file_that_takes_little_at_a_time(tmp_path: Path) -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.content = b""
+
+        def write(self, data: Any) -> int:
+            self.content += bytes(data[:100])
+            return min(100, len(data))
+
+    file: Any = Slow()
+    mtd.save(mtd.arange(200), file)
+    (tmp_path / "x").write_bytes(file.content)
+    assert mtd.load(tmp_path / "x").tolist() == list(range(200))
+
+
 def test_an_opened_file(tmp_path: Path) -> None:
     path = tmp_path / "x"
     with path.open("wb") as file:

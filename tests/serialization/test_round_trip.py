@@ -137,6 +137,13 @@ def test_strides_are_kept(array: Any) -> None:
         assert loaded.stride() == x.stride()
 
 
+def test_empty_pieces() -> None:
+    base = mtd.arange(20.0).reshape(4, 5)
+    pieces = [base.t()[:0], base[:, 5:], base[4:], base[::2, ::3][:, :0], base]
+    for loaded, piece in zip(again(pieces), pieces, strict=True):
+        assert alike(loaded, piece)
+
+
 def test_requires_grad_parameters_and_identity() -> None:
     p = Parameter(mtd.ones(2, 2))
     frozen = Parameter(mtd.ones(2), requires_grad=False)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextvars
+import hashlib
+import os
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +16,7 @@ import numpy as np
 import pytest
 
 import minitorch_dist as mtd
-from minitorch_dist.tensors import distributions, dtypes
+from minitorch_dist.tensors import devices, distributions, dtypes
 from minitorch_dist.tensors.generator import current, install
 
 # The first numbers of seed 2024, to the last bit. If one of these changes, so does every experiment
@@ -71,6 +75,33 @@ def test_the_stream_never_changes(name: str) -> None:
     draw, wanted = GOLDEN[name]
     mtd.manual_seed(2024)
     assert draw().array.tolist() == wanted
+
+
+def test_the_stream_does_not_depend_on_the_processor() -> None:
+    """numpy without any of its code for newer processors draws the same numbers."""
+    from numpy._core import _multiarray_umath as numpy_core
+
+    newer = [f for f in numpy_core.__cpu_dispatch__ if numpy_core.__cpu_features__[f]]
+    code = "from tests.tensors import test_random as t; print(t.fingerprint())"
+    plain = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(newer)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=plain, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == fingerprint()
+
+
+def fingerprint() -> str:
+    """A digest of many numbers of every distribution."""
+    digest = hashlib.sha256()
+    mtd.manual_seed(2024)
+    for _ in range(50):
+        for draw, _wanted in GOLDEN.values():
+            digest.update(draw().array.tobytes())
+    x = mtd.zeros(20000, dtype=dtypes.float64)
+    for draw in (x.normal_, x.exponential_, x.log_normal_, x.cauchy_, x.uniform_):
+        digest.update(draw().array.tobytes())
+    digest.update(mtd.poisson(x.uniform_(0, 100)).array.tobytes())
+    return digest.hexdigest()
 
 
 N = 40000
@@ -228,3 +259,17 @@ def test_filling_is_a_write() -> None:
     assert used._version == version + 1 and used.grad_fn.name() == "UniformBackward0"
     used.sum().backward()
     assert leaf.grad.array.tolist() == [0, 0, 0]
+
+
+def test_a_generator_draws_for_its_own_kind_of_device() -> None:
+    with devices.simulated(1):
+        with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator"):
+            mtd.rand(2, device="cuda", generator=mtd.Generator())
+        with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator"):
+            mtd.zeros(2).normal_(generator=mtd.Generator("cuda"))
+        assert mtd.randn(2, device="cuda", generator=mtd.Generator("cuda")).device.type == "cuda"
+
+
+def test_sampling_never_picks_what_has_no_weight() -> None:
+    tiny = mtd.tensor([0.0, 5e-324, 0.0], dtype=dtypes.float64)
+    assert set(mtd.multinomial(tiny, 100, replacement=True).array.tolist()) == {1}

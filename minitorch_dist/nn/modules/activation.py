@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minitorch_dist.nn import functional as F
+from minitorch_dist.nn import init as fill
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors.ops import creation
@@ -56,6 +57,20 @@ class LeakyReLU(Module):
         return f"negative_slope={self.negative_slope}{_inplace_text(self)}"
 
 
+class RReLU(Module):
+    """Leaky, with a slope drawn from [lower, upper) in training and their mean in evaluation."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}{_inplace_text(self)}"
+
+
 class PReLU(Module):
     """Leaky, with a slope that is learnt: one, or one per channel."""
 
@@ -70,7 +85,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        self.weight.array[...] = self.init
+        fill.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)

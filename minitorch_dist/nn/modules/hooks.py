@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.nn.modules.backward_hooks import BackwardCall
-from minitorch_dist.nn.modules.registry import Registry
+from minitorch_dist.nn.modules.tree import Tree
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
 
@@ -30,7 +30,7 @@ _with_kwargs_everywhere: set[int] = set()
 _always_everywhere: set[int] = set()
 
 
-class Hooked(Registry):
+class Hooked(Tree):
     """A module that can be called and watched."""
 
     forward: Callable[..., Any]
@@ -186,6 +186,10 @@ class Hooked(Registry):
         no gradient. Inputs and outputs of the module must not be written to in place.
         """
         return RemovableHandle(self._backward_hooks, hook, prepend)
+
+    register_backward_hook = (
+        register_full_backward_hook  # torch's older form saw only the last node
+    )
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:

@@ -8,8 +8,9 @@
         def forward(self, x):
             return self.fc(x).relu()
 
-What a module consists of stands in `registry`, calling it and hooks in `hooks`, saving and loading
-in `state_dict`; here is what is done to all of it at once: moving, converting, switching, printing.
+It is built up in four files: `registry` (what a module consists of), `tree` (the modules below it),
+`hooks` (calling it) and `state_dict` (saving and loading). Here is what is done to all of it at once:
+moving, converting, switching, printing.
 """
 
 from __future__ import annotations
@@ -17,32 +18,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
-from minitorch_dist.nn.modules.hooks import Hooked
 from minitorch_dist.nn.modules.hooks import (
-    register_module_forward_hook as register_module_forward_hook,
-)
-from minitorch_dist.nn.modules.hooks import (
-    register_module_forward_pre_hook as register_module_forward_pre_hook,
-)
-from minitorch_dist.nn.modules.hooks import (
-    register_module_full_backward_hook as register_module_full_backward_hook,
-)
-from minitorch_dist.nn.modules.hooks import (
-    register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
+    Hooked,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
 )
 from minitorch_dist.nn.modules.registry import (
-    register_module_buffer_registration_hook as register_module_buffer_registration_hook,
-)
-from minitorch_dist.nn.modules.registry import (
-    register_module_module_registration_hook as register_module_module_registration_hook,
-)
-from minitorch_dist.nn.modules.registry import (
-    register_module_parameter_registration_hook as register_module_parameter_registration_hook,
+    register_module_buffer_registration_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
 )
 from minitorch_dist.nn.modules.state_dict import Stateful
 from minitorch_dist.tensors import devices, dtypes, grad_mode, ledger
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.ops import copying, creation
+
+__all__ = [
+    "Module",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
 
 Convert = Callable[[Any], Any]
 

@@ -1,4 +1,4 @@
-"""What a module consists of: parameters, buffers and submodules, each under a name.
+"""What one module consists of: parameters, buffers and submodules, each under a name.
 
 Assigning is registering: `self.fc = Linear(2, 3)` enters the layer in `_modules`, a Parameter goes
 to `_parameters`, and order of assignment is order of iteration. Reading such a name falls through
@@ -7,8 +7,8 @@ to `__getattr__`, which looks in the three tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 from minitorch_dist.nn.parameter import Buffer, Parameter
 from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
@@ -17,7 +17,7 @@ from minitorch_dist.tensors.tensor import Tensor
 
 
 class Registry:
-    """The tables of a module, and the walks over the tree that modules form."""
+    """The tables of a module."""
 
     training: bool
     _version: int = 1  # of the layout of this class's state_dict
@@ -154,118 +154,6 @@ class Registry:
             raise KeyError(f'{what} name can\'t be empty string ""')
         if name not in self.__dict__[table] and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
-
-    # ---------------------------------------------------------------------------- walking the tree
-
-    def named_children(self) -> Iterator[tuple[str, Any]]:
-        """The direct submodules, each once."""
-        seen = set()
-        for name, module in self._modules.items():
-            if module is not None and module not in seen:
-                seen.add(module)
-                yield name, module
-
-    def children(self) -> Iterator[Any]:
-        for _, module in self.named_children():
-            yield module
-
-    def named_modules(
-        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Any]]:
-        """This module and all below it, parents first, with dotted names."""
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                below = f"{prefix}.{name}" if prefix else name
-                yield from module.named_modules(memo, below, remove_duplicate)
-
-    def modules(self) -> Iterator[Any]:
-        for _, module in self.named_modules():
-            yield module
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """Every parameter with its dotted name; one that is shared comes once, at its first name."""
-        yield from self._named_members(lambda m: m._parameters, prefix, recurse, remove_duplicate)
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        for _, param in self.named_parameters(recurse=recurse):
-            yield param
-
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
-        yield from self._named_members(lambda m: m._buffers, prefix, recurse, remove_duplicate)
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
-
-    def _named_members(
-        self,
-        table: Callable[[Self], dict[str, Any]],
-        prefix: str,
-        recurse: bool,
-        remove_duplicate: bool,
-    ) -> Iterator[tuple[str, Any]]:
-        walk = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-        seen: set[int] = set()
-        for path, module in walk if recurse else [(prefix, self)]:
-            for name, member in table(module).items():
-                if member is None or id(member) in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(id(member))
-                yield (f"{path}.{name}" if path else name), member
-
-    # ------------------------------------------------------------------------------ by dotted name
-
-    def get_submodule(self, target: str) -> Any:
-        """The module at a dotted path; "" is this one."""
-        module: Any = self
-        for name in target.split(".") if target else ():
-            if not hasattr(module, name):
-                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-            module = getattr(module, name)
-            if not isinstance(module, Registry):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-        return module
-
-    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Put `module` at a dotted path. With `strict`, something must be there already."""
-        if target == "":
-            raise ValueError("Cannot set the submodule without a target name!")
-        if not isinstance(module, Registry):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        path, _, name = target.rpartition(".")
-        parent = self.get_submodule(path)
-        if strict and not hasattr(parent, name):
-            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
-        if hasattr(parent, name) and not isinstance(getattr(parent, name), Registry):
-            raise AttributeError(f"`{name}` is not an nn.Module")
-        setattr(parent, name, module)
-
-    def get_parameter(self, target: str) -> Parameter:
-        return self._get_member(target, "_parameters", "an nn.Parameter")  # type: ignore[no-any-return]
-
-    def get_buffer(self, target: str) -> Tensor:
-        return self._get_member(target, "_buffers", "a buffer")  # type: ignore[no-any-return]
-
-    def _get_member(self, target: str, table: str, what: str) -> Any:
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        found = getattr(module, table).get(name)
-        if found is None:
-            raise AttributeError(f"`{name}` is not {what}")
-        return found
 
     def _get_name(self) -> str:
         return type(self).__name__

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from minitorch_dist.nn.modules.registry import Registry
+from minitorch_dist.nn.modules.tree import Tree
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import base, grad_mode
 from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
@@ -37,7 +37,7 @@ class _IncompatibleKeys(NamedTuple):
         )
 
 
-class Stateful(Registry):
+class Stateful(Tree):
     """A module whose state can be taken out and put in."""
 
     _state_dict_hooks: Hooks
@@ -271,7 +271,7 @@ class Stateful(Registry):
 class BoundHook:
     """A hook that gets its module as first argument, also after the module was copied."""
 
-    def __init__(self, hook: Hook, module: Registry) -> None:
+    def __init__(self, hook: Hook, module: Tree) -> None:
         self.hook, self.module = hook, module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

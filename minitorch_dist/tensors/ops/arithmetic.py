@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes, grad_mode
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import record, result, wants_any
+from minitorch_dist.tensors.graph import common_device, record, result
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import bump, check_writable, inplace, write
+from minitorch_dist.tensors.views import inplace
 
 # ------------------------------------------------------------------------------------ broadcasting
 
@@ -24,6 +24,8 @@ def sum_to(grad: Array, shape: tuple[int, ...]) -> Array:
     """Undo broadcasting: add up the gradient over the axes along which `shape` was repeated."""
     if grad.shape == shape:
         return grad
+    if grad.dtype in dtypes.HALVES:  # add up in float32, round once
+        return sum_to(grad.astype(np.float32), shape).astype(grad.dtype)
     extra = grad.ndim - len(shape)
     if extra:
         grad = grad.sum(tuple(range(extra)), dtype=grad.dtype)
@@ -57,6 +59,14 @@ def with_number(function: Callable[[Array, Any], Any], x: Array, number: Any) ->
     if x.dtype.char in "fd":
         return quiet(function, x, number)
     return quiet(function, x.astype(np.float32), number).astype(x.dtype)
+
+
+def home(input: T, other: TensorBase) -> T:
+    """The one of both whose device is that of a result made of both."""
+    if input.storage.device is other.storage.device:
+        return input
+    device = common_device((input, other))
+    return input if input.storage.device is device else other  # type: ignore[return-value]
 
 
 # --------------------------------------------------------------------------------------- promotion
@@ -93,6 +103,8 @@ def promote(input: T | Number, other: T | Number, floating: bool = False) -> tup
     if floating and not dtype.is_floating_point:
         dtype = dtypes.get_default_dtype()
     if isinstance(other, TensorBase):
+        if other.storage.device is not input.storage.device:
+            common_device((input, other))
         return cast(input, dtype), cast(other, dtype)
     number = quiet(np.asarray(other).astype, dtype.numpy)
     return cast(input, dtype), result(input, number)
@@ -161,7 +173,8 @@ def add(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     try:
         x = input.array
     except AttributeError:
-        return add(*promote(input, other))
+        tensor, number = swapped(input, other)
+        return add(tensor, number)
     if plain(x, other):
         return record(with_number(np.add, x, other), "AddBackward0", (input, lambda g: g))
     if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
@@ -194,9 +207,8 @@ def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     try:
         x = input.array
     except AttributeError:
-        if is_bool(input) or is_bool(other):
-            raise bool_error("Subtraction", two=False) from None
-        return sub(*promote(input, other))
+        tensor, number = swapped(input, other)
+        return rsub(tensor, number)
     if plain(x, other):
         return record(with_number(np.subtract, x, other), "SubBackward0", (input, lambda g: g))
     if x.dtype.kind == "b" or is_bool(other):
@@ -210,6 +222,13 @@ def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     return record(
         out, "SubBackward0", (input, lambda g: sum_to(g, a)), (other, lambda g: sum_to(-g, b))
     )
+
+
+def swapped(input: Any, other: T | Number) -> tuple[T, Number]:
+    """The operands of a function that was called with the number first."""
+    if isinstance(other, TensorBase) and is_number(input):
+        return other, input
+    raise not_a_tensor(input)
 
 
 def is_bool(operand: Any) -> bool:
@@ -244,7 +263,8 @@ def mul(input: T, other: T | Number) -> T:
     try:
         x = input.array
     except AttributeError:
-        return mul(*promote(input, other))
+        tensor, number = swapped(input, other)
+        return mul(tensor, number)
     if plain(x, other):
         return record(
             with_number(np.multiply, x, other),
@@ -278,64 +298,7 @@ def positive(input: T) -> T:
     return input
 
 
-# ---------------------------------------------------------------------------------------- in place
-#
-# Where nothing is recorded (an optimizer's step), the result is written straight into the array.
-
-
-def direct(input: TensorBase, other: object) -> bool:
-    """Whether the array of `input` may simply be overwritten with an operation on both arrays."""
-    x = input.array
-    if isinstance(other, TensorBase):
-        if other.array.dtype is not x.dtype or other.storage.device is not input.storage.device:
-            return False
-        if x.dtype.kind == "b":
-            return False
-    elif not ((type(other) is float or type(other) is int) and x.dtype.char in "fd"):
-        return False
-    return grad_mode.mode.get() != grad_mode.ON or not wants_any(
-        (input, other) if isinstance(other, TensorBase) else (input,)
-    )
-
-
-def overwrite(function: Callable[..., Any], input: T, *operands: Any) -> T:
-    """input = function(input, *operands), without a temporary array."""
-    check_writable(input)
-    x = input.array
-    try:
-        quiet(function, x, *operands, x)
-    except ValueError:
-        write(input, result(input, compute(function, x, *operands)))  # says what does not fit
-    bump(input)
-    return input
-
-
-def add_(input: T, other: T | Number, *, alpha: Number = 1) -> T:
-    """In-place version of :func:`add`."""
-    if direct(input, other) and (alpha in (1, -1) or input.array.dtype.kind == "f"):
-        y = other.array if isinstance(other, TensorBase) else other
-        if alpha not in (1, -1):
-            y = quiet(np.multiply, y, input.array.dtype.type(alpha))
-        return overwrite(np.subtract if alpha == -1 else np.add, input, y)
-    return _add_(input, other, alpha=alpha)
-
-
-def sub_(input: T, other: T | Number, *, alpha: Number = 1) -> T:
-    """In-place version of :func:`sub`."""
-    if alpha == 1 and direct(input, other):
-        return overwrite(np.subtract, input, getattr(other, "array", other))
-    return _sub_(input, other, alpha=alpha)
-
-
-def mul_(input: T, other: T | Number) -> T:
-    """In-place version of :func:`mul`."""
-    if direct(input, other):
-        return overwrite(np.multiply, input, getattr(other, "array", other))
-    return _mul_(input, other)
-
-
-_add_, _sub_, _mul_ = inplace(add), inplace(sub), inplace(mul)
 neg_ = inplace(neg)
-subtract, subtract_ = sub, sub_
-multiply, multiply_ = mul, mul_
+subtract = sub
+multiply = mul
 negative, negative_ = neg, neg_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.tensors.base import T
+from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.ops.reductions import axis
 from minitorch_dist.tensors.ops.reshaping import sizes
 from minitorch_dist.tensors.views import view_of
@@ -47,11 +47,19 @@ def permute(input: T, *order: Any, dims: Any = None) -> T:
             f"length of the desired ordering of dimensions i.e. input.dim() = {x.ndim} is not "
             f"equal to len(dims) = {len(given)}"
         )
-    new = tuple([axis(d, x.ndim) for d in given])
-    if len(set(new)) != len(new):
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
-    back = tuple(sorted(range(x.ndim), key=new.__getitem__))
-    return view_of(input, x.transpose(new), "PermuteBackward0", lambda g: g.transpose(back))
+    try:
+        out = x.transpose(given)
+    except ValueError:
+        if len({axis(d, x.ndim) for d in given}) != len(given):
+            raise RuntimeError("permute(): duplicate dims are not allowed.") from None
+        raise
+    return view_of(input, out, "PermuteBackward0", lambda g: _permute_back(g, given))
+
+
+def _permute_back(grad: Array, order: tuple[int, ...]) -> Array:
+    """The inverse of `transpose(order)`."""
+    places = [d % grad.ndim for d in order]
+    return grad.transpose(sorted(range(grad.ndim), key=places.__getitem__))
 
 
 def movedim(input: T, source: Any, destination: Any) -> T:

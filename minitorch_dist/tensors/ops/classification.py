@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint, wants
+from minitorch_dist.tensors.graph import record_joint, same_device, wants
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.losses import reduction_of
 from minitorch_dist.tensors.quiet import quiet
@@ -107,18 +107,21 @@ def _with_probabilities(
     input: T, target: T, weight: T | None, reduction: str, label_smoothing: float
 ) -> T:
     """Cross entropy against a distribution: -Σ weight · target · log_softmax(input)."""
+    same_device(input, target, weight)
     x = input.array
     work = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
     axis = 0 if x.ndim == 1 else 1
     classes = x.shape[axis]
-    claims = target.array.astype(work.dtype, copy=False)
+    claims, target_type = target.array.astype(work.dtype, copy=False), target.array.dtype
+    factors: Array | None = None
     if label_smoothing:
         claims = claims * (1 - label_smoothing) + label_smoothing / classes
     if weight is not None:
         _check_weight(weight, classes, x.dtype)
         shape = [1] * x.ndim
         shape[axis] = classes
-        claims = claims * weight.array.reshape(shape)
+        factors = weight.array.reshape(shape)
+        claims = claims * factors
     shifted = work - np.maximum.reduce(work, axis=axis, keepdims=True)
     powers = np.exp(shifted)
     total = np.add.reduce(powers, axis=axis, keepdims=True)
@@ -141,9 +144,9 @@ def _with_probabilities(
             of_input = ((powers / total * mass - claims) * each).astype(x.dtype, copy=False)
         if want_target:
             of_target = -log_p * each * (1 - label_smoothing)
-            if weight is not None:
-                of_target = of_target * weight.array.reshape(shape)
-            of_target = of_target.astype(target.array.dtype, copy=False)
+            if factors is not None:
+                of_target = of_target * factors
+            of_target = of_target.astype(target_type, copy=False)
         return of_input, of_target
 
     reads = [input, target] if weight is None else [input, target, weight]
@@ -166,6 +169,7 @@ class Choice:
         x = input.array
         if not isinstance(target, TensorBase):
             raise TypeError(f"argument 'target' must be Tensor, not {type(target).__name__}")
+        same_device(input, target, weight)
         t = target.array
         if x.ndim == 0:
             raise RuntimeError("a loss over classes needs an input with a dimension of classes")

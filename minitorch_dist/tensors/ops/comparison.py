@@ -8,8 +8,8 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import common_device, record, result
-from minitorch_dist.tensors.ops.arithmetic import compute, not_a_tensor, promote, sum_to
+from minitorch_dist.tensors.graph import common_device, record, result, same_device
+from minitorch_dist.tensors.ops.arithmetic import compute, home, not_a_tensor, promote, sum_to
 from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import inplace
 
@@ -17,13 +17,11 @@ from minitorch_dist.tensors.views import inplace
 def _compare(ufunc: np.ufunc, input: T, other: T | Number) -> T:
     x = input.array
     if isinstance(other, TensorBase):
-        if other.storage.device is not input.storage.device:
-            common_device((input, other))
         y = other.array
         if y.dtype is not x.dtype:
             a, b = promote(input, other)
             x, y = a.array, b.array
-        return result(input, compute(ufunc, x, y))
+        return result(home(input, other), compute(ufunc, x, y))
     if (type(other) is float or type(other) is int) and x.dtype.kind == "f":
         return result(input, quiet(ufunc, x, x.dtype.type(other)))
     a, b = promote(input, other)
@@ -87,6 +85,8 @@ def isin(
     like = elements if isinstance(elements, TensorBase) else test_elements
     if not isinstance(like, TensorBase):
         raise not_a_tensor(elements, "elements")
+    if isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
+        like = home(elements, test_elements)
     x, y = (np.asarray(getattr(v, "array", v)) for v in (elements, test_elements))
     return result(like, np.isin(x, y, assume_unique=assume_unique, invert=invert))
 
@@ -154,7 +154,7 @@ def isclose(
             near = near | (np.isnan(x) & np.isnan(y))
         return np.asarray(near)
 
-    return result(input, compute(close, x, y))
+    return result(home(input, other), compute(close, x, y))
 
 
 def allclose(
@@ -168,6 +168,7 @@ def equal(input: T, other: T) -> bool:
     """Whether both have the same shape and the same elements"""
     if not isinstance(other, TensorBase):
         raise not_a_tensor(other)
+    same_device(input, other)
     x, y = input.array, other.array
     return x.shape == y.shape and bool((x == y).all())
 

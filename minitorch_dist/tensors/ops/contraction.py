@@ -12,22 +12,18 @@ operands, with that operand's labels as the output.
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops import subscripts
 from minitorch_dist.tensors.ops.arithmetic import add
 from minitorch_dist.tensors.ops.products import packed, product, same_dtype
-
-Labels: TypeAlias = tuple[int, ...]
-_LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in the order of implicit outputs
-_DOTS = -1  # stands for the ellipsis until it is known how many axes it covers
-
+from minitorch_dist.tensors.ops.subscripts import Labels
 
 # ------------------------------------------------------------------------------- contracting arrays
 
@@ -111,7 +107,7 @@ def sum_of_products(tensors: Sequence[T], labels: Sequence[Labels], out: Labels)
         for n, label in zip(t.array.shape, names, strict=True):
             if own.setdefault(label, n) != n:
                 raise RuntimeError(
-                    f"einsum(): subscript {_name(label)} is repeated for operand {number} but the "
+                    f"einsum(): subscript {subscripts.name(label)} is repeated for operand {number} but the "
                     f"sizes don't match, {n} != {own[label]}"
                 )
         for label, n in own.items():
@@ -120,7 +116,7 @@ def sum_of_products(tensors: Sequence[T], labels: Sequence[Labels], out: Labels)
                 sizes[label] = n
             elif n not in (1, seen):
                 raise RuntimeError(
-                    f"einsum(): subscript {_name(label)} has size {n} for operand {number} which "
+                    f"einsum(): subscript {subscripts.name(label)} has size {n} for operand {number} which "
                     f"does not broadcast with previously seen size {seen}"
                 )
     plain = [_simple(t.array, names, sizes) for t, names in zip(tensors, labels, strict=True)]
@@ -169,61 +165,7 @@ def _unsimple(g: Array, kept: Labels, labels: Labels, shape: tuple[int, ...]) ->
     return whole
 
 
-def _name(label: int) -> str:
-    return _LETTERS[label] if 0 <= label < len(_LETTERS) else "..."
-
-
-# ------------------------------------------------------------------------------ reading the equation
-
-
-def _read(text: str, operand: str, start: int) -> list[int]:
-    """The labels of one term; the ellipsis as `_DOTS`."""
-    found: list[int] = []
-    at = 0
-    while at < len(text):
-        letter = text[at]
-        if letter == ".":
-            if text[at : at + 3] != "..." or _DOTS in found:
-                raise RuntimeError(
-                    f"einsum(): found '.' for {operand} that is not part of any ellipsis"
-                )
-            found.append(_DOTS)
-            at += 2
-        elif letter != " ":
-            if letter not in _LETTERS:
-                raise RuntimeError(
-                    f"einsum(): invalid subscript given at index {start + at} in the equation "
-                    "string, subscripts must be in [a-zA-Z]"
-                )
-            found.append(_LETTERS.index(letter))
-        at += 1
-    return found
-
-
-def _parse(equation: str) -> tuple[list[list[int]], list[int] | None]:
-    left, arrow, right = equation.partition("->")
-    terms, start = [], 0
-    for number, term in enumerate(left.split(",")):
-        terms.append(_read(term, f"operand {number}", start))
-        start += len(term) + 1
-    return terms, _read(right, "the output", len(left) + 2) if arrow else None
-
-
-def _sublists(args: Sequence[Any]) -> tuple[list[Any], list[list[int]], list[int] | None]:
-    """The form einsum(op0, [0, 1], op1, [1, 2], [0, 2])."""
-
-    def labels(given: Sequence[Any]) -> list[int]:
-        for label in given:
-            if label is not Ellipsis and not 0 <= label < len(_LETTERS):
-                raise RuntimeError(
-                    f"einsum(): not within the valid range [0, 52): subscript {label}"
-                )
-        return [_DOTS if label is Ellipsis else label for label in given]
-
-    tensors, terms = list(args[0::2]), [labels(s) for s in args[1::2]]
-    if len(args) % 2:
-        return tensors[:-1], terms, labels(tensors[-1])
-    return tensors, terms, None
+# ------------------------------------------------------------------------------------- the functions
 
 
 def einsum(*args: Any) -> Any:
@@ -234,67 +176,16 @@ def einsum(*args: Any) -> Any:
             "operand and its subscripts list"
         )
     if isinstance(args[0], str):
-        tensors = list(args[1]) if isinstance(args[1], (list, tuple)) else list(args[1:])
-        terms, output = _parse(args[0])
+        tensors: Sequence[Any] = args[1] if isinstance(args[1], (list, tuple)) else args[1:]
+        terms, output = subscripts.equation(args[0])
     else:
-        tensors, terms, output = _sublists(args)
-    if len(tensors) != len(terms):
-        more = "more" if len(tensors) > len(terms) else "fewer"
-        raise RuntimeError(
-            f"einsum(): {more} operands were provided than specified in the equation"
-        )
+        tensors, terms, output = subscripts.sublists(args)
     for t in tensors:
         if not isinstance(t, TensorBase):
             raise TypeError(f"einsum(): operands must be tensors, not {type(t).__name__}")
     same_dtype(*tensors)
-    covered = _covered(tensors, terms)
-    if output is None:
-        flat = [label for term in terms for label in term if label != _DOTS]
-        output = [_DOTS, *sorted(label for label in set(flat) if flat.count(label) == 1)]
-    _check_output(output, terms)
-    # The axes under an ellipsis are numbered from the right, so that operands broadcast.
-    dots = {n: tuple(range(1000 - n, 1000)) for n in set(covered)}
-    widest = dots[max(covered)]
-
-    def spread(term: list[int], axes: Labels) -> Labels:
-        at = term.index(_DOTS) if _DOTS in term else None
-        return tuple(term) if at is None else (*term[:at], *axes, *term[at + 1 :])
-
-    labels = [spread(term, dots[n]) for term, n in zip(terms, covered, strict=True)]
-    return sum_of_products(tensors, labels, spread(output, widest))
-
-
-def _covered(tensors: Sequence[TensorBase], terms: Sequence[list[int]]) -> list[int]:
-    """How many axes of each operand its ellipsis stands for."""
-    found = []
-    for number, (t, term) in enumerate(zip(tensors, terms, strict=True)):
-        dots = _DOTS in term
-        n = t.array.ndim - len(term) + dots
-        if n < 0 or (n > 0 and not dots):
-            raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(term) - dots}) "
-                + ("is more than" if dots else "does not match")
-                + f" the number of dimensions ({t.array.ndim}) for operand {number}"
-                + ("" if dots else " and no ellipsis was given")
-            )
-        found.append(n)
-    return found
-
-
-def _check_output(output: list[int], terms: Sequence[list[int]]) -> None:
-    for label in output:
-        if output.count(label) > 1:
-            raise RuntimeError(
-                f"einsum(): output subscript {_name(label)} appears more than once in the output"
-            )
-        if label != _DOTS and not any(label in term for term in terms):
-            raise RuntimeError(
-                f"einsum(): output subscript {_name(label)} does not appear in the equation for "
-                "any input operand"
-            )
-
-
-# ------------------------------------------------------------------------------------ special cases
+    labels, out = subscripts.resolve(terms, output, tuple(t.array.ndim for t in tensors))
+    return sum_of_products(tensors, labels, out)
 
 
 def tensordot(a: T, b: T, dims: int | Sequence[Any] = 2) -> T:

@@ -22,7 +22,7 @@ def to(input: T, *args: Any, **kwargs: Any) -> T:
     to(dtype), to(device), to(device, dtype), to(other), each with non_blocking and copy.
     """
     dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
-    other = kwargs.pop("other", None)
+    other = None
     rest: list[Any] = list(args)
     first = rest.pop(0) if rest else None
     if isinstance(first, TensorBase):

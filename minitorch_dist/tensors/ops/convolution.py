@@ -88,11 +88,14 @@ def _convolve(
     ]  # fmt: skip
     rows, columns = axes if dims == 2 else (Axis(1, 1, 1), axes[0])
 
-    source, dtype = input.array.shape, input.array.dtype
-    images, kernels = _images(input.array, dims), _kernels(weight.array)
+    x, w = input.array, weight.array
+    source, dtype = x.shape, x.dtype
+    images, kernels = _images(x, dims), _kernels(w)
     offset = None if bias is None else _working(bias.array)
     out = grouped.correlate(images, kernels, rows, columns, offset, groups)
     wanted = wants(input, weight, bias)
+    inputs = [input, weight] if bias is None else [input, weight, bias]
+    count = len(inputs)
     del images, kernels
 
     def backward(g: Array) -> list[Gradient]:
@@ -101,17 +104,16 @@ def _convolve(
         if wanted[2]:
             db = _sum_channels(g).astype(dtype, copy=False)
         if wanted[1]:
-            images, kernels = _images(input.array, dims), _kernels(weight.array)
+            images, kernels = _images(x, dims), _kernels(w)
             dw = grouped.weight_gradient(g, images, kernels, rows, columns, groups)
-            dw = dw.reshape(weight.array.shape).astype(dtype, copy=False)
+            dw = dw.reshape(w.shape).astype(dtype, copy=False)
             del images
         if wanted[0]:
-            kernels = _kernels(weight.array)
+            kernels = _kernels(w)
             dx = grouped.input_gradient(g, kernels, rows, columns, groups)
             dx = dx.reshape(source).astype(dtype, copy=False)
-        return [dx, dw, db][: len(inputs)]
+        return [dx, dw, db][:count]
 
-    inputs = [input, weight] if bias is None else [input, weight, bias]
     shape = (*source[: -dims - 1], len(weight.array), *(axis.out for axis in axes))
     out = out.reshape(shape).astype(dtype, copy=False)
     return record_joint(out, "ConvolutionBackward0", inputs, backward, (input, weight), owns=True)
@@ -144,12 +146,15 @@ def _convolve_transposed(
     axes = [Axis(made[k], size[k], kernel[k], steps[k], before[k], spread[k]) for k in range(dims)]
     rows, columns = axes if dims == 2 else (Axis(1, 1, 1), axes[0])
 
-    source, dtype = input.array.shape, input.array.dtype
-    images, kernels = _images(input.array, dims), _kernels(weight.array)
+    x, w = input.array, weight.array
+    source, dtype = x.shape, x.dtype
+    images, kernels = _images(x, dims), _kernels(w)
     out = grouped.input_gradient(images, kernels, rows, columns, groups)
     if bias is not None:
         out += _working(bias.array)[:, None, None]
     wanted = wants(input, weight, bias)
+    inputs = [input, weight] if bias is None else [input, weight, bias]
+    count = len(inputs)
     del images, kernels
 
     def backward(g: Array) -> list[Gradient]:
@@ -158,15 +163,14 @@ def _convolve_transposed(
         if wanted[2]:
             db = _sum_channels(g).astype(dtype, copy=False)
         if wanted[1]:
-            images, kernels = _images(input.array, dims), _kernels(weight.array)
+            images, kernels = _images(x, dims), _kernels(w)
             dw = grouped.weight_gradient(images, g, kernels, rows, columns, groups)
-            dw = dw.reshape(weight.array.shape).astype(dtype, copy=False)
+            dw = dw.reshape(w.shape).astype(dtype, copy=False)
         if wanted[0]:
-            dx = grouped.correlate(g, _kernels(weight.array), rows, columns, None, groups)
+            dx = grouped.correlate(g, _kernels(w), rows, columns, None, groups)
             dx = dx.reshape(source).astype(dtype, copy=False)
-        return [dx, dw, db][: len(inputs)]
+        return [dx, dw, db][:count]
 
-    inputs = [input, weight] if bias is None else [input, weight, bias]
     out = out.reshape((*source[: -dims - 1], out.shape[1], *made)).astype(dtype, copy=False)
     return record_joint(out, "ConvolutionBackward0", inputs, backward, (input, weight), owns=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from minitorch_dist.tensors import devices, dtypes, graph, ledger
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import sum_to
-from minitorch_dist.tensors.views import bump, check_writable, rebase
+from minitorch_dist.tensors.views import bump, check_writable, rebase, view_of
 
 
 def _itself(grad: Array) -> Array:
@@ -94,15 +95,16 @@ def _moved(input: TensorBase) -> Any:
 
 def copy_(input: T, src: Any, non_blocking: bool = False) -> T:
     """Write the values of `src` (broadcast, of any dtype, on any device) into `input`."""
-    check_writable(input)
     if not isinstance(src, TensorBase):
-        raise TypeError(
-            f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
-        )
+        if not isinstance(src, (int, float)):
+            raise TypeError(
+                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
+            )
+        src = graph.result(input, np.array(src))
     x, y = input.array, src.array
-    node = None
-    if (input._requires_grad or src._requires_grad) and x.dtype.kind not in "iub":
-        node = graph.node_for("CopyBackwards", (input, src))
+    floating = x.dtype.kind not in "iub"
+    check_writable(input, recorded=floating and graph.wants_any((src,)))
+    node = graph.node_for("CopyBackwards", (input, src)) if floating else None
     fill(x, y)
     bump(input)
     if node is not None:
@@ -110,13 +112,31 @@ def copy_(input: T, src: Any, non_blocking: bool = False) -> T:
         here, there = input.storage.device, src.storage.device
 
         def to_source(grad: Array) -> Array:
-            return sum_to(grad, shape).astype(source, copy=False)
+            return sum_to(grad.astype(source, copy=False), shape)
 
         mine, theirs = node.edges
         node.vjps = (np.zeros_like if mine else None, to_source if theirs else None)
         node.device = here if here is not devices.CPU else there
         rebase(input, (node, 0))
     return input
+
+
+def apply_(input: T, callable: Callable[[Any], Any]) -> T:
+    """Replace each element by what a Python function makes of it. Slow, and not recorded."""
+    check_writable(input)
+    if input._requires_grad:
+        raise RuntimeError("can't call apply_ on tensors that require gradients")
+    x = input.array
+    x[...] = np.array([callable(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape)
+    bump(input)
+    return input
+
+
+def as_subclass(input: TensorBase, cls: type[T]) -> T:
+    """The same tensor as an instance of a subclass; it passes its gradient on."""
+    out: T = object.__new__(cls)
+    out.__dict__.update(view_of(input, input.array, "AliasBackward0", _itself).__dict__)
+    return out
 
 
 def fill(x: Array, y: Array) -> None:

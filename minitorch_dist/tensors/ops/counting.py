@@ -9,7 +9,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes, return_types
 from minitorch_dist.tensors.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.distributions import DIGITS
-from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.graph import record, result, same_device
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.reductions import axis
 
@@ -160,6 +160,8 @@ def searchsorted(
         )
     if side == "left" and right:
         raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites")
+    if isinstance(input, TensorBase):
+        same_device(sorted_sequence, input, sorter)
     edges = sorted_sequence.array
     if sorter is not None:
         edges = np.take_along_axis(edges, sorter.array, -1)

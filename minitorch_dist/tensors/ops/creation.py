@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minitorch_dist.tensors import base, devices, dtypes
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.base import Array, Number, TensorBase
 from minitorch_dist.tensors.ops import literals
 from minitorch_dist.tensors.ops.arithmetic import cast
 from minitorch_dist.tensors.ops.literals import as_dtype
@@ -33,18 +33,19 @@ def numpy_dtype(dtype: Dtype) -> np.dtype[Any]:
 
 def sizes(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape, given as ints or as one sequence of ints."""
-    if len(size) == 1 and isinstance(size[0], Sequence):
+    if len(size) == 1 and type(size[0]) is not int and isinstance(size[0], Sequence):
         size = tuple(size[0])
     for position, n in enumerate(size):
-        if type(n) is not int and not _is_size(n):
-            raise TypeError(
-                f"{name}(): argument 'size' must be ints or one sequence of ints, not "
-                f"{type(n).__name__} at position {position + 1}"
-            )
-    shape = tuple([n if type(n) is int else _as_int(n) for n in size])
-    if shape and min(shape) < 0:
-        raise RuntimeError(f"{name}: Dimension size must be non-negative, got {list(shape)}.")
-    return shape
+        if type(n) is not int:
+            if not _is_size(n):
+                raise TypeError(
+                    f"{name}(): argument 'size' must be ints or one sequence of ints, not "
+                    f"{type(n).__name__} at position {position + 1}"
+                )
+            size = tuple(map(_as_int, size))
+        elif n < 0:
+            raise RuntimeError(f"{name}: Dimension size must be non-negative, got {list(size)}.")
+    return size
 
 
 def _as_int(n: Any) -> int:
@@ -178,21 +179,21 @@ def full(
     requires_grad: bool = False,
 ) -> Any:
     """All `fill_value`; its type decides the dtype, if none is given."""
-    return made(_filled("full", size, fill_value, dtype), device, requires_grad)
+    return made(filled("full", size, fill_value, dtype), device, requires_grad)
 
 
-def _filled(name: str, size: Any, value: Any, dtype: Dtype) -> Array:
+def filled(name: str, size: Any, value: Any, dtype: Dtype) -> Array:
     if not isinstance(size, Sequence):
-        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {_kind(size)}")
+        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {kind_of(size)}")
     if isinstance(value, TensorBase):
         value = value.array
     number = literals.parse(value, None if dtype is None else as_dtype(dtype))
     if number.size != 1:
-        raise TypeError(f"{name}(): argument 'fill_value' must be a number, not {_kind(value)}")
+        raise TypeError(f"{name}(): argument 'fill_value' must be a number, not {kind_of(value)}")
     return np.full(sizes(name, (size,)), number.reshape(()), number.dtype)
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
     return type(value).__name__
 
 
@@ -205,7 +206,7 @@ def _like(
     """An empty array of the same shape, and of the same order of axes in memory."""
     if not isinstance(input, TensorBase):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {_kind(input)}"
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_of(input)}"
         )
     kind = input.array.dtype if dtype is None else as_dtype(dtype).numpy
     contiguous = "contiguous" in str(memory_format)
@@ -269,57 +270,3 @@ def full_like(
     array, device = _like("full_like", input, dtype, device, memory_format)
     array[...] = literals.parse(fill_value, dtypes.from_numpy(array.dtype))
     return made(array, device, requires_grad)
-
-
-# ------------------------------------------------------- methods: of the same dtype and device as self
-
-
-def new_tensor(
-    self: T, data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
-) -> T:
-    """A copy of `data` as a leaf."""
-    kind = self.dtype if dtype is None else as_dtype(dtype)
-    array = literals.parse(data, kind)
-    return made(array, _or_own(self, device), requires_grad)  # type: ignore[no-any-return]
-
-
-def new_zeros(
-    self: T, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
-) -> T:
-    """All zeros, of the given shape."""
-    kind = self.dtype if dtype is None else dtype
-    return zeros(*size, dtype=kind, device=_or_own(self, device), requires_grad=requires_grad)  # type: ignore[no-any-return]
-
-
-def new_ones(
-    self: T, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
-) -> T:
-    """All ones, of the given shape."""
-    kind = self.dtype if dtype is None else dtype
-    return ones(*size, dtype=kind, device=_or_own(self, device), requires_grad=requires_grad)  # type: ignore[no-any-return]
-
-
-def new_empty(
-    self: T, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
-) -> T:
-    """Uninitialised memory, of the given shape."""
-    kind = self.dtype if dtype is None else dtype
-    return empty(*size, dtype=kind, device=_or_own(self, device), requires_grad=requires_grad)  # type: ignore[no-any-return]
-
-
-def new_full(
-    self: T,
-    size: Sequence[int],
-    fill_value: Any,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> T:
-    """All `fill_value`, of the given shape."""
-    array = _filled("new_full", size, fill_value, self.dtype if dtype is None else dtype)
-    return made(array, _or_own(self, device), requires_grad)  # type: ignore[no-any-return]
-
-
-def _or_own(self: TensorBase, device: Device) -> Device:
-    return self.storage.device if device is None else device

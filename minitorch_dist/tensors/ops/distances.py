@@ -9,6 +9,8 @@ from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import sum_to
 from minitorch_dist.tensors.ops.products import same_dtype
 
+BUFFER = 1 << 20  # elements
+
 
 def cdist(x1: T, x2: T, p: float = 2.0, compute_mode: str | None = None) -> T:
     """The p-norm distance of every row of x1 to every row of x2; leading axes are batches."""
@@ -25,19 +27,33 @@ def cdist(x1: T, x2: T, p: float = 2.0, compute_mode: str | None = None) -> T:
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {x.shape[-1]} X2: {y.shape[-1]}"
         )
-    difference = x[..., :, None, :] - y[..., None, :, :]
-    out = _norm(difference, p)
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    out = np.empty((*batch, x.shape[-2], y.shape[-2]), x.dtype)
+    for some in _blocks(out, x.shape[-1]):
+        out[..., some, :] = _norm(x[..., some, None, :] - y[..., None, :, :], p)
 
-    def pull(g: Array) -> Array:
-        return g[..., None] * _slope(x[..., :, None, :] - y[..., None, :, :], out, p)
+    def of_x(g: Array) -> Array:
+        whole = np.empty((*batch, *x.shape[-2:]), g.dtype)
+        for some in _blocks(out, x.shape[-1]):
+            slope = _slope(x[..., some, None, :] - y[..., None, :, :], out[..., some, :], p)
+            whole[..., some, :] = (g[..., some, :, None] * slope).sum(-2, dtype=g.dtype)
+        return sum_to(whole, x.shape)
 
-    return record(
-        out,
-        "CdistBackward0",
-        (x1, lambda g: sum_to(pull(g).sum(-2, dtype=g.dtype), x.shape), x2),
-        (x2, lambda g: sum_to(-pull(g).sum(-3, dtype=g.dtype), y.shape), x1),
-        reads_result=True,
-    )
+    def of_y(g: Array) -> Array:
+        whole = np.zeros((*batch, *y.shape[-2:]), g.dtype)
+        for some in _blocks(out, x.shape[-1]):
+            slope = _slope(x[..., some, None, :] - y[..., None, :, :], out[..., some, :], p)
+            whole -= (g[..., some, :, None] * slope).sum(-3, dtype=g.dtype)
+        return sum_to(whole, y.shape)
+
+    return record(out, "CdistBackward0", (x1, of_x, x1, x2), (x2, of_y, x1, x2), reads_result=True)
+
+
+def _blocks(out: Array, columns: int) -> list[slice]:
+    """Rows of x1, so few at a time that all their differences fit into a small buffer."""
+    rows = out.shape[-2]
+    step = max(1, rows * BUFFER // max(1, out.size * columns))
+    return [slice(start, start + step) for start in range(0, rows, step)]
 
 
 def pdist(input: T, p: float = 2.0) -> T:

@@ -10,8 +10,6 @@ from minitorch_dist.tensors.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import (
     compute,
-    direct,
-    overwrite,
     plain,
     promote,
     sum_to,
@@ -122,18 +120,8 @@ def fmod(input: T, other: T | Number) -> T:
     )
 
 
-_div_ = inplace(div)
-
-
-def div_(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
-    """In-place version of :func:`div`."""
-    if rounding_mode is None and input.array.dtype.kind not in "iub" and direct(input, other):
-        return overwrite(np.divide, input, getattr(other, "array", other))
-    return _div_(input, other, rounding_mode=rounding_mode)
-
-
-divide, divide_ = div, div_
-true_divide, true_divide_ = div, div_
+divide = div
+true_divide = div
 floor_divide_ = inplace(floor_divide)
 remainder_ = inplace(remainder)
 fmod_ = inplace(fmod)

@@ -13,7 +13,7 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, record_joint, wants
+from minitorch_dist.tensors.graph import record, record_joint, same_device, wants
 from minitorch_dist.tensors.nodes import Gradient, type_name
 from minitorch_dist.tensors.views import bump
 
@@ -28,6 +28,7 @@ def embedding(
     shortened to it, in place. `scale_grad_by_freq` divides a row's gradient by how often it was picked.
     """
     _check("embedding", input, weight, sparse)
+    same_device(weight, input)
     table, rows = weight.array, len(weight.array)
     if padding_idx is not None:
         assert -rows <= padding_idx < rows, "Padding_idx must be within num_embeddings"
@@ -62,6 +63,7 @@ def embedding_bag(
     `padding_idx` are not in any bag; empty bags give zeros.
     """
     _check("embedding_bag", input, weight, sparse)
+    same_device(weight, input, offsets, per_sample_weights)
     cuts = _bags(input, offsets, include_last_offset)
     scales = per_sample_weights
     _check_bags(input, weight, mode, scale_grad_by_freq, scales, padding_idx)
@@ -90,6 +92,7 @@ def embedding_bag(
         add = np.maximum if mode == "max" else np.add
         out[full] = add.reduceat(picked, starts, axis=0)
     wanted = wants(weight, scales)
+    factors = None if scales is None else scales.array
 
     def backward(g: Array) -> list[Gradient]:
         dw = ds = None
@@ -98,11 +101,11 @@ def embedding_bag(
         elif wanted[0]:
             each = g[bag] if share is None else g[bag] * share
             dw = _add_rows(index, each, table.shape, scale_grad_by_freq)
-        if wanted[1] and scales is not None:
-            whole = np.zeros(scales.array.size, scales.array.dtype)
+        if wanted[1] and factors is not None:
+            whole = np.zeros(factors.size, factors.dtype)
             whole[kept] = np.einsum("ed,ed->e", table[index], g[bag])
-            ds = whole.reshape(scales.array.shape)
-        return [dw] if scales is None else [dw, ds]
+            ds = whole.reshape(factors.shape)
+        return [dw] if factors is None else [dw, ds]
 
     inputs = [weight] if scales is None else [weight, scales]
     reads: list[TensorBase] = [input]

@@ -42,6 +42,14 @@ def as_array(input: TensorBase, dtype: Any = None, copy: bool | None = None) -> 
     return x.copy() if copy else x
 
 
+def array_wrap(
+    input: TensorBase, array: Any, context: Any = None, return_scalar: bool = False
+) -> Any:
+    """What `np.sin(x)` returns for a tensor: a tensor."""
+    array = np.asarray(array)
+    return from_numpy(array.astype(np.uint8) if array.dtype.kind == "b" else array)
+
+
 def dlpack(input: TensorBase, **options: Any) -> Any:
     """DLPack's capsule: how other array libraries take over the memory without a copy."""
     if input._requires_grad:
@@ -77,11 +85,29 @@ def is_shared(input: TensorBase) -> bool:
     return isinstance(getattr(owner, "obj", owner), mmap.mmap)
 
 
+def to_dlpack(tensor: TensorBase) -> Any:
+    """The DLPack capsule of a tensor."""
+    return dlpack(tensor)
+
+
 def from_dlpack(ext_tensor: Any) -> Any:
     """A tensor on the memory of whoever speaks DLPack."""
-    if isinstance(ext_tensor, TensorBase):
-        ext_tensor = numpy(ext_tensor)
+    if not hasattr(ext_tensor, "__dlpack__"):  # a bare capsule: numpy asks an object for it
+        ext_tensor = _Holder(ext_tensor)
     return from_numpy(np.from_dlpack(ext_tensor))
+
+
+class _Holder:
+    """An object around a DLPack capsule, which can be asked once."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 def frombuffer(

@@ -23,7 +23,7 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 def lgamma_values(x: Array) -> Any:
     def one(x: float) -> float:
-        if x <= 0 and x == math.floor(x):
+        if math.isinf(x) or (x <= 0 and x == math.floor(x)):
             return math.inf
         return math.lgamma(x) if x < 1e305 else x * (math.log(x) - 1)
 

@@ -14,12 +14,13 @@ import numpy as np
 
 from minitorch_dist.tensors import graph
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.graph import record, same_device
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.broadcasting import broadcast_shapes, expand
 from minitorch_dist.tensors.ops.overwriting import Change, both, same_gradient, zero_at
 from minitorch_dist.tensors.ops.reductions import axis
-from minitorch_dist.tensors.ops.reshaping import broadcast_shapes, expand, reshape
+from minitorch_dist.tensors.ops.reshaping import reshape
 from minitorch_dist.tensors.ops.selecting import check_range
 
 Where = tuple[Any, ...]
@@ -27,8 +28,13 @@ Where = tuple[Any, ...]
 
 def grid(index: Array, dim: int) -> Where:
     """numpy's index for "the place `index` along `dim`, and its own place along the others"."""
-    own = np.ogrid[tuple(slice(n) for n in index.shape)]
-    return tuple([index if axis == dim else own[axis] for axis in range(index.ndim)])
+    last = index.ndim - 1
+    return tuple(
+        [
+            index if axis == dim else np.arange(n).reshape((n,) + (1,) * (last - axis))
+            for axis, n in enumerate(index.shape)
+        ]
+    )
 
 
 def places(
@@ -71,6 +77,7 @@ def places(
 
 def gather(input: T, dim: int, index: TensorBase, *, sparse_grad: bool = False) -> T:
     """The elements that `index` names along `dim`; the result has its shape."""
+    same_device(input, index)
     x = input.array
     line, place, where = places(x, dim, index, "gather")
     at = index.array
@@ -233,75 +240,3 @@ def _scatter_add(input: T, dim: int, index: TensorBase, src: TensorBase) -> Chan
 
 
 scatter_add, scatter_add_ = both(_scatter_add)
-
-
-# ----------------------------------------------------------------------------- by place in the order
-
-
-def _flat(x: Array, index: TensorBase, name: str) -> Array:
-    at = index.array
-    if at.dtype != np.int64:
-        raise RuntimeError(
-            f"{name}(): Expected a long tensor for index, but got {type_name(at)[6:-6]}"
-        )
-    if at.size and not x.size:
-        raise IndexError(f"{name}(): tried to take from an empty tensor")
-    for found in (int(at.min()), int(at.max())) if at.size else ():
-        if not -x.size <= found < x.size:
-            raise IndexError(
-                f"out of range: tried to access index {found} on a tensor of {x.size} elements."
-            )
-    return np.where(at < 0, at + x.size, at)
-
-
-def take(input: T, index: TensorBase) -> T:
-    """The elements at these places of the flattened tensor."""
-    x = input.array
-    at = _flat(x, index, "take")
-    shape, dtype = x.shape, x.dtype
-
-    def spread(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype)
-        add_at(whole.reshape(-1), (at.reshape(-1),), grad.reshape(-1))
-        return whole
-
-    return record(x.take(at), "TakeBackward0", (input, spread, index))
-
-
-def _put(input: T, index: TensorBase, source: TensorBase, accumulate: bool = False) -> Change:
-    """`source` written (or added) at these places of the flattened tensor."""
-    x, y = input.array, source.array
-    if x.dtype != y.dtype:
-        raise RuntimeError(
-            "put_(): self and source expected to have the same dtype, but got self.dtype = "
-            f"{type_name(x)[6:-6]} and source.dtype = {type_name(y)[6:-6]}"
-        )
-    if index.array.size != y.size:
-        raise IndexError(
-            "put_(): Expected source and index to have the same number of elements, but got "
-            f"source.numel() = {y.size}, index.numel() = {index.array.size}"
-        )
-    where = np.unravel_index(_flat(x, index, "put_").reshape(-1), x.shape) if x.ndim else ()
-    shape = y.shape
-
-    def write(array: Array) -> None:
-        if accumulate and where:
-            add_at(array, where, y.reshape(-1))
-        elif accumulate:
-            array += y.sum(dtype=y.dtype)
-        elif y.size:
-            array[where] = y.reshape(-1) if where else y.reshape(-1)[-1]
-
-    keep = same_gradient if accumulate else zero_at(where)
-    return Change(
-        "PutBackward0", write, keep, source, lambda g: sum_to_like(g[where], shape), (index,)
-    )
-
-
-def sum_to_like(part: Array, shape: tuple[int, ...]) -> Array:
-    """A part of a gradient in the shape of what was written there."""
-    size = int(np.prod(shape))
-    return part.reshape(shape) if part.size == size else np.broadcast_to(part, shape)
-
-
-put, put_ = both(_put)

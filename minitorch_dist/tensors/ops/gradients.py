@@ -144,6 +144,11 @@ def _roots(
                 f"torch.Size({list(weight.array.shape)}) and output[{index}] has a shape of "
                 f"torch.Size({list(x.shape)})."
             )
+        elif weight.storage.device is not tensor.storage.device:
+            raise RuntimeError(
+                f"invalid gradient at index {index} - expected device {tensor.storage.device} but "
+                f"got {weight.storage.device}"
+            )
         else:
             array = weight.array.astype(x.dtype, copy=False)
         if edge is None:

@@ -13,7 +13,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.ops import reshaping
+from minitorch_dist.tensors.ops import broadcasting, reshaping
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.arithmetic import cast
 from minitorch_dist.tensors.ops.creation import made
@@ -57,7 +57,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     grids = []
     for number, t in enumerate(given):
         lone = tuple(n if i == number else 1 for i, n in enumerate(shape))
-        grids.append(reshaping.expand(reshaping.reshape(t, lone), shape))
+        grids.append(broadcasting.expand(reshaping.reshape(t, lone), shape))
     if swap:
         grids[:2] = grids[1::-1]
     return tuple(grids)

@@ -30,13 +30,13 @@ def _checked(tensors: Any, name: str) -> list[Any]:
     return list(tensors)
 
 
-def _together(tensors: Sequence[TensorBase]) -> tuple[list[Array], dtypes.dtype]:
+def _together(tensors: Sequence[TensorBase]) -> list[Array]:
     """The arrays in the type that holds them all."""
     arrays = [t.array for t in tensors]
-    dtype = reduce(dtypes.promote_types, [t.dtype for t in tensors])
-    if any(a.dtype != dtype.numpy for a in arrays):
+    if len({a.dtype for a in arrays}) > 1:
+        dtype = reduce(dtypes.promote_types, [t.dtype for t in tensors])
         arrays = [a if a.dtype == dtype.numpy else convert(a, dtype) for a in arrays]
-    return arrays, dtype
+    return arrays
 
 
 def cat(tensors: Sequence[T], dim: int = 0, *, axis: int | None = None) -> T:
@@ -44,26 +44,23 @@ def cat(tensors: Sequence[T], dim: int = 0, *, axis: int | None = None) -> T:
     given: list[T] = _checked(tensors, "cat")
     if not given:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    arrays, _ = _together(given)
+    arrays = _together(given)
     place = _place(given, dim if axis is None else axis)
     kept = [a for a in arrays if a.shape != (0,)] or arrays[:1]
-    out = np.concatenate(kept, place) if len(kept) > 1 else np.array(kept[0], order="C")
-    pieces: list[tuple[Any, tuple[int, ...], Any]] = []
-    start = 0
-    for tensor in given:
-        x = tensor.array
-        skipped = x.shape == (0,) and out.ndim != 1
-        stop = start if skipped else start + x.shape[place]
-        pieces.append(((slice(None),) * place + (slice(start, stop),), x.shape, x.dtype))
-        start = stop
+    out = np.concatenate(kept, place)
+    shapes = [t.array.shape for t in given]
+    kinds = [t.array.dtype for t in given]
 
     def backward(grad: Array) -> list[Array]:
-        return [
-            grad[where].astype(dtype, copy=False)
-            if grad[where].shape == shape
-            else np.zeros(shape, dtype)
-            for where, shape, dtype in pieces
-        ]
+        parts, start, front = [], 0, (slice(None),) * place
+        for shape, kind in zip(shapes, kinds, strict=True):
+            if shape == (0,):  # may have been passed over
+                parts.append(np.zeros(0, kind))
+                continue
+            stop = start + shape[place]
+            parts.append(grad[(*front, slice(start, stop))].astype(kind, copy=False))
+            start = stop
+        return parts
 
     return record_joint(out, "CatBackward0", given, backward)
 
@@ -78,6 +75,8 @@ def _place(tensors: Sequence[TensorBase], dim: int) -> int:
     shapes = [t.array.shape for t in tensors]
     first = next((s for s in shapes if s != (0,)), shapes[0])
     place = 0 if first == (0,) else axis(dim, len(first))
+    if all(shape == first for shape in shapes):
+        return place
     for number, shape in enumerate(shapes):
         if shape == (0,):
             continue
@@ -117,7 +116,7 @@ def stack(tensors: Sequence[T], dim: int = 0) -> T:
                 f"{list(tensor.array.shape)} at entry {number}"
             )
     place = axis(dim, len(first) + 1)
-    arrays, _ = _together(given)
+    arrays = _together(given)
     kinds = [t.array.dtype for t in given]
 
     def backward(grad: Array) -> list[Array]:

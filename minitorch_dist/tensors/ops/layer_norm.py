@@ -94,9 +94,11 @@ def _by_rows(
     input: T, last: Sequence[int], weight: T | None, bias: T | None, eps: float, centred: bool,
     name: str,
 ) -> T:  # fmt: skip
-    shape, dtype, width = input.array.shape, input.array.dtype, math.prod(last)
-    x = _matrix(input.array, width)
-    factor, offset = _row(weight, x.dtype), _row(bias, x.dtype)
+    source = input.array
+    shape, dtype, width = source.shape, source.dtype, math.prod(last)
+    scales, shifts = (None if t is None else t.array for t in (weight, bias))
+    x = _matrix(source, width)
+    factor, offset = _row(scales, x.dtype), _row(shifts, x.dtype)
     ones = np.ones(width, x.dtype)
     out = np.empty_like(x)
     mean, scale = np.zeros((len(x), 1), x.dtype), np.empty((len(x), 1), x.dtype)
@@ -116,8 +118,8 @@ def _by_rows(
     wanted = wants(input, weight, bias)
 
     def backward(g: Array) -> list[Gradient]:
-        x, g = _matrix(input.array, width), _matrix(g, width)
-        factor = _row(weight, x.dtype)
+        x, g = _matrix(source, width), _matrix(g, width)
+        factor = _row(scales, x.dtype)
         dx = np.empty_like(x) if wanted[0] else None
         dw, db = np.zeros(width), np.zeros(width)
         for block in _blocks(*x.shape):
@@ -138,9 +140,8 @@ def _by_rows(
         grads: list[Gradient] = [
             None if dx is None else dx.reshape(shape).astype(dtype, copy=False)
         ]
-        for tensor, wish, total in ((weight, wanted[1], dw), (bias, wanted[2], db)):
-            if tensor is not None:
-                like = tensor.array
+        for like, wish, total in ((scales, wanted[1], dw), (shifts, wanted[2], db)):
+            if like is not None:
                 grads.append(total.reshape(like.shape).astype(like.dtype) if wish else None)
         return grads
 
@@ -150,7 +151,5 @@ def _by_rows(
     return record_joint(out, name, inputs, backward, reads, owns=True)
 
 
-def _row(parameter: T | None, dtype: np.dtype[np.generic]) -> Array | None:
-    return (
-        None if parameter is None else parameter.array.astype(dtype).reshape(parameter.array.size)
-    )
+def _row(parameter: Array | None, dtype: np.dtype[np.generic]) -> Array | None:
+    return None if parameter is None else parameter.astype(dtype).reshape(parameter.size)

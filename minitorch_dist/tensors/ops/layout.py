@@ -168,6 +168,23 @@ def layout_of(input: TensorBase) -> layout:
     return strided
 
 
+def is_same_size(input: TensorBase, other: TensorBase) -> bool:
+    """Whether both have the same shape."""
+    return bool(input.array.shape == other.array.shape)
+
+
+def is_set_to(input: TensorBase, tensor: TensorBase) -> bool:
+    """Whether both look at the same elements in the same way."""
+    a, b = input.array, tensor.array
+    return data_ptr(input) == data_ptr(tensor) and a.shape == b.shape and a.strides == b.strides
+
+
+def dim_order(input: TensorBase) -> tuple[int, ...]:
+    """The dimensions from the slowest to the fastest in memory."""
+    steps = stride(input)
+    return tuple(sorted(range(len(steps)), key=lambda place: -steps[place]))
+
+
 def never(input: TensorBase) -> bool:
     """What a tensor here never is: sparse, quantized, without memory."""
     return False

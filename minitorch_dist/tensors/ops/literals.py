@@ -93,11 +93,12 @@ def _stored(values: Array, dtype: dtypes.dtype) -> Array:
     """`values` in `dtype`, refusing numbers that an integer type cannot hold."""
     if dtype.category == dtypes.INTEGRAL and values.size:
         limits = np.iinfo(dtype.numpy)
-        # Unsigned types take negative numbers and wrap them, as in C.
-        low = -int(limits.max) if dtype is dtypes.uint8 else int(limits.min)
+        # Unsigned types take negative whole numbers and wrap them, as in C.
+        wraps = dtype is dtypes.uint8 and values.dtype.kind != "f"
+        low = -int(limits.max) if wraps else int(limits.min)
         if not (values.min() >= low and values.max() <= limits.max):
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(values.astype(dtype.numpy))
 
 

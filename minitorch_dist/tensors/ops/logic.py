@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, Number, T
+from minitorch_dist.tensors.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.graph import result
-from minitorch_dist.tensors.ops.arithmetic import compute, not_implemented, promote
+from minitorch_dist.tensors.ops.arithmetic import (
+    compute,
+    home,
+    not_a_tensor,
+    not_implemented,
+    promote,
+)
 from minitorch_dist.tensors.views import inplace
 
 # ------------------------------------------------------------------ truth: whatever is not 0 is true
@@ -14,17 +20,23 @@ from minitorch_dist.tensors.views import inplace
 
 def logical_and(input: T, other: T) -> T:
     """Whether both elements are not 0"""
-    return result(input, compute(np.logical_and, input.array, other.array))
+    return _logical(np.logical_and, input, other)
 
 
 def logical_or(input: T, other: T) -> T:
     """Whether at least one of the elements is not 0"""
-    return result(input, compute(np.logical_or, input.array, other.array))
+    return _logical(np.logical_or, input, other)
 
 
 def logical_xor(input: T, other: T) -> T:
     """Whether exactly one of the elements is not 0"""
-    return result(input, compute(np.logical_xor, input.array, other.array))
+    return _logical(np.logical_xor, input, other)
+
+
+def _logical(ufunc: np.ufunc, input: T, other: T) -> T:
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor(other)
+    return result(home(input, other), compute(ufunc, input.array, other.array))
 
 
 def logical_not(input: T) -> T:
@@ -39,7 +51,7 @@ def _bitwise(ufunc: np.ufunc, input: T, other: T | Number, kernel: str) -> T:
     input, other = promote(input, other)
     if input.array.dtype.kind not in "iub":
         raise not_implemented(kernel, input.array)
-    return result(input, compute(ufunc, input.array, other.array))
+    return result(home(input, other), compute(ufunc, input.array, other.array))
 
 
 def bitwise_and(input: T, other: T | Number) -> T:
@@ -88,7 +100,7 @@ def _shift(ufunc: np.ufunc, input: T, other: T, kernel: str) -> T:
         gone = -(x < 0).astype(x.dtype) if ufunc is np.right_shift and x.dtype.kind == "i" else 0
         return np.where(far, np.asarray(gone, x.dtype), out)
 
-    return result(input, compute(shifted, x, y))
+    return result(home(input, other), compute(shifted, x, y))
 
 
 def gcd(input: T, other: T) -> T:
@@ -105,7 +117,7 @@ def _divisors(ufunc: np.ufunc, input: T, other: T, kernel: str) -> T:
     input, other = promote(input, other)
     if input.array.dtype.kind not in "iu":
         raise not_implemented(kernel, input.array)
-    return result(input, compute(ufunc, input.array, other.array))
+    return result(home(input, other), compute(ufunc, input.array, other.array))
 
 
 logical_and_ = inplace(logical_and)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.graph import record, same_device
 from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops import indexing
 from minitorch_dist.tensors.ops.arithmetic import broadcast_error, sum_to
+from minitorch_dist.tensors.ops.broadcasting import expand
 from minitorch_dist.tensors.ops.overwriting import Change, both, number_or_tensor
-from minitorch_dist.tensors.ops.reshaping import expand
 
 
 def _bools(mask: TensorBase, complaint: str) -> Array:
@@ -21,6 +22,9 @@ def _bools(mask: TensorBase, complaint: str) -> Array:
 
 
 def _common(x: Array, y: Array) -> tuple[int, ...]:
+    shape: tuple[int, ...] = x.shape
+    if shape == y.shape:
+        return shape
     try:
         return np.broadcast_shapes(x.shape, y.shape)
     except ValueError:
@@ -41,8 +45,7 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
     number, source = number_or_tensor(value, "masked_fill_")
 
     def write(array: Array) -> None:
-        with np.errstate(all="ignore"):
-            np.copyto(array, np.asarray(number).astype(array.dtype), where=where)
+        np.copyto(array, indexing.element(number, array.dtype), where=where)
 
     def hand_on(grad: Array) -> Array:
         kind = number.dtype
@@ -66,6 +69,7 @@ def masked_fill(input: T, mask: TensorBase, value: Any) -> T:
 
 def masked_select(input: T, mask: TensorBase) -> T:
     """The elements where `mask` is true, in order, as one dimension."""
+    same_device(input, mask)
     x = input.array
     where = _bools(mask, "masked_select: expected BoolTensor for mask, not {dtype}")
     full = _common(x, where)

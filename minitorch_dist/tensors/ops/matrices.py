@@ -107,11 +107,12 @@ def linalg_cross(input: T, other: T, *, dim: int = -1) -> T:
         out = times(x, y)
     except ValueError:
         raise broadcast_error(x.shape, y.shape) from None
+    xs, ys = x.shape, y.shape
     return record(
         out,
         "LinalgCrossBackward0",
-        (input, lambda g: sum_to(times(y, g), x.shape), other),
-        (other, lambda g: sum_to(times(g, x), y.shape), input),
+        (input, lambda g: sum_to(times(y, g), xs), other),
+        (other, lambda g: sum_to(times(g, x), ys), input),
     )
 
 
@@ -125,11 +126,12 @@ def vecdot(x: T, y: T, *, dim: int = -1) -> T:
     except ValueError:
         raise broadcast_error(a.shape, b.shape) from None
     out = np.asarray(product.sum(along, dtype=a.dtype))
+    xs, ys = a.shape, b.shape
     return record(
         out,
         "LinalgVecdotBackward0",
-        (x, lambda g: sum_to(np.expand_dims(g, along) * b, a.shape), y),
-        (y, lambda g: sum_to(np.expand_dims(g, along) * a, b.shape), x),
+        (x, lambda g: sum_to(np.expand_dims(g, along) * b, xs), y),
+        (y, lambda g: sum_to(np.expand_dims(g, along) * a, ys), x),
     )
 
 

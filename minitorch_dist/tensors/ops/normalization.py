@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint, wants
+from minitorch_dist.tensors.graph import record_joint, same_device, wants
 from minitorch_dist.tensors.nodes import Gradient
 from minitorch_dist.tensors.ops.planes import (
     affine,
@@ -42,6 +42,7 @@ def batch_norm(
     of any record; the running variance is the unbiased one.
     """
     _check_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    same_device(input, running_mean, running_var)
     x = planes(input.array)
     if not training:
         assert running_mean is not None and running_var is not None
@@ -150,7 +151,8 @@ def _normalised(
     `shared` says which planes they were computed from: None (they are given constants), (0,) (all
     images), or the number of groups of channels.
     """
-    shape, dtype, (count, channels, size) = input.array.shape, input.array.dtype, x.shape
+    source = input.array
+    shape, dtype, (count, channels, size) = source.shape, source.dtype, x.shape
     std = 1 / np.sqrt(var + eps)
     std, mean = (np.broadcast_to(v, (count, channels)) for v in (std, mean))
     scale = std if weight is None else std * weight.array.astype(np.float64)
@@ -158,6 +160,7 @@ def _normalised(
     out = restored(affine(x, scale, offset - mean * scale), shape, dtype)
     del x
     wanted = wants(input, weight, bias)
+    of_weight, of_bias = (None if t is None else t.array.dtype for t in (weight, bias))
 
     def averaged(sums: Array) -> Array:
         """The mean over the planes that share statistics, of sums over planes."""
@@ -167,7 +170,7 @@ def _normalised(
         return shares
 
     def backward(g: Array) -> list[Gradient]:
-        x, g = planes(_deep(input.array)), planes(_deep(g))
+        x, g = planes(_deep(source)), planes(_deep(g))
         sum_g, sum_gx = gradient_sums(g, x, mean)
         grads: list[Gradient] = [None]
         if wanted[0] and shared is None:
@@ -177,10 +180,10 @@ def _normalised(
             of_x = np.broadcast_to(-(std**3) * averaged(w * sum_gx), mean.shape)
             constant = np.broadcast_to(-std * averaged(w * sum_g), mean.shape) - of_x * mean
             grads[0] = restored(gradient(g, x, scale, of_x, constant), shape, dtype)
-        if weight is not None:
-            grads.append((sum_gx * std).sum(0).astype(weight.array.dtype) if wanted[1] else None)
-        if bias is not None:
-            grads.append(sum_g.sum(0).astype(bias.array.dtype) if wanted[2] else None)
+        if of_weight is not None:
+            grads.append((sum_gx * std).sum(0).astype(of_weight) if wanted[1] else None)
+        if of_bias is not None:
+            grads.append(sum_g.sum(0).astype(of_bias) if wanted[2] else None)
         return grads
 
     def _deep(array: Array) -> Array:

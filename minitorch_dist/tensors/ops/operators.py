@@ -13,6 +13,8 @@ import numpy as np
 
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.graph import result
+from minitorch_dist.tensors.ops.arithmetic import mul
+from minitorch_dist.tensors.ops.powers import reciprocal
 
 OPERANDS = (TensorBase, int, float, np.number, np.bool_)
 
@@ -36,19 +38,25 @@ def binary(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 
 def reflected(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """The operator `other ∘ self`, asked when `other` did not know the answer"""
+    """The operator `other ∘ self`, asked when `other` did not know the answer.
+
+    `operation(self, other)` computes it: `rsub` for a minus.
+    """
 
     def operator(self: Any, other: Any) -> Any:
-        if isinstance(other, OPERANDS):
-            return operation(other, self)
-        return NotImplemented
+        return operation(self, other) if isinstance(other, OPERANDS) else NotImplemented
 
     return operator
 
 
-def both(operation: Callable[..., Any]) -> tuple[Callable[[Any, Any], Any], ...]:
-    """The operator and its reflection"""
-    return binary(operation), reflected(operation)
+def swap(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The operation with its operands exchanged"""
+    return lambda self, other: operation(other, self)
+
+
+def divided_by(self: Any, other: Any) -> Any:
+    """other / self, rounded as torch does it: the reciprocal, times the number"""
+    return mul(reciprocal(self), other)
 
 
 def invert(self: Any) -> Any:

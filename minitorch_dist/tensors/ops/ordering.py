@@ -93,9 +93,9 @@ def _first(x: Array, k: int, along: int, largest: bool) -> Array:
         rows = rows.astype(np.float32) if x.dtype in dtypes.HALVES else rows
         found = _by_partition(rows.reshape(-1, x.shape[along]), k, largest)
         if found is not None:
-            return np.moveaxis(found.reshape(*rows.shape[:-1], k), -1, along)
+            return np.ascontiguousarray(np.moveaxis(found.reshape(*rows.shape[:-1], k), -1, along))
     index = order(x, along, largest)
-    return index[(slice(None),) * along + (slice(k),)]
+    return index[(slice(None),) * along + (slice(k),)].copy()  # not a view of the whole order
 
 
 def _by_partition(rows: Array, k: int, largest: bool) -> Array | None:
@@ -120,7 +120,7 @@ def kthvalue(input: T, k: int, dim: int = -1, keepdim: bool = False) -> Any:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {along}: {k}")
     if not x.ndim:
         return return_types.kthvalue(*_lone(input, "KthvalueBackward0"))
-    index = order(x, along, False)[(slice(None),) * along + (slice(k - 1, k),)]
+    index = order(x, along, False)[(slice(None),) * along + (slice(k - 1, k),)].copy()
     shape = x.shape
     values = np.take_along_axis(x, index, along)
 

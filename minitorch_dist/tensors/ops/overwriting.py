@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch_dist.tensors import graph
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.graph import record, same_device
 from minitorch_dist.tensors.ops.copying import dense
 from minitorch_dist.tensors.views import bump, check_writable, rebase
 
@@ -31,6 +31,7 @@ class Change(NamedTuple):
     source: TensorBase | None = None  # the tensor whose values are written
     hand_on: Vjp | None = None  # its gradient
     reads: tuple[TensorBase, ...] = ()  # indices and masks: must not change before the backward
+    mixed: bool = False  # whether these may lie on the CPU, wherever the tensor is
 
 
 def both(
@@ -40,6 +41,7 @@ def both(
 
     def fresh(input: T, /, *args: P.args, **kwargs: P.kwargs) -> T:
         change = rule(input, *args, **kwargs)
+        same_device(input, change.source, *(() if change.mixed else change.reads))
         array = dense(input.array)
         change.write(array)
         mine: Any = (input, change.keep, *change.reads)
@@ -50,7 +52,10 @@ def both(
     def in_place(input: T, /, *args: P.args, **kwargs: P.kwargs) -> T:
         check_writable(input)
         change = rule(input, *args, **kwargs)
+        same_device(input, change.source, *(() if change.mixed else change.reads))
         inputs = (input,) if change.source is None else (input, change.source)
+        if graph.wants_any(inputs[1:]):
+            check_writable(input, recorded=True)
         node = graph.node_for(change.name, inputs)
         change.write(input.array)
         bump(input)

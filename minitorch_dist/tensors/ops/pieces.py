@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.reductions import axis
 from minitorch_dist.tensors.views import view_of, views_of
 
@@ -64,6 +65,13 @@ def narrow(input: T, dim: int, start: int, length: int) -> T:
     if first + length > n:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
     return part(input, _at(place, slice(first, first + length)), "SliceBackward0")
+
+
+def narrow_copy(input: T, dim: int, start: int, length: int) -> T:
+    """`narrow`, as a copy."""
+    seen = narrow(input, dim, start, length)
+    widen = None if seen._grad_fn is None else seen._grad_fn.vjps[0]
+    return record(np.array(seen.array, order="C"), "NarrowCopyBackward0", (input, widen))
 
 
 def unbind(input: T, dim: int = 0) -> tuple[T, ...]:

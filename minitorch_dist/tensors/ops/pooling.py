@@ -138,14 +138,15 @@ def _max_pool(input: T, dims: int, rows: Axis, columns: Axis, indices: bool) -> 
             there = out[block, :, :, ow]
             np.maximum(there, middle[:, :, :, iw], out=there)
 
-    source = input.array.shape
+    values = input.array
+    source = values.shape
     shape = (*source[:-dims], *(rows.out, columns.out)[-dims:])
     out = out.reshape(shape)
     name = f"MaxPool{dims}DWithIndicesBackward0"
 
     def backward(g: Array) -> Array:
-        x = _images(input.array, dims)
-        return _max_gradient(_images(g, dims), x, _images(out, dims), rows, columns).reshape(source)
+        x, best = _images(values, dims), _images(out, dims)
+        return _max_gradient(_images(g, dims), x, best, rows, columns).reshape(source)
 
     if indices:
         where = _max_indices(x, rows, columns).reshape(shape)

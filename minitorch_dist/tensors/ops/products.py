@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and batches of matrices, and the linear layer's product.
+"""Products of vectors, matrices and batches of matrices.
 
     out = x @ y          grad x = grad @ yᵀ          grad y = xᵀ @ grad
 
@@ -8,8 +8,7 @@ once), and leaves integers to numpy's own loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
 
 import numpy as np
 
@@ -60,7 +59,7 @@ def check_rank(t: TensorBase, rank: int, name: str, what: str) -> None:
         raise RuntimeError(f"{name}: {what}, got a tensor of shape {list(t.array.shape)}")
 
 
-def _misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
+def misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
     """torch's sentence for inner sizes that differ."""
     if len(x) == 1 and len(y) == 1:
         return RuntimeError(
@@ -68,16 +67,16 @@ def _misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
             f"same number of elements, but got {x[0]} and {y[0]} elements respectively"
         )
     if len(y) == 1:
-        rows = int(np.prod(x[:-1]))
+        rows = math.prod(x[:-1])
         return RuntimeError(
             f"size mismatch, got input ({rows}), mat ({rows}x{x[-1]}), vec ({y[0]})"
         )
     if len(y) == 2:
-        rows = int(np.prod(x[:-1]))
+        rows = math.prod(x[:-1])
         return RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {y[0]}x{y[1]})"
         )
-    batch = int(np.prod(y[:-2]))
+    batch = math.prod(y[:-2])
     return RuntimeError(
         f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {x[-1]}] but "
         f"got: [{batch}, {y[-2]}]."
@@ -103,7 +102,7 @@ def matmul(self: T, other: T) -> T:
             f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D"
         )
     if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
-        raise _misfit(x.shape, y.shape)
+        raise misfit(x.shape, y.shape)
     if x.ndim == 1 and y.ndim == 1:
         return dot(self, other)
     return _batched(self, other)
@@ -112,7 +111,7 @@ def matmul(self: T, other: T) -> T:
 def _mm(self: T, other: T) -> T:
     x, y = self.array, other.array
     if x.shape[1] != y.shape[0]:
-        raise _misfit(x.shape, y.shape)
+        raise misfit(x.shape, y.shape)
     return record(
         product(x, y),
         "MmBackward0",
@@ -127,7 +126,7 @@ def _batched(self: T, other: T) -> T:
     rows = x if x.ndim > 1 else x[None, :]
     columns = y if y.ndim > 1 else y[:, None]
     if columns.ndim == 2:  # one matrix for all: a single large product
-        rows = rows.reshape(_size(rows.shape[:-1]), rows.shape[-1])
+        rows = rows.reshape(count(rows.shape[:-1]), rows.shape[-1])
     try:
         out = product(rows, columns)
     except ValueError:  # the inner sizes were checked, so it is the batches
@@ -157,11 +156,15 @@ def _batched(self: T, other: T) -> T:
     final += xs[-2:-1] if len(xs) > 1 else ()
     final += ys[-1:] if len(ys) > 1 else ()
     name = "MvBackward0" if x.ndim == 2 and y.ndim == 1 else "MatmulBackward0"
-    return record(out.reshape(final), name, (self, grad_x, other), (other, grad_y, self))
+    mine, theirs = (self, grad_x, other), (other, grad_y, self)
+    if x.ndim > 2 or (x.ndim == 1 and y.ndim == 2):  # where torch folds, `other` collects first
+        return record(out.reshape(final), name, theirs, mine)
+    return record(out.reshape(final), name, mine, theirs)
 
 
-def _size(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape))
+def count(shape: tuple[int, ...]) -> int:
+    """How many elements an array of this shape has."""
+    return math.prod(shape)
 
 
 def mm(self: T, mat2: T) -> T:
@@ -205,7 +208,7 @@ def dot(self: T, tensor: T) -> T:
         raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
     same_dtype(self, tensor)
     if x.shape != y.shape:
-        raise _misfit(x.shape, y.shape)
+        raise misfit(x.shape, y.shape)
     if x.dtype.kind == "b":
         raise NotImplementedError("\"dot\" not implemented for 'Bool'")
     out = product(x[None, :], y[:, None]).reshape(())
@@ -231,19 +234,20 @@ def inner(self: T, other: T) -> T:
             f"{list(x.shape)} and {list(y.shape)}"
         )
     k = x.shape[-1]
-    left, right = _size(x.shape[:-1]), _size(y.shape[:-1])
+    left, right = count(x.shape[:-1]), count(y.shape[:-1])
+    xs, ys = x.shape, y.shape
     out = product(x.reshape(left, k), y.reshape(right, k).T)
     return record(
         out.reshape(x.shape[:-1] + y.shape[:-1]),
         "InnerBackward0",
         (
             self,
-            lambda g: product(g.reshape(left, right), y.reshape(right, k)).reshape(x.shape),
+            lambda g: product(g.reshape(left, right), y.reshape(right, k)).reshape(xs),
             other,
         ),
         (
             other,
-            lambda g: product(g.reshape(left, right).T, x.reshape(left, k)).reshape(y.shape),
+            lambda g: product(g.reshape(left, right).T, x.reshape(left, k)).reshape(ys),
             self,
         ),
     )
@@ -266,157 +270,3 @@ def outer(self: T, vec2: T) -> T:
 
 
 ger = outer
-
-
-# --------------------------------------------------------------------------------- the linear layer
-
-
-def linear(input: T, weight: T, bias: T | None = None) -> T:
-    """input @ weightᵀ + bias, for inputs with any number of leading axes."""
-    x, w = input.array, weight.array
-    if x.ndim != 2 or w.ndim != 2 or x.dtype.char not in "fd":
-        return _linear(input, weight, bias)
-    if x.dtype is not w.dtype:
-        same_dtype(input, weight)
-    try:
-        out = x.dot(w.T)
-    except ValueError:
-        raise _misfit(x.shape, w.shape[::-1]) from None
-    if bias is None:
-        made = record(
-            out,
-            "MmBackward0",
-            (input, lambda g: g.dot(w), weight),
-            (weight, lambda g: g.T.dot(x), input),
-        )
-    else:
-        b = bias.array
-        if b.dtype is not x.dtype or b.ndim != 1 or b.shape[0] != w.shape[0]:
-            _check_bias(bias, out.shape, x.dtype)
-        out += b
-        shape = b.shape
-        made = record(
-            out,
-            "AddmmBackward0",
-            (input, lambda g: g.dot(w), weight),
-            (weight, lambda g: g.T.dot(x), input),
-            (bias, lambda g: np.add.reduce(g) if g.shape[1:] == shape else sum_to(g, shape)),
-        )
-    if made._grad_fn is not None:
-        made._grad_fn.owns = True  # all three are fresh arrays
-    return made
-
-
-def _linear(input: T, weight: T, bias: T | None) -> T:
-    """The same for other ranks and types: the leading axes are one long axis of rows meanwhile."""
-    same_dtype(input, weight)
-    x, w = input.array, weight.array
-    if w.ndim not in (1, 2):
-        raise RuntimeError(f"linear(): weight must be a matrix or a vector, got {w.ndim}D")
-    if not x.ndim:
-        raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D")
-    matrix = w if w.ndim == 2 else w[None, :]
-    n, k = matrix.shape
-    if x.shape[-1] != k:
-        raise _misfit((_size(x.shape[:-1]), x.shape[-1]), (k, n))
-    rows = _size(x.shape[:-1])
-    out = product(*_wide(x.reshape(rows, k), matrix.T)).reshape(x.shape[:-1] + w.shape[:-1])
-    shape, wide = w.shape, x.shape
-    inputs: list[tuple[Any, ...]] = [
-        (weight, lambda g: product(g.reshape(rows, n).T, x.reshape(rows, k)).reshape(shape), input)
-    ]
-    if bias is not None:
-        _check_bias(bias, out.shape, x.dtype)
-        out += bias.array
-        b = bias.array.shape
-        inputs.append((bias, lambda g: sum_to(g, b)))
-    made = record(
-        out.astype(x.dtype, copy=False),
-        "LinearBackward0",
-        (
-            input,
-            lambda g: product(g.reshape(rows, n), w if w.ndim == 2 else w[None, :]).reshape(wide),
-            weight,
-        ),
-        *inputs,
-    )
-    if made._grad_fn is not None and (bias is None or bias.array.shape != out.shape):
-        made._grad_fn.owns = True
-    return made
-
-
-def _wide(*arrays: Array) -> Sequence[Array]:
-    """Half precision as float32, so that product and bias are rounded once, together."""
-    if arrays[0].dtype in dtypes.HALVES:
-        return [a.astype(np.float32) for a in arrays]
-    return arrays
-
-
-def _check_bias(bias: TensorBase, shape: tuple[int, ...], dtype: Any) -> None:
-    b = bias.array
-    if b.dtype != dtype:
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {bias.dtype} and {dtype}"
-        )
-    try:
-        fits = np.broadcast_shapes(b.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise RuntimeError(
-            f"The expanded size of the tensor ({shape[-1:]}) must match the existing size "
-            f"({b.shape[-1:]}) at non-singleton dimension {len(shape) - 1}.  Target sizes: "
-            f"{list(shape)}.  Tensor sizes: {list(b.shape)}"
-        )
-
-
-# ------------------------------------------------------------------------------------ many in a chain
-
-
-def multi_dot(tensors: Sequence[T]) -> T:
-    """The product of a chain of matrices, in the order that needs the fewest multiplications."""
-    if len(tensors) < 2:
-        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
-    shapes = [t.array.shape for t in tensors]
-    for number, shape in enumerate(shapes):
-        at_end = number in (0, len(shapes) - 1)
-        if len(shape) != 2 and not (at_end and len(shape) == 1):
-            raise RuntimeError(
-                f"multi_dot(): tensor {number} must be 2D{' or 1D' if at_end else ''} but got "
-                f"{len(shape)}D"
-            )
-    sizes = [shapes[0][0] if len(shapes[0]) == 2 else 1]
-    sizes += [s[-1] for s in shapes]
-    if len(shapes[-1]) == 1:
-        sizes[-1] = 1
-    split = _best_splits(sizes)
-
-    def chain(first: int, last: int) -> T:
-        if first == last:
-            return tensors[first]
-        middle = split[first][last]
-        return matmul(chain(first, middle), chain(middle + 1, last))
-
-    return chain(0, len(tensors) - 1)
-
-
-def _best_splits(sizes: list[int]) -> list[list[int]]:
-    """split[i][j]: after which matrix to cut the chain i…j (the textbook's dynamic programme)."""
-    n = len(sizes) - 1
-    cost = [[0] * n for _ in range(n)]
-    split = [[0] * n for _ in range(n)]
-    for length in range(1, n):
-        for i in range(n - length):
-            j = i + length
-            cost[i][j], split[i][j] = min(
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                for k in range(i, j)
-            )
-    return split
-
-
-def chain_matmul(*matrices: T) -> T:
-    """`multi_dot`, with the matrices as arguments of their own."""
-    if len(matrices) == 1:
-        return matrices[0]
-    return multi_dot(matrices)

@@ -9,6 +9,7 @@ import numpy as np
 from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.ops.arithmetic import not_implemented
 from minitorch_dist.tensors.ops.extrema import among_equals, taken
 from minitorch_dist.tensors.ops.reductions import axis, numpy_names
 
@@ -33,6 +34,9 @@ def _middle(x: Array, along: int, ignore_nan: bool) -> Array:
 
 def _median(input: T, dim: int | None, keepdim: bool, ignore_nan: bool, name: str) -> Any:
     x = input.array
+    along = 0 if dim is None else _axis(x, dim, name)
+    if x.dtype.kind == "b" and x.size and (x.ndim or dim is None):
+        raise not_implemented("median_cpu", x)
     node = "NanmedianBackward" if ignore_nan else "MedianBackward"
     if dim is None:
         flat = x.reshape(-1)
@@ -41,7 +45,6 @@ def _median(input: T, dim: int | None, keepdim: bool, ignore_nan: bool, name: st
         out = np.asarray(flat[_middle(flat, 0, ignore_nan)[0]])
         return record(out, node + "0", (input, lambda g: among_equals(g, x, out), input))
     kind = return_types.nanmedian if ignore_nan else return_types.median
-    along = _axis(x, dim, name)
     if not x.ndim:
         return kind(*_scalar(input, node + "1"))
     return kind(*taken(input, _middle(x, along, ignore_nan), along, keepdim, node + "1"))

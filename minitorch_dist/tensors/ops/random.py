@@ -1,4 +1,4 @@
-"""Random tensors: uniform, normal, integers, permutations, and draws with given probabilities."""
+"""Random tensors: uniform, normal, integers and permutations."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import distributions, dtypes
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors import devices, distributions, dtypes
+from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.generator import Generator, current
-from minitorch_dist.tensors.graph import record, record_joint, result
+from minitorch_dist.tensors.graph import record_joint
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.creation import Device, Dtype, made, numpy_dtype, sizes
 from minitorch_dist.tensors.ops.literals import as_dtype
-from minitorch_dist.tensors.storage import Storage
 
 
-def source(generator: Generator | None, where: Storage | None = None) -> Generator:
-    """The generator to draw from; one that was named must be on the tensor's kind of device."""
+def source(generator: Generator | None, device: Device = None) -> Generator:
+    """The generator to draw from; one that was named must be on the same kind of device."""
     if generator is None:
         return current()
     if not isinstance(generator, Generator):
         raise TypeError(
             f"argument 'generator' must be torch.Generator, not {type(generator).__name__}"
         )
-    if where is not None and generator.device.type != where.device.type:
+    expected = devices.resolve(device).type
+    if generator.device.type != expected:
         raise RuntimeError(
-            f"Expected a '{where.device.type}' device type for generator but found "
-            f"'{generator.device.type}'"
+            f"Expected a '{expected}' device type for generator but found '{generator.device.type}'"
         )
     return generator
 
@@ -62,7 +61,7 @@ def rand(
     kind = numpy_dtype(dtype)
     check_floating(kind, "check_uniform_bounds")
     shape = _size("rand", args, size)
-    array = distributions.draw(shape, kind, source(generator), distributions.unit(kind))
+    array = distributions.draw(shape, kind, source(generator, device), distributions.unit(kind))
     return made(array, device, requires_grad)
 
 
@@ -78,7 +77,7 @@ def randn(
     kind = numpy_dtype(dtype)
     check_floating(kind, "normal_kernel_cpu")
     shape = _size("randn", args, size)
-    array = distributions.draw(shape, kind, source(generator), distributions.normal)
+    array = distributions.draw(shape, kind, source(generator, device), distributions.normal)
     return made(array, device, requires_grad)
 
 
@@ -141,7 +140,7 @@ def normal(
         shape = sizes("normal", (size,))
         m, s = float(mean), float(std)  # type: ignore[arg-type]
         array = distributions.draw(
-            shape, kind, source(generator), lambda w: distributions.normal(w) * s + m
+            shape, kind, source(generator, device), lambda w: distributions.normal(w) * s + m
         )
         return made(array, device, requires_grad)
     if size is not None:
@@ -152,7 +151,10 @@ def normal(
     m, s = (t.array if isinstance(t, TensorBase) else np.float64(t) for t in (mean, std))  # type: ignore[assignment]
     shape = np.broadcast_shapes(np.shape(m), np.shape(s))
     z = distributions.draw(
-        shape, np.dtype(np.float64), source(generator, tensors[0].storage), distributions.normal
+        shape,
+        np.dtype(np.float64),
+        source(generator, tensors[0].storage.device),
+        distributions.normal,
     )
     out = (z * s + m).astype(tensors[0].array.dtype)
     like = [(t.array.shape, t.array.dtype) for t in tensors]
@@ -220,7 +222,10 @@ def randint(
     kind = numpy_dtype(dtype)
     assert size is not None
     array = distributions.draw(
-        sizes("randint", (size,)), kind, source(generator), bounded(int(low), int(high), kind)
+        sizes("randint", (size,)),
+        kind,
+        source(generator, device),
+        bounded(int(low), int(high), kind),
     )
     return made(array, device, requires_grad)
 
@@ -268,95 +273,5 @@ def randperm(
         holds = int(np.iinfo(kind.numpy).max)
     if n > (holds or 1):
         raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow: {n}")
-    order = np.argsort(source(generator).words(int(n)), kind="stable")
+    order = np.argsort(source(generator, device).words(int(n)), kind="stable")
     return made(order.astype(kind.numpy, copy=False), device, requires_grad)
-
-
-# ------------------------------------------------------------------------------ given probabilities
-
-
-def bernoulli(input: T, p: float | None = None, *, generator: Generator | None = None) -> T:
-    """1 with the probability that stands in `input` (or with `p` everywhere), else 0."""
-    out = flips(input, input if p is None else p, generator)
-    shape, dtype = out.shape, out.dtype
-    if dtype not in distributions.DIGITS:
-        return result(input, out)
-    return record(out, "BernoulliBackward0", (input, lambda g: np.zeros(shape, dtype)))
-
-
-def flips(self: TensorBase, p: TensorBase | Number, generator: Generator | None) -> Array:
-    """Zeros and ones in the shape and dtype of `self`, ones with probability `p`."""
-    probability: Any = p
-    if isinstance(p, TensorBase):
-        probability = p.array
-        check_floating(p.array.dtype, "bernoulli_tensor_cpu_p_")
-        if not ((probability >= 0) & (probability <= 1)).all():
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-        try:
-            probability = np.broadcast_to(probability, self.array.shape)
-        except ValueError:
-            raise RuntimeError(
-                f"The expanded size of the tensor {list(self.array.shape)} must match the "
-                f"existing size {list(probability.shape)} of p"
-            ) from None
-    elif not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    double = np.dtype(np.float64)
-    where = source(generator, self.storage)
-    u = distributions.draw(self.array.shape, double, where, distributions.unit(double))
-    return np.asarray(u < probability).astype(self.array.dtype)
-
-
-def multinomial(
-    input: T, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> T:
-    """Indices drawn with the weights in the rows of `input` (which need not add up to 1).
-
-    With replacement: where a uniform number falls among the cumulated weights. Without: the first
-    to ring among clocks that run at the weights' rates (exponential waiting times).
-    """
-    weights = input.array
-    if weights.ndim not in (1, 2):
-        raise RuntimeError(f"prob_dist must be 1 or 2 dim, got {weights.ndim}")
-    if weights.dtype not in distributions.DIGITS:
-        raise RuntimeError(
-            "multinomial only supports floating-point dtypes for input, got: "
-            + type_name(weights)[6:-6]
-        )
-    if num_samples <= 0:
-        raise RuntimeError(f"cannot sample n_sample <= 0 samples: {num_samples}")
-    if not replacement and num_samples > weights.shape[-1]:
-        raise RuntimeError(
-            "cannot sample n_sample > prob_dist.size(-1) samples without replacement: "
-            f"{num_samples} > {weights.shape[-1]}"
-        )
-    weights = weights.astype(np.float64)
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    total = np.cumsum(weights, axis=-1)
-    if weights.size and (total[..., -1] <= 0).any():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    where, double = source(generator, input.storage), np.dtype(np.float64)
-    if replacement:
-        shape = (*weights.shape[:-1], num_samples)
-        u = distributions.draw(shape, double, where, distributions.unit(double))
-        rows = zip(np.atleast_2d(total), np.atleast_2d(u), strict=True)
-        index = [np.searchsorted(row, at * row[-1], side="right") for row, at in rows]
-        found = np.array(index, np.int64).reshape(shape)
-    else:
-        ring = distributions.draw(weights.shape, double, where, distributions.exponential)
-        with np.errstate(divide="ignore"):
-            ring /= weights
-        found = np.argsort(ring, axis=-1, kind="stable")[..., :num_samples].astype(np.int64)
-    return result(input, found)
-
-
-def poisson(input: T, generator: Generator | None = None) -> T:
-    """Counts of rare events, with the rates that stand in `input`."""
-    rates = input.array
-    check_floating(rates.dtype, "poisson_cpu")
-    if not (rates >= 0).all():
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    out = distributions.poisson(rates, source(generator, input.storage)).astype(rates.dtype)
-    shape, dtype = out.shape, out.dtype
-    return record(out, "PoissonBackward0", (input, lambda g: np.zeros(shape, dtype)))

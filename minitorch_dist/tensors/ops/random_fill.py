@@ -15,14 +15,15 @@ from minitorch_dist.tensors.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.nodes import type_name
-from minitorch_dist.tensors.ops.random import bounded, check_floating, check_spread, flips, source
+from minitorch_dist.tensors.ops.draws import flips
+from minitorch_dist.tensors.ops.random import bounded, check_floating, check_spread, source
 from minitorch_dist.tensors.views import bump, check_writable, write
 
 
 def _fill(self: T, name: str, of: distributions.Transform, generator: Generator | None) -> T:
     x = self.array
     return _store(
-        self, name, distributions.draw(x.shape, x.dtype, source(generator, self.storage), of)
+        self, name, distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of)
     )
 
 
@@ -146,7 +147,7 @@ def cauchy_(
     _check_continuous(self, "Cauchy")
     if not sigma > 0 or math.isnan(sigma):
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    x, where = self.array, source(generator, self.storage)
+    x, where = self.array, source(generator, self.storage.device)
     double = np.dtype(np.float64)
     above, below = (
         distributions.draw(x.shape, double, where, distributions.normal) for _ in range(2)

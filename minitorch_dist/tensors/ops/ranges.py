@@ -54,10 +54,10 @@ def arange(
         kind = dtypes.get_default_dtype() if floating else dtypes.int64
     if kind is dtypes.bool_:
         raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
-    return made(_steps(low, high, by, kind, "arange"), device, requires_grad)
+    return made(_steps(low, high, by, kind), device, requires_grad)
 
 
-def _steps(low: Any, high: Any, by: Any, kind: dtypes.dtype, name: str, closed: int = 0) -> Array:
+def _steps(low: Any, high: Any, by: Any, kind: dtypes.dtype, closed: bool = False) -> Array:
     """low + i · by for every i that stays below high (or, if closed, does not pass it)."""
     if by == 0:
         raise RuntimeError("step must be nonzero")
@@ -94,7 +94,7 @@ def range(
     )
     low, high, by = (_number(x, "range") for x in (start, end, step))
     kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-    return made(_steps(low, high, by, kind, "range", closed=1), device, requires_grad)
+    return made(_steps(low, high, by, kind, closed=True), device, requires_grad)
 
 
 def _even(start: Any, end: Any, steps: int, name: str) -> Array:

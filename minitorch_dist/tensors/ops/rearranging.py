@@ -12,7 +12,7 @@ from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.copying import clone, dense
 from minitorch_dist.tensors.ops.pieces import diagonal
 from minitorch_dist.tensors.ops.reductions import axes, axis, total
-from minitorch_dist.tensors.ops.reshaping import sizes
+from minitorch_dist.tensors.ops.reshaping import ravel, sizes
 from minitorch_dist.tensors.views import inplace
 
 
@@ -48,6 +48,11 @@ def flip(input: T, *along: Any, dims: Any = None) -> T:
     given = _ints(along[0]) if len(along) == 1 else along
     over = axes(given, x.ndim) if given else ()
     return record(dense(np.flip(x, over)), "FlipBackward0", (input, lambda g: np.flip(g, over)))
+
+
+def reverse(input: T) -> T:
+    """`reversed(x)`: backwards along the first dimension."""
+    return flip(input, 0) if input.array.ndim else input
 
 
 def fliplr(input: T) -> T:
@@ -141,6 +146,11 @@ def diag(input: T, diagonal: int = 0) -> T:
     if x.ndim != 2:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.ndim}D")
     return diagonal_copy(input, diagonal)
+
+
+def diagflat(input: T, offset: int = 0) -> T:
+    """The matrix with all elements of `input`, in order, on its diagonal."""
+    return diag_embed(ravel(input), offset)
 
 
 def diagonal_copy(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:

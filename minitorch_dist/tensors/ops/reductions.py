@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -107,9 +108,7 @@ def mean(
         )
     over = axes(dim, x.ndim)
     shape = x.shape
-    count = 1
-    for i in over:
-        count *= shape[i]
+    count = math.prod([shape[i] for i in over])
 
     def averaged(x: Array) -> Any:
         if x.dtype in dtypes.HALVES:
@@ -152,14 +151,15 @@ def _others(x: Array, over: tuple[int, ...]) -> Any:
 
     Dividing the product by the element would do as well, were no element 0.
     """
-    line = np.moveaxis(x, over, range(-len(over), 0)) if over else x[..., None]
-    line = line.reshape(*line.shape[: x.ndim - len(over)], -1)
+    ends = range(-len(over), 0)
+    moved = np.moveaxis(x, over, ends)
+    line = moved.reshape(
+        *moved.shape[: x.ndim - len(over)], math.prod(moved.shape[x.ndim - len(over) :])
+    )
     before, after = np.ones_like(line), np.ones_like(line)
     np.multiply.accumulate(line[..., :-1], -1, out=before[..., 1:])
     np.multiply.accumulate(line[..., :0:-1], -1, out=after[..., -2::-1])
-    moved = np.moveaxis(x, over, range(-len(over), 0)).shape if over else x.shape
-    out = (before * after).reshape(moved)
-    return np.moveaxis(out, range(-len(over), 0), over) if over else out
+    return np.moveaxis((before * after).reshape(moved.shape), ends, over)
 
 
 @numpy_names
@@ -215,7 +215,7 @@ def any(input: T, dim: Dims = None, keepdim: bool = False) -> T:
 
 def _truth(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool) -> T:
     x = input.array
-    over = axes(dim, x.ndim)
+    over = () if dim == () else axes(dim, x.ndim)  # here, unlike in sums, () names none of them
     out = np.asarray(ufunc.reduce(x.astype(bool, copy=False), over, keepdims=keepdim))
     return result(input, out.astype(x.dtype) if x.dtype == np.uint8 else out)
 

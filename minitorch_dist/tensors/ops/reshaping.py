@@ -6,16 +6,13 @@ import math
 import operator
 from typing import Any
 
-import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.arithmetic import broadcast_error, sum_to
 from minitorch_dist.tensors.ops.copying import contiguous
 from minitorch_dist.tensors.ops.reductions import Dims, axes, axis
-from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.views import view_of
 
 Shape = tuple[int, ...]
@@ -97,12 +94,26 @@ def window(x: Array, target: Shape) -> Array | None:
     return None if steps is None else as_strided(x, target, steps)
 
 
+def quick(x: Array, shape: tuple[Any, ...]) -> Array | None:
+    """The ordinary case at once: a contiguous array and a shape that fits. Else None."""
+    if len(shape) == 1 and isinstance(shape[0], tuple):
+        shape = shape[0]
+    try:
+        if x.flags.c_contiguous and shape and min(shape) >= -1:
+            return x.reshape(shape)
+    except (ValueError, TypeError):
+        pass  # what is wrong with it, the long way finds out
+    return None
+
+
 def view(input: T, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> T:
     """The same memory in another shape (or read as another dtype); refuses to copy."""
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
         return _reinterpret(input, dtype or shape[0])
     x = input.array
-    out = window(x, infer(sizes(shape, "view", size), x.size))
+    out = quick(x, shape)
+    if out is None:
+        out = window(x, infer(sizes(shape, "view", size), x.size))
     if out is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one "
@@ -137,12 +148,13 @@ def _reinterpret(input: T, dtype: dtypes.dtype) -> T:
 def reshape(input: T, *sides: Any, shape: Any = None) -> T:
     """A view where possible, else a copy, in another shape."""
     x = input.array
-    target = infer(sizes(sides, "reshape", shape), x.size)
-    out, before = window(x, target), x.shape
+    out, before = quick(x, sides), x.shape
     if out is None:
-        return record(
-            x.reshape(target), "UnsafeViewBackward0", (input, lambda g: g.reshape(before))
-        )
+        target = infer(sizes(sides, "reshape", shape), x.size)
+        out = window(x, target)
+        if out is None:
+            copied = x.reshape(target)
+            return record(copied, "UnsafeViewBackward0", (input, lambda g: g.reshape(before)))
     return view_of(input, out, "ViewBackward0", lambda g: g.reshape(before))
 
 
@@ -166,7 +178,8 @@ def flatten(input: T, start_dim: int = 0, end_dim: int = -1) -> T:
         return reshape(input, 1)
     if first == last:
         return input
-    return reshape(input, old[:first] + (math.prod(old[first : last + 1]),) + old[last + 1 :])
+    side = math.prod(old[first : last + 1])
+    return reshape(input, (*old[:first], side, *old[last + 1 :]))
 
 
 def ravel(input: T) -> T:
@@ -219,80 +232,3 @@ def unsqueeze(input: T, dim: int) -> T:
         step = x.strides[place] * before[place] if place < x.ndim else x.itemsize
         out = as_strided(x, longer, x.strides[:place] + (step,) + x.strides[place:])
     return view_of(input, out, "UnsqueezeBackward0", lambda g: g.reshape(before))
-
-
-def expand(input: T, *shape: Any, size: Any = None) -> T:
-    """Dimensions of length 1 repeated, and new ones put in front, without copying."""
-    x = input.array
-    target, before = sizes(shape, "expand", size), x.shape
-    extra = len(target) - x.ndim
-    if extra < 0:
-        raise RuntimeError(
-            f"the number of sizes provided ({len(target)}) must be greater or equal to the number "
-            f"of dimensions in the tensor ({x.ndim}): expand({list(before)}, size={list(target)})"
-        )
-    full = []
-    for place, n in enumerate(target):
-        own = before[place - extra] if place >= extra else None
-        if n == -1 and own is not None:
-            n = own
-        elif n < 0:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
-                f"dimension {place}"
-            )
-        elif own not in (1, n, None):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({own}) at "
-                f"non-singleton dimension {place}.  Target sizes: {list(target)}.  Tensor sizes: "
-                f"{list(before)}"
-            )
-        full.append(n)
-    repeats = any(n != 1 for n in full[:extra]) or tuple(full[extra:]) != before
-    out = np.broadcast_to(x, full) if repeats else x.reshape(full)
-    return view_of(input, out, "ExpandBackward0", lambda g: sum_to(g, before))
-
-
-def expand_as(input: T, other: TensorBase) -> T:
-    """`expand(other.shape)`"""
-    return expand(input, other.array.shape)
-
-
-def broadcast_to(input: T, size: Any) -> T:
-    """`expand(size)`"""
-    return expand(input, tuple(size))
-
-
-def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that all of these broadcast to."""
-    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    full: list[int] = [1] * max(map(len, given), default=0)
-    for shape in given:
-        for back in range(1, len(shape) + 1):
-            n = shape[-back]
-            if n < 0:
-                raise ValueError(
-                    f"Attempting to broadcast a dimension with negative length: {list(shape)}"
-                )
-            if full[-back] not in (1, n) and n != 1:
-                raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape: "
-                    + ", ".join(str(list(s)) for s in given)
-                )
-            if n != 1:
-                full[-back] = n
-    return Size(full)
-
-
-def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """All tensors expanded to their common shape."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
-    shapes = [t.array.shape for t in tensors]
-    for other in shapes[1:]:
-        try:
-            broadcast_shapes(shapes[0], other)
-        except RuntimeError:
-            raise broadcast_error(shapes[0], other) from None
-    full = broadcast_shapes(*shapes)
-    return tuple([t if t.array.shape == full else expand(t, full) for t in tensors])

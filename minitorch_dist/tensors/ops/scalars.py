@@ -53,6 +53,18 @@ def truth(input: TensorBase) -> bool:
     return bool(x.any())
 
 
+def as_complex(input: TensorBase) -> complex:
+    return complex(_single(input))
+
+
+def is_nonzero(input: TensorBase) -> bool:
+    """Whether the one element is not zero."""
+    if input.array.size != 1:
+        values = "more than one value" if input.array.size else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {values} is ambiguous")
+    return bool(input.array.any())
+
+
 def iterate(input: T) -> Iterator[T]:
     if not input.array.ndim:
         raise TypeError("iteration over a 0-d tensor")

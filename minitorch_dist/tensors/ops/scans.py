@@ -32,7 +32,7 @@ def _accumulate(ufunc: np.ufunc, x: Array, along: int) -> Array:
 def _from_the_end(ufunc: np.ufunc, x: Array, along: int) -> Array:
     if not x.ndim:
         return x.copy()
-    return np.flip(_accumulate(ufunc, np.flip(x, along), along), along)
+    return np.ascontiguousarray(np.flip(_accumulate(ufunc, np.flip(x, along), along), along))
 
 
 def _typed(input: T, dtype: dtypes.dtype | None) -> T:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint
+from minitorch_dist.tensors.graph import record_joint, same_device
 from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.broadcasting import expand
 from minitorch_dist.tensors.ops.gathering import _values, places
 from minitorch_dist.tensors.ops.reductions import axis
-from minitorch_dist.tensors.ops.reshaping import expand, reshape
+from minitorch_dist.tensors.ops.reshaping import reshape
 from minitorch_dist.tensors.views import inplace
 
 _START = {"sum": 0, "mean": 0, "prod": 1}
@@ -33,6 +34,7 @@ def scatter_reduce(
         raise RuntimeError(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + reduce
         )
+    same_device(input, index, src)
     x = input.array
     line, _, where = places(x, dim, index, "scatter_reduce", src)
     values = _values(x, index, src)
@@ -41,7 +43,7 @@ def scatter_reduce(
         return record_joint(
             x.copy(), "ScatterReduceBackward0", (input, src), lambda g: [g, nothing]
         )
-    shape = line.shape
+    shape, taken = line.shape, src.array.shape
     hit = np.zeros(shape, bool)
     hit[where] = True
     start = line.copy()
@@ -76,11 +78,11 @@ def scatter_reduce(
             shared = g / np.maximum(ties, 1)
             mine = np.where(winners, shared, 0)
             theirs = np.where(values == out[where], shared[where], 0)
-        spread = np.zeros(src.array.shape or (1,), grad.dtype)
+        spread = np.zeros(taken or (1,), grad.dtype)
         spread[tuple(slice(n) for n in values.shape)] = theirs
         return [
             np.asarray(mine, grad.dtype).reshape(x.shape),
-            spread.reshape(src.array.shape),
+            spread.reshape(taken),
         ]
 
     reads = (input, index, src) if reduce not in ("sum", "mean") else (index,)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.graph import record, same_device
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops import indexing
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.arithmetic import sum_to
+from minitorch_dist.tensors.ops.indices import check_devices, parse, pick
 from minitorch_dist.tensors.ops.overwriting import (
     Change,
     both,
@@ -53,6 +54,7 @@ def _line(x: Array) -> Array:
 
 def index_select(input: T, dim: int, index: TensorBase) -> T:
     """The slices along `dim` that `index` names, in its order."""
+    same_device(input, index)
     x = input.array
     place = axis(dim, x.ndim)
     at = vector(index, "index_select()")
@@ -225,20 +227,21 @@ def _index_put(
             "index_put(): argument 'values' (position 2) must be Tensor, not "
             f"{type(values).__name__}"
         )
+    check_devices(input, indices)
     items = tuple([FULL if i is None else _as_array(i) for i in indices])
-    _, where = indexing.parse(input.array, items)
+    _, where = parse(input.array, items)
     shape = values.array.shape
 
     def write(array: Array) -> None:
         indexing.assign(array, where, values.array, accumulate)
 
     def hand_on(grad: Array) -> Array:
-        part = indexing.pick(grad, where)
+        part = pick(grad, where)
         return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
 
     keep = same_gradient if accumulate else zero_at(where)
     reads = tuple(i for i in indices if i is not None)
-    return Change("IndexPutBackward0", write, keep, values, hand_on, reads)
+    return Change("IndexPutBackward0", write, keep, values, hand_on, reads, mixed=True)
 
 
 def _as_array(index: TensorBase) -> Any:

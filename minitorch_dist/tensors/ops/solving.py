@@ -140,9 +140,9 @@ def solve(A: T, B: T, *, left: bool = True) -> T:
             "torch.linalg.solve: The solver failed because the input matrix is singular.",
         )
 
-    x = solved(a, b) if left else mT(solved(mT(a), mT(b)))
+    x = solved(a, b) if left else np.ascontiguousarray(mT(solved(mT(a), mT(b))))
     squeezed = x.squeeze(-1) if vector else x
-    shape = B.array.shape
+    shape, wide = B.array.shape, b.shape
 
     def of_b(g: Array) -> Array:
         g = g.reshape(x.shape)
@@ -156,7 +156,7 @@ def solve(A: T, B: T, *, left: bool = True) -> T:
         squeezed,
         "LinalgSolveExBackward0",
         (A, of_a, A),
-        (B, lambda g: sum_to(of_b(g), b.shape).reshape(shape), A),
+        (B, lambda g: sum_to(of_b(g), wide).reshape(shape), A),
         reads_result=True,
     )
 
@@ -179,6 +179,7 @@ def solve_triangular(
     if unitriangular:
         part = part + np.eye(a.shape[-1], dtype=a.dtype)
     x = _substituted(part, b, upper) if left else mT(_substituted(mT(part), mT(b), not upper))
+    x, shape = np.ascontiguousarray(x), b.shape
 
     def of_b(g: Array) -> Array:
         if left:
@@ -193,7 +194,7 @@ def solve_triangular(
         x,
         "LinalgSolveTriangularBackward0",
         (A, of_a, A),
-        (B, lambda g: sum_to(of_b(g), b.shape), A),
+        (B, lambda g: sum_to(of_b(g), shape), A),
         reads_result=True,
     )
 

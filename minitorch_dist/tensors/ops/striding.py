@@ -144,6 +144,11 @@ def resize_(input: T, *size: Any, memory_format: Any = None) -> T:
     return input
 
 
+def resize_as_(input: T, the_template: TensorBase, *, memory_format: Any = None) -> T:
+    """`resize_(the_template.shape)`"""
+    return resize_(input, the_template.array.shape)
+
+
 def set_(input: T, source: TensorBase | None = None) -> T:
     """Look at the memory of `source` from now on; without a source, at nothing."""
     check_writable(input)

@@ -34,9 +34,9 @@ class Moments:
         if x.dtype.kind in "iub":
             raise RuntimeError("std and var only support floating point and complex dtypes")
         self.x, self.over, self.keepdim = x, axes(dim, x.ndim), keepdim
-        count = math.prod(x.shape[i] for i in self.over)
-        self.count, self.freedom = count, max(count - (1 if correction is None else correction), 0)
-        if count - self.freedom >= count and count - (1 if correction is None else correction) <= 0:
+        self.count = math.prod([x.shape[i] for i in self.over])
+        self.freedom = self.count - (1 if correction is None else correction)
+        if self.freedom <= 0:
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than "
                 "the reduction factor (input numel divided by output numel).",
@@ -50,7 +50,7 @@ class Moments:
         mean = add_up(wide, self.over, keepdims=True) / self.count
         apart = wide - mean
         apart *= apart
-        var = add_up(apart, self.over, keepdims=True) / wide.dtype.type(self.freedom)
+        var = add_up(apart, self.over, keepdims=True) / wide.dtype.type(max(self.freedom, 0))
         if not self.keepdim and self.over:
             mean, var = mean.squeeze(self.over), var.squeeze(self.over)
         self.mean, self.var = np.asarray(mean), np.asarray(var)

@@ -1,0 +1,246 @@
+"""Convolution layers: one small kernel slides over the signal (`tensors.ops` has the arithmetic)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minitorch_dist.nn import functional as F
+from minitorch_dist.nn import init
+from minitorch_dist.nn.modules.dimensions import repeated
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors.ops import creation
+from minitorch_dist.tensors.tensor import Tensor
+
+PADDINGS = ("valid", "same")
+MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _ConvNd(Module):
+    """What all of them have: weight (out, in / groups, *kernel), bias (out)."""
+
+    weight: Tensor
+    bias: Tensor | None
+    padding: Any  # one number per dimension, or "same" or "valid"
+    dims: int
+    transposed = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        output_padding: Any,
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups:
+            raise ValueError("out_channels must be divisible by groups")
+        if padding_mode not in MODES:
+            raise ValueError(
+                f"padding_mode must be one of {MODES}, but got padding_mode='{padding_mode}'"
+            )
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size = repeated(kernel_size, self.dims)
+        self.stride = repeated(stride, self.dims)
+        self.padding = padding if isinstance(padding, str) else repeated(padding, self.dims)
+        self.dilation = repeated(dilation, self.dims)
+        self.output_padding = repeated(output_padding, self.dims)
+        self.padding_mode = padding_mode
+        self._reversed_padding_repeated_twice = self._pad_arguments()
+        ends = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        shape = (ends[0], ends[1] // groups, *self.kernel_size)
+        self.weight = Parameter(creation.empty(shape, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(creation.empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def _pad_arguments(self) -> list[int]:
+        """The padding as `F.pad` takes it, last dimension first: for all modes but zeros."""
+        if not isinstance(self.padding, str):
+            return [n for n in reversed(self.padding) for _ in range(2)]
+        if self.padding not in PADDINGS:
+            raise ValueError(
+                f"Invalid padding string {self.padding!r}, should be one of {PADDINGS}"
+            )
+        if self.padding == "valid":
+            return [0, 0] * self.dims
+        if any(s != 1 for s in self.stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        found = []
+        for dilation, size in zip(reversed(self.dilation), reversed(self.kernel_size), strict=True):
+            total = dilation * (size - 1)
+            found += [total // 2, total - total // 2]
+        return found
+
+    def reset_parameters(self) -> None:
+        """Weights and biases uniform in ±1/√fan_in."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
+            init.uniform_(self.bias, -bound, bound)
+
+    def _convolve(
+        self,
+        conv: Callable[..., Tensor],
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+    ) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+            padding = 0
+        return conv(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    def extra_repr(self) -> str:
+        text = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        )
+        if self.padding != (0,) * len(self.padding):
+            text += f", padding={self.padding}"
+        if self.dilation != (1,) * self.dims:
+            text += f", dilation={self.dilation}"
+        if self.output_padding != (0,) * self.dims:
+            text += f", output_padding={self.output_padding}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        if self.bias is None:
+            text += ", bias=False"
+        if self.padding_mode != "zeros":
+            text += f", padding_mode={self.padding_mode}"
+        return text
+
+
+class _Conv(_ConvNd):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, 0,
+                         groups, bias, padding_mode, device, dtype)  # fmt: skip
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        raise NotImplementedError
+
+
+class Conv1d(_Conv):
+    """Over (N, C, L) or (C, L)."""
+
+    dims = 1
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return self._convolve(F.conv1d, input, weight, bias)
+
+
+class Conv2d(_Conv):
+    """Over (N, C, H, W) or (C, H, W)."""
+
+    dims = 2
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return self._convolve(F.conv2d, input, weight, bias)
+
+
+class _ConvTransposeNd(_ConvNd):
+    """What a convolution's gradient does to its output, as a layer: weight (in, out / groups, …)."""
+
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation,
+                         output_padding, groups, bias, padding_mode, device, dtype)  # fmt: skip
+
+    def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
+        """What to add on one side so that the output has `output_size`: strides leave it open."""
+        if output_size is None:
+            return self.output_padding
+        spatial = input.array.shape[-self.dims :]
+        leading = input.array.ndim - self.dims
+        wanted = tuple(output_size)
+        if len(wanted) == leading + self.dims:
+            wanted = wanted[leading:]
+        if len(wanted) != self.dims:
+            raise ValueError(
+                f"ConvTranspose{self.dims}D: for {input.array.ndim}D input, output_size must have "
+                f"{self.dims} or {leading + self.dims} elements (got {len(wanted)})"
+            )
+        smallest = [
+            (n - 1) * self.stride[d]
+            - 2 * self.padding[d]
+            + self.dilation[d] * (self.kernel_size[d] - 1)
+            + 1
+            for d, n in enumerate(spatial)
+        ]
+        largest = [n + s - 1 for n, s in zip(smallest, self.stride, strict=True)]
+        for n, low, high in zip(wanted, smallest, largest, strict=True):
+            if not low <= n <= high:
+                raise ValueError(
+                    f"requested an output size of {list(wanted)}, but valid sizes range from "
+                    f"{smallest} to {largest} (for an input of torch.Size({list(spatial)}))"
+                )
+        return tuple(n - low for n, low in zip(wanted, smallest, strict=True))
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    dims = 1
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        extra = self._output_padding(input, output_size)
+        return F.conv_transpose1d(input, self.weight, self.bias, self.stride, self.padding, extra,
+                                  self.groups, self.dilation)  # fmt: skip
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    dims = 2
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        extra = self._output_padding(input, output_size)
+        return F.conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, extra,
+                                  self.groups, self.dilation)  # fmt: skip

@@ -1,0 +1,383 @@
+"""Recurrent layers: RNN, LSTM and GRU, stacked and in both directions; and their single steps.
+
+The work is done by `tensors.ops.recurrent`, one call per layer and direction. Here is what surrounds
+it: parameters with torch's names, initial states, dropout between layers, packed sequences.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, ClassVar
+
+from minitorch_dist.nn import functional as F
+from minitorch_dist.nn import init
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.nn.utils.rnn import PackedSequence
+from minitorch_dist.tensors.ops import creation, recurrent
+from minitorch_dist.tensors.ops.joining import cat, stack
+from minitorch_dist.tensors.tensor import Tensor
+
+_GATES = {mode: cell.gates for mode, cell in recurrent.CELLS.items()}
+
+
+class RNNBase(Module):
+    """What RNN, LSTM and GRU share. Parameters are named weight_ih_l0, …, bias_hh_l1_reverse."""
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(hidden_size, int):
+            raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+        if hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an "
+                "element being zeroed"
+            )
+        if proj_size < 0 or proj_size >= hidden_size:
+            raise ValueError(
+                "proj_size should be a positive integer, smaller than hidden_size, or zero to "
+                f"disable projections; got {proj_size} with hidden_size {hidden_size}"
+            )
+        if dropout > 0 and num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero "
+                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
+                f"num_layers={num_layers}",
+                stacklevel=3,
+            )
+        self.mode, self.input_size, self.hidden_size = mode, input_size, hidden_size
+        self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
+        self.dropout, self.bidirectional, self.proj_size = float(dropout), bidirectional, proj_size
+        directions = 2 if bidirectional else 1
+        out_size = proj_size or hidden_size
+        rows = _GATES[mode] * hidden_size
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else out_size * directions
+            for direction in range(directions):
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (rows, width),
+                    "weight_hh": (rows, out_size),
+                }
+                if bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                names = []
+                for kind, shape in shapes.items():
+                    names.append(f"{kind}_l{layer}" + ("_reverse" if direction else ""))
+                    empty = creation.empty(shape, device=device, dtype=dtype)
+                    setattr(self, names[-1], Parameter(empty))
+                self._all_weights.append(names)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Everything uniform in ±1/√hidden_size."""
+        bound = 1.0 / math.sqrt(self.hidden_size)
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do: this is about the memory layout of CUDA."""
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.proj_size:
+            text += f", proj_size={self.proj_size}"
+        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
+                    "bidirectional": False}  # fmt: skip
+        for name, default in defaults.items():
+            if getattr(self, name) != default:
+                text += f", {name}={getattr(self, name)}"
+        return text
+
+    # ------------------------------------------------------------------------------------ forward
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Returns (outputs of the last layer, last states of all layers)."""
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        if input.dim() not in (2, 3):
+            raise ValueError(
+                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead"
+            )
+        single = input.dim() == 2
+        if single:
+            input = input.unsqueeze(0 if self.batch_first else 1)
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {input.size(-1)}"
+            )
+        if self.batch_first:
+            input = input.transpose(0, 1)
+        steps, batch = input.shape[:2]
+        states = self._states(hx, batch, input, single)
+        rows = input.reshape(steps * batch, self.input_size)
+        rows, lasts = self._layers(rows, [batch] * steps, states)
+        output = rows.reshape(steps, batch, rows.shape[-1])
+        if self.batch_first:
+            output = output.transpose(0, 1)
+        if single:
+            output = output.squeeze(0 if self.batch_first else 1)
+            lasts = [last.squeeze(1) for last in lasts]
+        return output, self._as_hidden(lasts)
+
+    def _packed(self, input: PackedSequence, hx: Any) -> tuple[Any, Any]:
+        data, sizes, order, undo = input
+        batch = int(sizes[0])
+        states = self._states(hx, batch, data, single=False)
+        if hx is not None and order is not None:
+            states = [state.index_select(1, order) for state in states]
+        rows, lasts = self._layers(data, sizes.tolist(), states)
+        if undo is not None:
+            lasts = [last.index_select(1, undo) for last in lasts]
+        return PackedSequence(rows, sizes, order, undo), self._as_hidden(lasts)
+
+    def _layers(
+        self, rows: Tensor, sizes: list[int], states: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Through all layers and directions; the states are (layers·directions, batch, size)."""
+        directions = 2 if self.bidirectional else 1
+        lasts: list[list[Tensor]] = [[] for _ in states]
+        for number in range(self.num_layers):
+            outputs = []
+            for direction in range(directions):
+                place = number * directions + direction
+                names = self._all_weights[place]
+                named = {name.split("_l")[0]: getattr(self, name) for name in names}
+                weights = [named.get(kind) for kind in _KINDS]
+                h0 = states[0][place]
+                c0 = states[1][place] if len(states) > 1 else None
+                output, *last = recurrent.layer(
+                    self.mode, rows, sizes, h0, c0, weights, reverse=direction == 1
+                )
+                outputs.append(output)
+                for kept, value in zip(lasts, last, strict=True):
+                    kept.append(value)
+            rows = outputs[0] if directions == 1 else cat(outputs, 1)
+            if self.dropout and self.training and number < self.num_layers - 1:
+                rows = F.dropout(rows, self.dropout, True)
+        return rows, [stack(kept) for kept in lasts]
+
+    def _states(self, hx: Any, batch: int, like: Tensor, single: bool) -> list[Tensor]:
+        """The initial states, zeros where none are given; checked."""
+        places = self.num_layers * (2 if self.bidirectional else 1)
+        sizes = self._state_sizes()
+        if hx is None:
+            return [
+                creation.zeros(places, batch, size, dtype=like.dtype, device=like.device)
+                for size in sizes
+            ]
+        given = list(hx) if len(sizes) > 1 else [hx]
+        dims = 2 if single else 3
+        for state in given:
+            if state.dim() != dims:
+                kind = "unbatched 2-D" if single else "batched 3-D"
+                raise RuntimeError(
+                    f"For {kind} input, hx should also be {dims}-D but got {state.dim()}-D tensor"
+                )
+        if single:
+            given = [state.unsqueeze(1) for state in given]
+        for state, size, name in zip(given, sizes, ("hidden", "cell"), strict=False):
+            if tuple(state.shape) != (places, batch, size):
+                what = "hidden size" if len(sizes) == 1 else f"{name}[{sizes.index(size)}] size"
+                raise RuntimeError(
+                    f"Expected {what} {(places, batch, size)}, got {list(state.shape)}"
+                )
+        return given
+
+    def _state_sizes(self) -> list[int]:
+        return [self.hidden_size]
+
+    def _as_hidden(self, lasts: list[Tensor]) -> Any:
+        return lasts[0]
+
+
+_KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+
+
+class RNN(RNNBase):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with nonlinearity="relu"."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        self_mode = f"RNN_{nonlinearity.upper()}"
+        super().__init__(
+            self_mode, input_size, hidden_size, num_layers, bias, batch_first, dropout,
+            bidirectional, 0, device, dtype,
+        )  # fmt: skip
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory; the state is (h, c). `proj_size` makes h smaller than c."""
+
+    def __init__(self, input_size: int, hidden_size: int, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", input_size, hidden_size, *args, **kwargs)
+
+    def _state_sizes(self) -> list[int]:
+        return [self.proj_size or self.hidden_size, self.hidden_size]
+
+    def _as_hidden(self, lasts: list[Tensor]) -> Any:
+        return tuple(lasts)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units."""
+
+    def __init__(self, input_size: int, hidden_size: int, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", input_size, hidden_size, *args, **kwargs)
+
+
+# ---------------------------------------------------------------------------------------- single steps
+
+
+class RNNCellBase(Module):
+    """One step of a recurrent layer, for loops of your own."""
+
+    weight_ih: Tensor
+    weight_hh: Tensor
+    bias_ih: Tensor | None
+    bias_hh: Tensor | None
+    _states: ClassVar[int] = 1
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        self._mode = mode
+        rows = _GATES[mode] * hidden_size
+        self.weight_ih = Parameter(creation.empty(rows, input_size, device=device, dtype=dtype))
+        self.weight_hh = Parameter(creation.empty(rows, hidden_size, device=device, dtype=dtype))
+        for name in ("bias_ih", "bias_hh"):
+            made = Parameter(creation.empty(rows, device=device, dtype=dtype)) if bias else None
+            self.register_parameter(name, made)
+        bound = 1.0 / math.sqrt(hidden_size) if hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if not self.bias:
+            text += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            text += f", nonlinearity={getattr(self, 'nonlinearity', '')}"
+        return text
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        name = self._get_name()
+        if input.dim() not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        given = [] if hx is None else list(hx) if self._states > 1 else [hx]
+        for number, state in enumerate(given):
+            if state.dim() not in (1, 2):
+                what = "hidden" if self._states == 1 else f"hx[{number}]"
+                raise ValueError(
+                    f"{name}: Expected {what} to be 1D or 2D, got {state.dim()}D instead"
+                )
+        single = input.dim() == 1
+        if single:
+            input = input.unsqueeze(0)
+            given = [state.unsqueeze(0) for state in given]
+        if hx is None:
+            batch = input.size(0)
+            given = [
+                creation.zeros(batch, self.hidden_size, dtype=input.dtype, device=input.device)
+            ] * self._states
+        weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None]
+        c0 = given[1] if self._states > 1 else None
+        _, *lasts = recurrent.layer(self._mode, input, [input.size(0)], given[0], c0, weights)
+        lasts = [last.squeeze(0) for last in lasts] if single else lasts
+        return tuple(lasts) if self._states > 1 else lasts[0]
+
+
+class RNNCell(RNNCellBase):
+    """One step of RNN."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        mode = f"RNN_{nonlinearity.upper()}"
+        super().__init__(mode, input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+
+class LSTMCell(RNNCellBase):
+    """One step of LSTM: (h, c) in, (h, c) out."""
+
+    _states = 2
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+
+
+class GRUCell(RNNCellBase):
+    """One step of GRU."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)

@@ -1,0 +1,213 @@
+"""Pixels, columns, other sizes, neighbours and likeness: the functions behind the picture layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch_dist as mtd
+from tests.parity.compare import same
+
+pytestmark = pytest.mark.parity
+
+
+def draw(*shape: int, dtype: Any = np.float64, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+Case = tuple[Callable[..., Any], tuple[Any, ...]]
+
+PIXELS: dict[str, Case] = {
+    "shuffle": (lambda t, x: t.pixel_shuffle(x, 2), (draw(2, 8, 3, 5),)),
+    "shuffle alone": (lambda t, x: t.nn.functional.pixel_shuffle(x, 3), (draw(9, 2, 1),)),
+    "shuffle batch of batches": (lambda t, x: t.pixel_shuffle(x, 2), (draw(2, 3, 4, 1, 2),)),
+    "shuffle nothing": (lambda t, x: t.pixel_shuffle(x.detach(), 2), (draw(0, 4, 1, 2),)),
+    "shuffle ints": (lambda t, x: t.pixel_shuffle(x, 2), (np.arange(16).reshape(1, 4, 2, 2),)),
+    "shuffle strided": (lambda t, x: t.pixel_shuffle(x, 2), (draw(3, 5, 8).T,)),
+    "shuffle halves": (lambda t, x: t.pixel_shuffle(x, 2), (draw(4, 2, 2, dtype=np.float16),)),
+    "shuffle vector": (lambda t, x: t.pixel_shuffle(x, 2), (draw(4, 4),)),
+    "shuffle odd": (lambda t, x: t.pixel_shuffle(x, 2), (draw(1, 3, 2, 2),)),
+    "shuffle zero": (lambda t, x: t.pixel_shuffle(x, 0), (draw(1, 4, 2, 2),)),
+    "unshuffle": (lambda t, x: t.pixel_unshuffle(x, 2), (draw(2, 3, 4, 6),)),
+    "unshuffle odd": (lambda t, x: t.pixel_unshuffle(x, 2), (draw(2, 3, 3, 6),)),
+    "unshuffle wide": (lambda t, x: t.pixel_unshuffle(x, 2), (draw(2, 3, 4, 5),)),
+    "channels": (lambda t, x: t.channel_shuffle(x, 3), (draw(2, 6, 2, 2),)),
+    "channels of series": (lambda t, x: t.channel_shuffle(x, 2), (draw(2, 6, 3),)),
+    "channels wrongly": (lambda t, x: t.channel_shuffle(x, 4), (draw(2, 6, 3),)),
+    "channels none": (lambda t, x: t.channel_shuffle(x, 0), (draw(2, 6, 3),)),
+    "channels flat": (lambda t, x: t.channel_shuffle(x, 2), (draw(2, 6),)),
+}
+
+UNFOLD: dict[str, Case] = {
+    "plain": (lambda t, x: t.nn.functional.unfold(x, 2), (draw(2, 3, 4, 5),)),
+    "all": (
+        lambda t, x: t.nn.functional.unfold(x, (2, 3), (2, 1), (1, 0), (1, 2)),
+        (draw(2, 3, 5, 6),),
+    ),
+    "alone": (lambda t, x: t.nn.functional.unfold(x, 2, stride=2), (draw(3, 4, 4),)),
+    "nothing": (lambda t, x: t.nn.functional.unfold(x, 2), (draw(0, 3, 4, 4),)),
+    "halves": (lambda t, x: t.nn.functional.unfold(x, 2), (draw(1, 3, 4, 4, dtype=np.float16),)),
+    "matrix": (lambda t, x: t.nn.functional.unfold(x, 2), (draw(4, 4),)),
+    "too small": (lambda t, x: t.nn.functional.unfold(x, 3), (draw(1, 3, 2, 2),)),
+    "kernel": (lambda t, x: t.nn.functional.unfold(x, 0), (draw(1, 3, 2, 2),)),
+    "padding": (lambda t, x: t.nn.functional.unfold(x, 2, padding=-1), (draw(1, 3, 4, 4),)),
+    "triple": (lambda t, x: t.nn.functional.unfold(x, (2, 2, 2)), (draw(1, 3, 4, 4),)),
+    "fold": (lambda t, x: t.nn.functional.fold(x, (4, 5), 2), (draw(2, 12, 12),)),
+    "fold all": (
+        lambda t, x: t.nn.functional.fold(x, (5, 6), (2, 3), (2, 1), (1, 0), (1, 2)),
+        (draw(2, 18, 10),),
+    ),
+    "fold alone": (lambda t, x: t.nn.functional.fold(x, 4, 2, stride=2), (draw(12, 4),)),
+    "fold channels": (lambda t, x: t.nn.functional.fold(x, 4, 2), (draw(2, 11, 9),)),
+    "fold windows": (lambda t, x: t.nn.functional.fold(x, 4, 2), (draw(2, 12, 8),)),
+    "fold dims": (lambda t, x: t.nn.functional.fold(x, 4, 2), (draw(2, 2, 12, 9),)),
+    "fold small": (lambda t, x: t.nn.functional.fold(x, 1, 2), (draw(2, 12, 9),)),
+}
+
+LIKENESS: dict[str, Case] = {
+    "cosine": (lambda t, x, y: t.cosine_similarity(x, y), (draw(4, 3), draw(4, 3, seed=1))),
+    "cosine along 0": (
+        lambda t, x, y: t.nn.functional.cosine_similarity(x, y, 0, 0.5),
+        (draw(4, 3), draw(4, 3, seed=1)),
+    ),
+    "cosine broadcast": (
+        lambda t, x, y: t.cosine_similarity(x, y, dim=-1),
+        (draw(4, 1, 3), draw(5, 3, seed=1)),
+    ),
+    "cosine of zeros": (lambda t, x, y: t.cosine_similarity(x, y), (np.zeros((2, 3)), draw(2, 3))),
+    "cosine mixed": (
+        lambda t, x, y: t.cosine_similarity(x, y),
+        (draw(2, 3), np.arange(6).reshape(2, 3)),
+    ),
+    "cosine ints": (lambda t, x: t.cosine_similarity(x, x), (np.arange(6).reshape(2, 3),)),
+    "cosine wrongly": (lambda t, x, y: t.cosine_similarity(x, y), (draw(2, 3), draw(2, 4))),
+    "distance": (lambda t, x, y: t.pairwise_distance(x, y), (draw(4, 3), draw(4, 3, seed=1))),
+    "distance 1": (
+        lambda t, x, y: t.pairwise_distance(x, y, 1.0, 0.1, True),
+        (draw(4, 3), draw(3, seed=1)),
+    ),
+    "normalize": (lambda t, x: t.nn.functional.normalize(x), (draw(4, 3),)),
+    "normalize all": (lambda t, x: t.nn.functional.normalize(x, 1.0, (0, 1), 30.0), (draw(4, 3),)),
+    "normalize zeros": (lambda t, x: t.nn.functional.normalize(x, dim=0), (np.zeros((2, 3)),)),
+    "neighbours": (
+        lambda t, x: t.nn.functional.local_response_norm(x, 3, 0.1, 0.5, 2.0),
+        (draw(2, 5, 3, 2),),
+    ),
+    "neighbours of series": (
+        lambda t, x: t.nn.functional.local_response_norm(x, 2, 0.1),
+        (draw(2, 5, 3),),
+    ),
+    "neighbours of a matrix": (
+        lambda t, x: t.nn.functional.local_response_norm(x, 2),
+        (draw(2, 5),),
+    ),
+}
+
+TABLES = (PIXELS, UNFOLD, LIKENESS)
+
+
+@pytest.mark.parametrize("table, name", [(table, name) for table in TABLES for name in table])
+def test_as_in_torch(table: dict[str, Case], name: str) -> None:
+    expression, arrays = table[name]
+    halves = any(a.dtype == np.float16 for a in arrays)
+    same(expression, *arrays, rtol=1e-2 if halves else 1e-6, atol=1e-2 if halves else 1e-9)
+
+
+# ------------------------------------------------------------------------------------------ other sizes
+
+
+MODES = {1: ("nearest", "nearest-exact", "linear", "area"),
+         2: ("nearest", "nearest-exact", "bilinear", "bicubic", "area"),
+         3: ("nearest", "nearest-exact", "trilinear")}  # fmt: skip
+SETTINGS: list[dict[str, Any]] = [
+    {"size": 3}, {"size": 7}, {"size": 1}, {"scale_factor": 2}, {"scale_factor": 1.7},
+    {"scale_factor": 0.6}, {"scale_factor": 1.7, "recompute_scale_factor": True},
+    {"size": 7, "align_corners": True}, {"size": 1, "align_corners": True},
+    {"scale_factor": 1.7, "align_corners": True}, {"scale_factor": 2, "align_corners": False},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dims, mode", [(d, m) for d in MODES for m in MODES[d]])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_interpolate(dims: int, mode: str, settings: dict[str, Any]) -> None:
+    if mode in ("nearest", "nearest-exact", "area"):
+        settings = {k: v for k, v in settings.items() if k != "align_corners"}
+    x = draw(2, 3, *(5, 4, 3)[:dims])
+    same(
+        lambda t, x: t.nn.functional.interpolate(x, mode=mode, **settings), x, rtol=1e-6, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_interpolate_in_other_precisions(mode: str, dtype: Any) -> None:
+    wide = dtype is np.float16
+    for settings in ({"size": (11, 13)}, {"scale_factor": (0.9, 1.1)}, {"scale_factor": 2.05}):
+        same(
+            lambda t, x, s=settings: t.nn.functional.interpolate(x, mode=mode, **s),
+            draw(2, 2, 9, 7, dtype=dtype),
+            rtol=1e-2 if wide else 1e-4,
+            atol=1e-2 if wide else 1e-5,
+        )
+
+
+WRONG: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((1, 2, 3), {}), ((1, 2, 3), {"size": 2, "scale_factor": 2}),
+    ((1, 2, 3), {"scale_factor": 2, "mode": "bilinear"}),
+    ((1, 2, 3, 3), {"scale_factor": 2, "mode": "linear"}),
+    ((1, 2, 3, 3), {"scale_factor": 2, "align_corners": True}), ((1, 2, 3, 3), {"size": (1, 2, 3)}),
+    ((2, 3), {"size": 3}), ((1, 2, 3, 3), {"size": (0, 2)}), ((1, 2, 3, 3), {"size": 2, "mode": "foo"}),
+    ((1, 2, 3, 3), {"scale_factor": (1.0, 2.0, 2.0)}), ((1, 2, 3, 3), {"size": 1.5}),
+    ((1, 2, 3, 3), {"size": 2, "recompute_scale_factor": True}), ((1, 2, 3, 3), {"scale_factor": 0.1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape, settings", WRONG, ids=str)
+def test_interpolate_refuses(shape: tuple[int, ...], settings: dict[str, Any]) -> None:
+    same(lambda t, x: t.nn.functional.interpolate(x, **settings), draw(*shape))
+
+
+def test_interpolate_integers() -> None:
+    for dtype in (np.uint8, np.int64, bool):
+        x = np.arange(18).reshape(1, 2, 3, 3).astype(dtype)
+        same(lambda t, x: t.nn.functional.interpolate(x, size=(2, 5)), x)
+
+
+def test_an_infinite_pixel_stays_alone() -> None:
+    x = mtd.zeros(1, 1, 4, 4)
+    x[0, 0, 1, 1] = float("inf")
+    out = mtd.nn.functional.interpolate(x, scale_factor=2).numpy()
+    assert np.isinf(out).sum() == 4
+    assert not np.isnan(out).any()
+
+
+# ---------------------------------------------------------------------------------------- random choices
+
+
+def test_rrelu() -> None:
+    def expression(t: Any, x: Any) -> Any:
+        f = t.nn.functional
+        return f.rrelu(x, 0.1, 0.5), f.rrelu(x, 0.3, 0.3, training=True), t.rrelu(x, 0.2, 0.2, True)
+
+    same(expression, draw(3, 4))
+    same(lambda t, x: t.rrelu(x, 0.5, 0.1), draw(3))
+    x = mtd.full((1000,), -1.0)
+    slopes = -mtd.nn.functional.rrelu(x, 0.2, 0.4, training=True).numpy()
+    assert slopes.min() >= 0.2
+    assert slopes.max() < 0.4
+    assert slopes.mean() == pytest.approx(0.3, abs=0.01)
+    assert mtd.rrelu_(x, 0.2, 0.4, True) is x
+
+
+def test_gumbel_softmax_chooses_with_the_right_chances() -> None:
+    logits = mtd.tensor([0.0, 1.0, 2.0]).expand(20000, 3).requires_grad_()
+    soft = mtd.nn.functional.gumbel_softmax(logits, tau=0.5)
+    np.testing.assert_allclose(soft.detach().numpy().sum(1), 1, rtol=1e-5)
+    hard = mtd.nn.functional.gumbel_softmax(logits, hard=True)
+    shares = hard.detach().numpy().mean(0)
+    np.testing.assert_allclose(shares, np.exp([0, 1, 2]) / np.exp([0, 1, 2]).sum(), atol=0.015)
+    assert set(np.unique(hard.detach().numpy()).tolist()) == {0.0, 1.0}
+    (hard * mtd.tensor([1.0, 2.0, 3.0])).sum().backward()
