@@ -176,6 +176,14 @@ def test_interpolate_integers() -> None:
         same(lambda t, x: t.nn.functional.interpolate(x, size=(2, 5)), x)
 
 
+def test_upsample_is_the_old_name() -> None:
+    same(
+        lambda t, x: t.nn.functional.upsample(x, scale_factor=2, mode="bilinear"), draw(1, 2, 3, 3)
+    )
+    with pytest.warns(UserWarning, match="upsample` is deprecated"):
+        mtd.nn.functional.upsample(mtd.zeros(1, 1, 2), 3)
+
+
 def test_an_infinite_pixel_stays_alone() -> None:
     x = mtd.zeros(1, 1, 4, 4)
     x[0, 0, 1, 1] = float("inf")

@@ -62,6 +62,13 @@ def test_sizes_and_names_of_torchvision() -> None:
     assert m.layer2[0].conv1.stride == (1, 1)
 
 
+@pytest.mark.slow
+def test_sizes_of_the_deep_ones() -> None:
+    counts = {"resnet101": 44_549_160, "resnet152": 60_192_808}
+    for name, count in counts.items():
+        assert sum(p.numel() for p in getattr(models, name)().parameters()) == count
+
+
 PICTURES = np.random.default_rng(0).standard_normal((2, 3, 33, 33))
 
 

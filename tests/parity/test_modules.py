@@ -183,10 +183,26 @@ def test_zero_grad() -> None:
     def program(t: Any) -> Any:
         m = net(t)
         m.free.grad = t.ones(3)
+        grad = m.free.grad
         m.zero_grad(set_to_none=False)
-        zero = m.free.grad
+        zero = [m.free.grad, m.free.grad is grad, grad._version > 0]
         m.zero_grad()
-        return zero, m.free.grad, m.first.weight.grad
+        return zero, grad, m.free.grad, m.first.weight.grad
+
+    agree(program)
+
+
+def test_sharing_emptying_and_shallow_copies() -> None:
+    def program(t: Any) -> Any:
+        m = net(t)
+        weight = m.first.weight
+        twin = m._replicate_for_data_parallel()
+        twin._parameters["free"] = None
+        return [
+            m.share_memory() is m, m.first.weight is weight, m.first.weight.clone(),
+            m.to_empty(device="cpu") is m, m.free.shape[0], m.first.weight is weight,
+            m.free is not None, twin.first is m.first, list(twin.state_dict()),
+        ]  # fmt: skip
 
     agree(program)
 

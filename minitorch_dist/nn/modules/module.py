@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
+from minitorch_dist.nn import init
 from minitorch_dist.nn.modules.hooks import (
     Hooked,
     register_module_forward_hook,
@@ -104,13 +105,13 @@ class Module(Hooked, Stateful):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients; or write zeros into them, where somebody else looks at them too."""
         for param in self.parameters():
-            if param._grad is None:
-                continue
-            if set_to_none:
-                param._grad = None
-            else:
-                param.grad = creation.zeros_like(param._grad)
+            if param._grad is not None:
+                if set_to_none:
+                    param._grad = None
+                else:
+                    init.zeros_(param._grad)
 
     # -------------------------------------------------------------------------- types and devices
 
