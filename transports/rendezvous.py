@@ -1,0 +1,53 @@
+"""Ranks tell each other where they are: each leaves a card in the store and reads all others.
+
+            store
+    rank 0 ──► "tcp/0" : card of 0 ──┐
+    rank 1 ──► "tcp/1" : card of 1 ──┼──►  every rank reads all
+    rank 2 ──► "tcp/2" : card of 2 ──┘
+
+One `set` and world_size `get`s per rank. Rank and host are part of the card, so that whoever is
+missing can be named.
+"""
+
+from __future__ import annotations
+
+from transports.clock import Clock
+from transports.contract import Store
+from transports.errors import ConnectError, StoreTimeout
+
+
+def exchange(
+    store: Store, scheme: str, rank: int, world_size: int, card: bytes,
+    clock: Clock, timeout: float | None,
+) -> list[bytes]:  # fmt: skip
+    """Everybody's cards, by rank; ConnectError names the ranks that did not come."""
+    mine = f"{scheme}/{rank}"
+    if store.add(f"{mine}/taken", 1) != 1:
+        raise ConnectError(
+            f"rank {rank} is taken: somebody else connected to this store as rank {rank} over "
+            f"{scheme}. Each rank may come once; for a second world give the store another prefix"
+        )
+    store.set(mine, card)
+    keys = [f"{scheme}/{peer}" for peer in range(world_size)]
+    try:
+        store.wait(keys, timeout)
+    except StoreTimeout as late:
+        missing = [peer for peer, key in enumerate(keys) if not store.check([key])]
+        raise missed(scheme, rank, world_size, missing, late.seconds) from late
+    return [store.get(key) for key in keys]
+
+
+def missed(
+    scheme: str, rank: int, world_size: int, missing: list[int], seconds: float, why: str = ""
+) -> ConnectError:
+    """The error for ranks that did not come."""
+    present = [peer for peer in range(world_size) if peer not in missing]
+    return ConnectError(
+        f"rank {rank} waited {seconds:.1f} s over {scheme} for ranks {listed(missing)} of a world "
+        f"of {world_size}; {listed(present)} came{why}. Was every rank started, with the same "
+        "world size and the same store? Look at the first error of those that are missing"
+    )
+
+
+def listed(ranks: list[int]) -> str:
+    return ", ".join(map(str, ranks)) or "none"

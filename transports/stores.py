@@ -1,0 +1,226 @@
+"""The little key-value store through which ranks find each other.
+
+Keys are text, values bytes (text is encoded). `get` and `wait` block until the keys are there, and
+a timeout names those that are missing. The kinds of store differ only in `command`:
+
+    HashStore     threads of one process      a shelf under a lock
+    TCPStore      processes, several hosts    a shelf in the master's process (`tcp_store`)
+    FileStore     processes of one host       a log in a file (`file_store`)
+    PrefixStore   a part of another store     its keys, each with a prefix
+
+Where this is better than torch's: a timeout names the keys that are missing, not all that were
+asked for, and `add` to a text is an error of that call, not the end of the connection.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import timedelta
+from math import inf
+from typing import TypeAlias
+
+from transports.clock import SYSTEM, Clock
+from transports.errors import StoreTimeout
+from transports.shelf import READS, NotYet, Shelf
+
+Duration: TypeAlias = "float | timedelta | None"  # None: the store's own timeout
+
+TIMEOUT = 300.0  # seconds; torch's default
+
+
+def seconds(duration: float | timedelta) -> float:
+    """A duration as people write it, in seconds."""
+    if isinstance(duration, timedelta):
+        return duration.total_seconds()
+    if isinstance(duration, bool) or not isinstance(duration, int | float):
+        raise TypeError(f"a timeout is a timedelta or a number of seconds, not {duration!r}")
+    return float(duration)
+
+
+def encoded(value: str | bytes) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(f"a store keeps text or bytes, not {value!r}")
+
+
+def named(key: str) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"a store's key is text, not {key!r}")
+    return key
+
+
+class Store(ABC):
+    """PyTorch's `Store`; a subclass says how one command is carried out."""
+
+    def __init__(self, timeout: float | timedelta = TIMEOUT) -> None:
+        self._seconds = seconds(timeout)
+
+    @abstractmethod
+    def command(
+        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
+    ) -> list[bytes]:
+        """Carry out one command of a `Shelf`, atomically, waiting at most `timeout` seconds (`inf`
+        has no end) for what it needs; StoreTimeout names the missing keys."""
+
+    def _do(
+        self,
+        operation: str,
+        keys: Sequence[str] = (),
+        values: Sequence[bytes] = (),
+        timeout: Duration = None,
+    ) -> list[bytes]:
+        limit = self._seconds if timeout is None else seconds(timeout)
+        return self.command(operation, keys, values, limit)
+
+    def set(self, key: str, value: str | bytes) -> None:
+        self._do("set", [named(key)], [encoded(value)])
+
+    def get(self, key: str) -> bytes:
+        """The value, once it is there."""
+        return self._do("get", [named(key)])[0]
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to a counter, which begins at 0 and is kept as decimal text; the new count."""
+        return int(self._do("add", [named(key)], [b"%d" % amount])[0])
+
+    def append(self, key: str, value: str | bytes) -> None:
+        self._do("append", [named(key)], [encoded(value)])
+
+    def wait(self, keys: Sequence[str], timeout: Duration = None) -> None:
+        """Return when all `keys` are there."""
+        if keys:
+            self._do("wait", [named(key) for key in keys], (), timeout)
+
+    def check(self, keys: Sequence[str]) -> bool:
+        """Whether all `keys` are there."""
+        return self._do("check", [named(key) for key in keys]) == [b"1"]
+
+    def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
+        """Set `desired` if the value is `expected` (or both are nothing); what is there now.
+
+        Where nothing is there but something was expected, nothing is set and `expected` returned.
+        """
+        return self._do("compare_set", [named(key)], [encoded(expected), encoded(desired)])[0]
+
+    def delete_key(self, key: str) -> bool:
+        """Whether there was something to delete."""
+        return self._do("delete_key", [named(key)]) == [b"1"]
+
+    def num_keys(self) -> int:
+        return int(self._do("num_keys")[0])
+
+    def list_keys(self) -> list[str]:
+        return [key.decode() for key in self._do("list_keys")]
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        """All these values, once all are there; of one instant."""
+        return self._do("get", [named(key) for key in keys]) if keys else []
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
+        """All at one instant, or DistStoreError and nothing."""
+        self._do("set", [named(key) for key in keys], [encoded(value) for value in values])
+
+    def queue_push(self, key: str, value: str | bytes) -> None:
+        self._do("queue_push", [named(key)], [encoded(value)])
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """The oldest value of a queue; if it is empty, wait, or raise QueueEmptyError."""
+        return self._do("queue_pop" if block else "queue_pop_now", [named(key)])[0]
+
+    def queue_len(self, key: str) -> int:
+        return int(self._do("queue_len", [named(key)])[0])
+
+    def barrier(self, key: str, world_size: int, timeout: Duration = None) -> None:
+        """Return when `world_size` callers have come to this key; it serves again and again."""
+        arrived = self.add(f"{key}/arrived", 1)
+        turn = (arrived - 1) // world_size
+        if arrived % world_size == 0:
+            self.set(f"{key}/complete/{turn}", b"1")
+        self.wait([f"{key}/complete/{turn}"], timeout)
+
+    @property
+    def timeout(self) -> timedelta:
+        """How long calls wait that say nothing else."""
+        return timedelta(seconds=min(self._seconds, timedelta.max.total_seconds() - 1))
+
+    def set_timeout(self, timeout: float | timedelta) -> None:
+        self._seconds = seconds(timeout)
+
+    def has_extended_api(self) -> bool:
+        return True
+
+    def clone(self) -> Store:
+        """Another handle to the same contents, for another thread."""
+        return self
+
+    def close(self) -> None:  # noqa: B027 - most kinds hold nothing
+        """Give back what this handle holds (sockets, files, threads)."""
+
+
+class HashStore(Store):
+    """For threads of one process."""
+
+    def __init__(self, clock: Clock = SYSTEM, timeout: float | timedelta = TIMEOUT) -> None:
+        super().__init__(timeout)
+        self._clock = clock
+        self._changed = clock.condition()
+        self._shelf = Shelf()
+
+    def command(
+        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
+    ) -> list[bytes]:
+        deadline = self._clock.deadline(None if timeout == inf else timeout)
+        with self._changed:
+            while True:
+                try:
+                    answer = self._shelf.do(operation, keys, values)
+                except NotYet as need:
+                    if deadline.is_over():
+                        present = [key for key in keys if key not in need.missing]
+                        raise StoreTimeout(timeout, need.missing, present, ADVICE) from None
+                    self._changed.wait(deadline.left())
+                else:
+                    if operation not in READS:
+                        self._changed.notify_all()
+                    return answer
+
+    def __repr__(self) -> str:
+        with self._changed:
+            return f"<HashStore of {len(self._shelf.values)} keys>"
+
+
+class PrefixStore(Store):
+    """A part of another store: its keys, each with `prefix/` before it."""
+
+    def __init__(self, prefix: str, store: Store) -> None:
+        super().__init__(store.timeout)
+        self.prefix, self._store = prefix, store
+
+    def command(
+        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
+    ) -> list[bytes]:
+        start = f"{self.prefix}/"
+        answer = self._store.command(operation, [start + key for key in keys], values, timeout)
+        if operation == "list_keys":
+            first = start.encode()
+            answer = [key.removeprefix(first) for key in answer if key.startswith(first)]
+        return answer
+
+    @property
+    def underlying_store(self) -> Store:
+        return self._store
+
+    def clone(self) -> Store:
+        return PrefixStore(self.prefix, self._store.clone())
+
+    def __repr__(self) -> str:
+        return f"<PrefixStore {self.prefix!r} of {self._store!r}>"
+
+
+ADVICE = (
+    "Whoever sets them has failed earlier, uses another prefix or store, or needs longer: "
+    "look at the first error of the other ranks"
+)
