@@ -27,12 +27,12 @@ def blocks(params: Sequence[Array], *columns: Sequence[Any]) -> Iterator[tuple[A
     """
     for row in zip(params, *columns, strict=True):
         p = row[0]
+        pieces = (row,) if p.size <= PIECE else _pieces(row)
         if p.dtype in dtypes.HALVES:
-            yield from _widened(row)
-        elif p.size <= PIECE:
-            yield row
+            for piece in pieces:
+                yield from _widened(piece)
         else:
-            yield from _pieces(row)
+            yield from pieces
 
 
 def _pieces(row: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:

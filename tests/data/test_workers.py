@@ -22,7 +22,10 @@ import minitorch_dist as mtd
 from minitorch_dist.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from minitorch_dist.utils.data.worker import packed, receive
 
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 
 class Numbers(Dataset[Any]):
@@ -275,7 +278,7 @@ def test_exceptions_that_cannot_be_made_again() -> None:
     ("number", "words"),
     [
         (signal.SIGKILL, "Killed"),
-        (signal.SIGSEGV, "Segmentation fault"),
+        (signal.SIGUSR1, "User defined signal 1"),
         (signal.SIGTERM, "Termin"),
     ],
 )

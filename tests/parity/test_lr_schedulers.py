@@ -329,6 +329,7 @@ def test_another_optimizers_schedule_is_refused() -> None:
 def test_warnings_about_the_order(side: Any) -> None:
     s = torch.optim.lr_scheduler if side is torch else optim.lr_scheduler
     opt = optimizer(side)
+    opt.step()  # before the schedule began: does not count
     schedule = s.StepLR(opt, 1)
     with pytest.warns(UserWarning, match=r"Detected call of `lr_scheduler.step\(\)` before"):
         schedule.step()

@@ -55,6 +55,8 @@ class LRScheduler:
                 )
         self.base_lrs = [number(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        if "_step_when_scheduled" not in optimizer.__dict__:
+            optimizer._opt_called = False  # steps before the schedule began do not count
         optimizer.__dict__["_step_when_scheduled"] = optimizer.__dict__.get("step")
         self._initial_step()
 

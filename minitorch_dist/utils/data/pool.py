@@ -10,7 +10,7 @@ import weakref
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, NoReturn
 
 from minitorch_dist.utils.data.fetch import Recipe
 from minitorch_dist.utils.data.worker import Assignment, Head, parent_ends, receive, run
@@ -58,8 +58,7 @@ class Pool:
         try:
             self._tasks[worker].send((turn, number, wanted))
         except OSError:  # its end of the pipe is gone
-            self._report_deaths()
-            raise
+            self._report_death(self.processes[worker])
 
     def listen(self, timeout: float | None) -> tuple[int, Head, Any] | None:
         """The next answer of any worker, with who sent it; None if none came in time."""
@@ -70,31 +69,29 @@ class Pool:
                 try:
                     head, data = receive(answers)
                 except (EOFError, OSError):  # it ended in the middle of a message
-                    self.processes[worker].join(_PATIENCE)
-                    break
+                    self._report_death(self.processes[worker])
                 except BaseException:  # interrupted: the rest of the message would be misread
                     self.close()
                     raise
                 return worker, head, data
-        if ready:
-            self._report_deaths()
+        for process in self.processes:
+            if process.sentinel in ready:
+                self._report_death(process)
         return None
 
-    def _report_deaths(self) -> None:
-        for process in self.processes:
-            code = process.exitcode
-            if code is None:
-                continue
-            if code < 0:
-                name = signal.strsignal(-code) or f"signal {-code}"
-                hint = ". It may have run out of memory" if -code == signal.SIGKILL else ""
-                raise RuntimeError(
-                    f"DataLoader worker (pid {process.pid}) is killed by signal: {name}{hint}."
-                )
+    def _report_death(self, process: BaseProcess) -> NoReturn:
+        process.join(_PATIENCE)
+        code = process.exitcode
+        if code is not None and code < 0:
+            name = signal.strsignal(-code) or f"signal {-code}"
+            hint = ". It may have run out of memory" if -code == signal.SIGKILL else ""
             raise RuntimeError(
-                f"DataLoader worker (pid(s) {process.pid}) exited unexpectedly with exit code "
-                f"{code}; with num_workers=0 the cause shows in this process."
+                f"DataLoader worker (pid {process.pid}) is killed by signal: {name}{hint}."
             )
+        raise RuntimeError(
+            f"DataLoader worker (pid(s) {process.pid}) exited unexpectedly with exit code {code}; "
+            "with num_workers=0 the cause shows in this process."
+        )
 
     def __repr__(self) -> str:
         alive = sum(process.is_alive() for process in self.processes) if self.close.alive else 0
