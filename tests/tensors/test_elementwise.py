@@ -16,6 +16,7 @@ import minitorch_dist as mtd
 from minitorch_dist.nn import functional
 from minitorch_dist.tensors import quiet
 from minitorch_dist.tensors.ops import error_function
+from minitorch_dist.tensors.ops.extremes import beside_number
 from tests.strategies import arrays, broadcastable
 
 Array = np.ndarray[Any, Any]
@@ -228,6 +229,22 @@ def test_erf_to_the_last_digits() -> None:
     y = np.linspace(-0.9999, 0.9999, 999)
     np.testing.assert_allclose(
         error_function.erf_values(error_function.erfinv_values(y)), y, rtol=1e-14
+    )
+
+
+@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 5000, 70_001])
+def test_many_elements_go_the_same_way_as_few(size: int) -> None:
+    x = np.random.default_rng(size).standard_normal(size).astype("float32") * 5
+    x[::7] = [np.nan, np.inf, -np.inf, -0.0, 0.0][size % 5]
+    for ufunc in (np.maximum, np.minimum):
+        for number in (0, -1.5, np.float32(2), np.nan):
+            np.testing.assert_array_equal(beside_number(ufunc, x, number), ufunc(x, number))
+            out = x.copy()
+            beside_number(ufunc, out, number, out)
+            np.testing.assert_array_equal(out, ufunc(x, number))
+    one_by_one = [error_function.erf_values(x[i : i + 1])[0] for i in range(0, size, 97)]
+    np.testing.assert_allclose(
+        quiet.quiet(error_function.erf_values, x)[::97], one_by_one, rtol=4e-7
     )
 
 

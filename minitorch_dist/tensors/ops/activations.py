@@ -93,7 +93,9 @@ def silu(input: T, inplace: bool = False) -> T:
 
 
 def _silu(x: Array) -> Any:
-    return x / (1 + np.exp(-x))
+    out = logistic(x)
+    out *= x
+    return out
 
 
 def _silu_slope(x: Array) -> Any:

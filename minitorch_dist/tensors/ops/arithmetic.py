@@ -149,10 +149,18 @@ def not_implemented(name: str, x: Array) -> NotImplementedError:
     return NotImplementedError(f"\"{name}\" not implemented for '{type_name(x)[6:-6]}'")
 
 
-def not_a_tensor(value: object, name: str = "input") -> TypeError:
+def is_operand(value: object) -> bool:
+    return isinstance(value, TensorBase) or is_number(value)
+
+
+class NotAnOperand(TypeError):
+    """An operator turns it into NotImplemented, so that Python asks the other operand."""
+
+
+def not_a_tensor(value: object, name: str = "input") -> NotAnOperand:
     allowed = "Tensor" if name == "input" else "Tensor or Number"
     hint = "; make one with tensor() or from_numpy()" if isinstance(value, np.ndarray) else ""
-    return TypeError(f"argument '{name}' must be {allowed}, not {type(value).__name__}{hint}")
+    return NotAnOperand(f"argument '{name}' must be {allowed}, not {type(value).__name__}{hint}")
 
 
 # The quick test below is the same everywhere: operands that need no promotion are used as they
@@ -175,12 +183,13 @@ def add(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     except AttributeError:
         tensor, number = swapped(input, other)
         return add(tensor, number)
-    if plain(x, other):
+    if isinstance(other, TensorBase) and other.array.dtype is x.dtype:
+        y = other.array
+    elif plain(x, other):
         return record(with_number(np.add, x, other), "AddBackward0", (input, lambda g: g))
-    if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
+    else:
         input, other = promote(input, other)
-        x = input.array
-    y = other.array
+        x, y = input.array, other.array
     out = compute(np.add, x, y)
     a, b = x.shape, y.shape
     return record(
@@ -209,14 +218,15 @@ def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     except AttributeError:
         tensor, number = swapped(input, other)
         return rsub(tensor, number)
-    if plain(x, other):
+    if isinstance(other, TensorBase) and other.array.dtype is x.dtype and x.dtype.kind != "b":
+        y = other.array
+    elif plain(x, other):
         return record(with_number(np.subtract, x, other), "SubBackward0", (input, lambda g: g))
-    if x.dtype.kind == "b" or is_bool(other):
+    elif (x.dtype.kind == "b" and is_operand(other)) or is_bool(other):
         raise bool_error("Subtraction", two=x.dtype.kind == "b" and isinstance(other, TensorBase))
-    if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
+    else:
         input, other = promote(input, other)
-        x = input.array
-    y = other.array
+        x, y = input.array, other.array
     out = compute(np.subtract, x, y)
     a, b = x.shape, y.shape
     return record(
@@ -249,7 +259,7 @@ def rsub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     """other - alpha * input"""
     if alpha != 1 or alpha is True:
         input = scaled(other, input, alpha)
-    if is_bool(input) or is_bool(other):
+    if (is_bool(input) and is_operand(other)) or is_bool(other):
         raise bool_error("Subtraction", two=isinstance(other, TensorBase))
     x = input.array
     if plain(x, other):
@@ -265,16 +275,17 @@ def mul(input: T, other: T | Number) -> T:
     except AttributeError:
         tensor, number = swapped(input, other)
         return mul(tensor, number)
-    if plain(x, other):
+    if isinstance(other, TensorBase) and other.array.dtype is x.dtype:
+        y = other.array
+    elif plain(x, other):
         return record(
             with_number(np.multiply, x, other),
             "MulBackward0",
             (input, lambda g: with_number(np.multiply, g, other), None),
         )
-    if not (isinstance(other, TensorBase) and other.array.dtype is x.dtype):
+    else:
         input, other = promote(input, other)
-        x = input.array
-    y = other.array
+        x, y = input.array, other.array
     a, b = x.shape, y.shape
     return record(
         compute(np.multiply, x, y),

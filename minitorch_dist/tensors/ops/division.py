@@ -26,19 +26,17 @@ def div(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
         x = input.array
     except AttributeError:
         return div(*promote(input, other, floating=True))
-    if plain(x, other):
+    if isinstance(other, TensorBase) and other.array.dtype is x.dtype and x.dtype.kind not in "iub":
+        y = other.array
+    elif plain(x, other):
         return record(
             with_number(np.divide, x, other),
             "DivBackward0",
             (input, lambda g: with_number(np.divide, g, other), None),
         )
-    if (
-        not (isinstance(other, TensorBase) and other.array.dtype is x.dtype)
-        or x.dtype.kind in "iub"
-    ):
+    else:
         input, other = promote(input, other, floating=True)
-        x = input.array
-    y = other.array
+        x, y = input.array, other.array
     shape = x.shape
     return record(
         compute(np.divide, x, y),

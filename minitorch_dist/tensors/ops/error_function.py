@@ -29,9 +29,12 @@ from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import inplace
 
 K = 3.75  # where t changes its sign
-BLOCK = (
-    1 << 14
-)  # elements at a time, so that the steps of a polynomial meet their data in the cache
+BLOCK = 1 << 15  # elements at a time, so that a polynomial's steps meet their data in the cache
+
+# Fitted on [-4, 4] to a relative error of 3e-8, highest power first
+NUMERATOR = (1.98896279e-06, 2.840922223e-04, 3.865223314e-03, 5.304480351e-02, 0.1931321926,
+             1.128379142)  # fmt: skip
+DENOMINATOR = (3.741824182e-05, 1.181071039e-03, 1.5170719e-02, 0.1151772905, 0.504491576, 1.0)
 
 
 def scaled_erfc(x: float) -> float:
@@ -109,17 +112,29 @@ def erfc_above_0(x: Array) -> Array:
 
 def erf_values(x: Array) -> Array:
     """erf of an array, in its type"""
-    terms = taylor(20 if x.dtype == np.float64 else 11)
+    return in_blocks(erf_double if x.dtype == np.float64 else erf_single, x)
 
-    def block(x: Array) -> Any:
-        size = np.abs(x)
-        out = np.copysign(1 - erfc_above_0(size), x)
-        near = size < 1
-        small = x[near]
-        out[near] = small * polynomial(terms, small * small)
-        return out
 
-    return in_blocks(block, x)
+def erf_double(x: Array) -> Any:
+    size = np.abs(x)
+    out = np.copysign(1 - erfc_above_0(size), x)
+    near = size < 1
+    small = x[near]
+    out[near] = small * polynomial(taylor(20), small * small)
+    return out
+
+
+def erf_single(x: Array) -> Array:
+    """For the seven digits of float32, erf(x) / x is a quotient of polynomials in x²."""
+    square = x * x
+    far = not square.max(initial=0) <= 9  # so far out rounding may lead beyond 1
+    if far:
+        x = np.clip(x, -4, 4)
+        square = x * x
+    out = polynomial(NUMERATOR, square)
+    out *= x
+    out /= polynomial(DENOMINATOR, square)
+    return np.clip(out, -1, 1, out=out) if far else out
 
 
 def erfc_values(x: Array) -> Array:
@@ -185,7 +200,12 @@ def erfinv(input: T) -> T:
 
 def normal_cdf(x: Array) -> Any:
     """The part of the normal distribution below x"""
-    return erfc_values(x * x.dtype.type(-math.sqrt(0.5))) * x.dtype.type(0.5)
+    if x.dtype == np.float64:
+        return erfc_values(x * -math.sqrt(0.5)) * 0.5
+    out = erf_values(x * x.dtype.type(math.sqrt(0.5)))
+    out += 1
+    out *= 0.5
+    return out
 
 
 def ndtr(input: T) -> T:

@@ -12,18 +12,20 @@ from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.arithmetic import (
     add,
     broadcast_error,
+    compute,
     mul,
     not_implemented,
     sum_to,
 )
 from minitorch_dist.tensors.ops.division import div
+from minitorch_dist.tensors.ops.updating import direct, overwrite
 from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.views import inplace
 
 
 def addcmul(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
     """input + value * tensor1 * tensor2"""
-    if not isinstance(value, int) and _all_integers(input, tensor1, tensor2):
+    if not isinstance(value, int) and _integers(input, tensor1, tensor2):
         value = int(value)
     product = mul(tensor1, tensor2)
     return add(input, product if value == 1 else mul(product, value))
@@ -31,7 +33,7 @@ def addcmul(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
 
 def addcdiv(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
     """input + value * tensor1 / tensor2"""
-    if _all_integers(tensor1, tensor2):
+    if _integers(tensor1, tensor2):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported. Cast one of tensor1 and "
             "tensor2 to a floating type first, for example tensor1.float()."
@@ -40,7 +42,7 @@ def addcdiv(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
     return add(input, quotient if value == 1 else mul(quotient, value))
 
 
-def _all_integers(*tensors: Any) -> bool:
+def _integers(*tensors: Any) -> bool:
     return all(isinstance(t, TensorBase) and t.array.dtype.kind in "iub" for t in tensors)
 
 
@@ -83,16 +85,44 @@ def _between(x: Array, y: Array, w: Any) -> Any:
 
     def mixed() -> Any:
         step = y - x
-        return np.where(np.abs(w) < 0.5, x + w * step, y - step * (1 - w)).astype(
-            x.dtype, copy=False
-        )
+        if not isinstance(w, np.ndarray):
+            return x + w * step if abs(w) < 0.5 else y - step * (1 - w)
+        return np.where(np.abs(w) < 0.5, x + w * step, y - step * (1 - w))
 
     try:
-        return quiet(mixed)
+        return quiet(mixed).astype(x.dtype, copy=False)
     except ValueError:
         raise broadcast_error(x.shape, y.shape) from None
 
 
-addcmul_ = inplace(addcmul)
-addcdiv_ = inplace(addcdiv)
-lerp_ = inplace(lerp)
+_addcmul_, _addcdiv_, _lerp_ = inplace(addcmul), inplace(addcdiv), inplace(lerp)
+
+
+def addcmul_(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
+    """In-place version of :func:`addcmul`."""
+    if input.array.dtype.char in "fd" and direct(input, tensor1) and direct(input, tensor2):
+        return overwrite(np.add, input, _step(np.multiply, tensor1, tensor2, value))
+    return _addcmul_(input, tensor1, tensor2, value=value)
+
+
+def addcdiv_(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
+    """In-place version of :func:`addcdiv`."""
+    if input.array.dtype.char in "fd" and direct(input, tensor1) and direct(input, tensor2):
+        return overwrite(np.add, input, _step(np.divide, tensor1, tensor2, value))
+    return _addcdiv_(input, tensor1, tensor2, value=value)
+
+
+def _step(function: np.ufunc, tensor1: TensorBase, tensor2: TensorBase, value: Number) -> Array:
+    out = compute(function, tensor1.array, tensor2.array)
+    return out if value == 1 else quiet(np.multiply, out, value)  # type: ignore[no-any-return]
+
+
+def lerp_(input: T, end: T, weight: T | Number) -> T:
+    """In-place version of :func:`lerp`."""
+    x = input.array
+    if type(weight) is float and x.dtype.char in "fd" and direct(input, end):
+        y = end.array
+        if weight < 0.5:
+            return overwrite(np.add, input, quiet(lambda: (y - x) * weight))
+        return overwrite(lambda _, new, out: np.copyto(out, new), input, _between(x, y, weight))
+    return _lerp_(input, end, weight)

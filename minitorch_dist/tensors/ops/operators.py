@@ -11,28 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.graph import result
-from minitorch_dist.tensors.ops.arithmetic import mul
+from minitorch_dist.tensors.ops.arithmetic import NotAnOperand, mul
 from minitorch_dist.tensors.ops.powers import reciprocal
-
-OPERANDS = (TensorBase, int, float, np.number, np.bool_)
 
 
 def binary(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """The operator `self ∘ other`"""
 
     def operator(self: Any, other: Any) -> Any:
-        if isinstance(other, OPERANDS):
+        try:
             return operation(self, other)
-        if isinstance(other, np.ndarray):
-            if self.requires_grad:
-                raise RuntimeError(
-                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
-                    "instead, or make a tensor of the array first: from_numpy(array)."
-                )
-            return operation(self, result(self, other.copy()))
-        return NotImplemented
+        except NotAnOperand:
+            if isinstance(other, np.ndarray):
+                return operation(self, taken_in(self, other))
+            return NotImplemented
 
     return operator
 
@@ -44,9 +38,22 @@ def reflected(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """
 
     def operator(self: Any, other: Any) -> Any:
-        return operation(self, other) if isinstance(other, OPERANDS) else NotImplemented
+        try:
+            return operation(self, other)
+        except NotAnOperand:
+            return NotImplemented
 
     return operator
+
+
+def taken_in(self: Any, array: Array) -> Any:
+    """A numpy operand as a tensor. torch hands such operations to numpy, which knows no graph."""
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+            "instead, or make a tensor of the array first: from_numpy(array)."
+        )
+    return result(self, array.copy())
 
 
 def swap(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:

@@ -58,10 +58,17 @@ def axis(dim: int, ndim: int) -> int:
 
 
 def spread(grad: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: bool) -> Array:
-    """Undo a reduction: repeat the gradient along the axes that were reduced (a read-only view)."""
+    """Undo a reduction: repeat the gradient along the axes that were reduced.
+
+    The result may be a read-only view: for few elements a copy is quicker than numpy's broadcast.
+    """
     if not keepdim and shape:
-        grad = np.expand_dims(grad, over)
-    return np.broadcast_to(grad, shape)
+        grad = grad.reshape([1 if i in over else n for i, n in enumerate(shape)])
+    if math.prod(shape) > 10_000:
+        return np.broadcast_to(grad, shape)
+    out = np.empty(shape, grad.dtype)
+    out[...] = grad
+    return out
 
 
 def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
