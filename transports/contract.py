@@ -97,6 +97,9 @@ class Transport(ABC):
     """One rank's end of the medium. A transport module `x` holds `XTransport` with scheme "x"."""
 
     scheme: ClassVar[str]
+    patience: float | None = None
+    """Seconds that `send` may wait for a peer which takes nothing; then it raises PeerLost. Half a
+    message cannot be taken back, so that peer is given up. None waits without end."""
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
