@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitorch_dist.tensors.ops import correlation, grouped
+from minitorch_dist.tensors.ops import correlation, grouped, shifted_rows, winograd
 from minitorch_dist.tensors.ops.sliding import Axis, col2im, im2col
 
 
@@ -94,3 +94,43 @@ def test_blocks_of_images(shape: tuple[int, ...], blocks: int) -> None:
     assert np.vdot(dw, w) == pytest.approx(np.vdot(out, out))
     dx = correlation.input_gradient(out, w, axis, axis)
     assert np.vdot(dx, x) == pytest.approx(np.vdot(out, out))
+
+
+def test_six_products_make_four_outputs() -> None:
+    """The identity behind `winograd`, exactly: in integers (G is scaled by its denominator)."""
+    whole = np.rint(24 * winograd.G).astype(np.int64)
+    np.testing.assert_array_equal(whole / 24, winograd.G)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        d, w = rng.integers(-99, 99, 6), rng.integers(-99, 99, 3)
+        out = winograd.A @ ((whole @ w) * (winograd.B @ d))
+        assert (out == 24 * np.correlate(d, w, "valid")).all()
+
+
+@pytest.mark.parametrize("size", [(9, 9), (4, 30), (11, 8), (33, 7)])
+@pytest.mark.parametrize("columns", [(3, 1, 1, 1), (2, 2, 0, 1), (1, 1, 0, 1), (3, 1, 2, 2)])
+@pytest.mark.parametrize("padding", [0, 1, 3])
+def test_winograd_is_the_simple_form(
+    size: tuple[int, int], columns: tuple[int, ...], padding: int
+) -> None:
+    kernel, stride, before, dilation = columns
+    r = Axis(size[0], size[0] + 2 * padding - 2, 3, 1, padding)
+    width = (size[1] + 2 * before - dilation * (kernel - 1) - 1) // stride + 1
+    c = Axis(size[1], width, kernel, stride, before, dilation)
+    x, w = draw_arrays((2, 32, *size), (33, 32, 3, kernel))
+    assert winograd.fits(w, r)
+    out = correlation.simple(x, w, r, c)
+    made = np.empty_like(out)
+    winograd.correlate(x, w, r, c, made)
+    np.testing.assert_allclose(made, out, atol=1e-10)
+    g = draw_arrays(out.shape)[0]
+    exact = shifted_rows.weight_gradient(g, x, w, r, c)
+    np.testing.assert_allclose(winograd.weight_gradient(g, x, w, r, c), exact, atol=1e-10)
+
+
+def test_winograd_in_float32_loses_few_digits() -> None:
+    axis = Axis(24, 24, 3, 1, 1)
+    x, w = draw_arrays((2, 64, 24, 24), (64, 64, 3, 3))
+    exact = correlation.simple(x, w, axis, axis)
+    out = correlation.correlate(x.astype(np.float32), w.astype(np.float32), axis, axis)
+    assert np.abs(out - exact).max() < 1e-5 * np.abs(exact).max()

@@ -76,8 +76,13 @@ def _average(input: T, axes: list[Bins], kind: str) -> T:
     dtype, source = x.dtype, x.shape
     wide = np.float32 if dtype in dtypes.HALVES else dtype
     out = x.astype(wide, copy=False)
-    for axis, bins in zip(range(-len(axes), 0), axes, strict=True):
-        out = _bin_means(out, axis, bins)
+    if [len(bins) for bins in axes] == [1, 1]:  # one window: its sum is a matrix-vector product
+        places = source[-2] * source[-1]
+        ones = np.full((places, 1), 1 / places, wide)
+        out = (out.reshape(*source[:-2], places) @ ones)[..., None]
+    else:
+        for axis, bins in zip(range(-len(axes), 0), axes, strict=True):
+            out = _bin_means(out, axis, bins)
 
     def backward(g: Array) -> Array:
         g = g.astype(wide, copy=False)

@@ -5,18 +5,15 @@ the image shifted by (i, j). Written as one matrix product per image, that is `s
 what every output sees as a column (`sliding.im2col`), and multiply by the weights. Its cost is
 the product plus a copy of the image per tap. The fast forms do the same products with fewer copies:
 
-    1×1                 the image already is the matrix: no copy at all
-    large maps          shifted rows: columns are laid out along the width only. A shift by whole rows
-                        is then an offset into the same matrix, so KW copies serve KH·KW taps
+    1×1                     the image already is the matrix: no copy at all
+    large maps              a copy per kernel column only, see `shifted_rows`
+    with a kernel of three  and many channels: half of the products, see `winograd`
+    rows
+    small maps              the simple form, for several images at once, so that the product is wide
 
-                            row 0 │ a b c │ a: what tap j sees, for all channels and j (the matrix's
-                            row 1 │ d e f │    rows); one product per kernel row i reads the columns
-                            row 2 │ g h i │    from image row i on, and they are added up
-    small maps          the simple form, for several images at once, so that the product is wide
-
-Each loop works on one image (or block of images) at a time, so that its columns stay in the cache, and nothing
-of it is kept for the backward pass. Measured on one core with AVX-512 (64 channels, 32×32, 3×3): shifted
-rows 3.1 ms, simple 4.1, nine shifted products on a padded image 3.7, torch 2.7.
+Each works on one image (or block of images) at a time, so that its columns stay in the cache, and nothing
+of it is kept for the backward pass. Measured on one core with AVX-512 (8 images of 64 channels, 32×32, 3×3):
+simple 4.1 ms, nine shifted products on a padded image 3.7, shifted rows 3.5, winograd 2.4, torch 3.1.
 
 The gradients are correlations again. With respect to the input: the output's gradient with the kernel
 flipped (a stride of s splits the input into s² phases, each of which sees its own part of the kernel).
@@ -28,10 +25,10 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors.base import Array
-from minitorch_dist.tensors.ops.sliding import Axis, col2im, im2col, overlap
+from minitorch_dist.tensors.ops import shifted_rows, winograd
+from minitorch_dist.tensors.ops.sliding import Axis, col2im, im2col
 
 SMALL_MAP = 64  # outputs per image, up to which several images share one product
-FEW = 32  # terms of one kernel row (KW·C), up to which one product takes all kernel rows
 BLOCK = 5 << 18  # elements of columns at a time (5 MB of float32)
 
 
@@ -48,10 +45,12 @@ def correlate(x: Array, w: Array, rows: Axis, columns: Axis, bias: Array | None 
         out = _multiply(w.reshape(w.shape[:2]), _picked(x, rows, columns))
     else:
         out = np.empty((len(x), len(w), rows.out, columns.out), x.dtype)
-        if _small(rows, columns):
+        if rows.out * columns.out <= SMALL_MAP:
             _correlate_gathered(x, w, rows, columns, out)
+        elif winograd.fits(w, rows):
+            winograd.correlate(x, w, rows, columns, out)
         else:
-            _correlate_rows(x, w, rows, columns, out)
+            shifted_rows.correlate(x, w, rows, columns, out)
     if bias is not None:
         out += bias[:, None, None]
     return out
@@ -81,13 +80,11 @@ def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> 
     """The gradient of the kernels w (of which only the shape is read)."""
     if _pointwise(rows, columns):
         return _weight_gradient_pointwise(g, _picked(x, rows, columns)).reshape(w.shape)
-    if _small(rows, columns):
+    if rows.out * columns.out <= SMALL_MAP:
         return _weight_gradient_gathered(g, x, w, rows, columns)
-    return _weight_gradient_rows(g, x, w, rows, columns)
-
-
-def _small(rows: Axis, columns: Axis) -> bool:
-    return rows.out * columns.out <= SMALL_MAP
+    if winograd.fits(w, rows):
+        return winograd.weight_gradient(g, x, w, rows, columns)
+    return shifted_rows.weight_gradient(g, x, w, rows, columns)
 
 
 def _flipped(w: Array) -> Array:
@@ -203,77 +200,3 @@ def _input_gradient_gathered(g: Array, w: Array, rows: Axis, columns: Axis) -> A
         cols = cols.reshape(*w.shape[1:], -1, rows.out, columns.out)
         col2im(cols.transpose(3, 0, 1, 2, 4, 5), rows, columns, out=out[block])
     return out
-
-
-# --------------------------------------------------------------------------------------- shifted rows
-
-
-class _Rows:
-    """The columns of one image, laid out along the width only, with rows of zeros for the padding.
-
-    With a stride of s the padded rows are sorted by their number modulo s, so that the rows that
-    one tap visits are neighbours. Where a product per kernel row would have too few terms, the parts
-    that the taps read are copied under one another, for one product.
-    """
-
-    def __init__(self, x: Array, rows: Axis, columns: Axis) -> None:
-        self.rows, self.columns = rows, columns
-        starts = [divmod(i * rows.dilation, rows.stride) for i in range(rows.kernel)]
-        self.height = max(first for first, _ in starts) + rows.out  # rows of each residue
-        shape = (columns.kernel, x.shape[1], rows.stride * self.height, columns.out)
-        self.array = np.zeros(shape, x.dtype)
-        terms, length = columns.kernel * x.shape[1], rows.out * columns.out
-        flat = self.array.reshape(terms, -1)
-        offsets = [(residue * self.height + first) * columns.out for first, residue in starts]
-        self.taps = [flat[:, offset : offset + length] for offset in offsets]
-        self.joined: Array | None = None
-        if (
-            terms <= FEW and rows.kernel > 1
-        ):  # 16 more columns: rows a power of 2 apart share cache lines
-            self.joined = np.empty((rows.kernel * terms, length + 16), x.dtype)[:, :length]
-
-    def load(self, image: Array) -> list[Array]:
-        """The matrices (KW·C, H·W), one per kernel row; or joined, a single one (KH·KW·C, H·W)."""
-        rows, columns = self.rows, self.columns
-        for residue in range(rows.stride):
-            there, ih = overlap(rows.size, self.height, rows.stride, residue - rows.padding)
-            there = slice(there.start + residue * self.height, there.stop + residue * self.height)
-            for j in range(columns.kernel):
-                offset = j * columns.dilation - columns.padding
-                ow, iw = overlap(columns.size, columns.out, columns.stride, offset)
-                self.array[j, :, there, ow] = image[:, ih, iw]
-        if self.joined is None:
-            return self.taps
-        np.concatenate(self.taps, out=self.joined)
-        return [self.joined]
-
-    def matrices(self, w: Array) -> Array:
-        """The weights in the order of `load`."""
-        if self.joined is None:
-            return w.transpose(2, 0, 3, 1).reshape(self.rows.kernel, len(w), -1)
-        return w.transpose(0, 2, 3, 1).reshape(1, len(w), -1)
-
-
-def _correlate_rows(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None:
-    lines = _Rows(x, rows, columns)
-    matrices = lines.matrices(w)
-    out = out.reshape(len(x), len(w), rows.out * columns.out)
-    part = np.empty(out.shape[1:], x.dtype)
-    for image, result in zip(x, out, strict=True):
-        seen = lines.load(image)
-        np.matmul(matrices[0], seen[0], out=result)
-        for i in range(1, len(seen)):
-            np.matmul(matrices[i], seen[i], out=part)
-            result += part
-
-
-def _weight_gradient_rows(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
-    lines = _Rows(x, rows, columns)
-    matrices = 1 if lines.joined is not None else rows.kernel
-    total = np.zeros((matrices, w[0].size // matrices, len(w)), g.dtype)
-    part = np.empty(total.shape[1:], g.dtype)
-    for image, grad in zip(x, g.reshape(len(g), len(w), rows.out * columns.out), strict=True):
-        for sum_, seen in zip(total, lines.load(image), strict=True):
-            sum_ += np.matmul(seen, grad.T, out=part)
-    total = total.reshape(rows.kernel, columns.kernel, x.shape[1], len(w))
-    return np.ascontiguousarray(total.transpose(3, 2, 0, 1))

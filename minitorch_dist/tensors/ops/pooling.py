@@ -160,7 +160,11 @@ def _max_pool(input: T, dims: int, rows: Axis, columns: Axis, indices: bool) -> 
 
 def _max_gradient(g: Array, x: Array, out: Array, rows: Axis, columns: Axis) -> Array:
     """Each output's gradient, at the first place of its window that is as large as the output."""
-    dx = np.zeros(x.shape, g.dtype)
+    tiled = all(
+        a.kernel == a.stride and a.padding == 0 and a.dilation == 1 for a in (rows, columns)
+    )
+    covered = tiled and all(a.out * a.stride == a.size for a in (rows, columns))
+    dx = np.empty(x.shape, g.dtype) if covered else np.zeros(x.shape, g.dtype)
     for block in _blocks(x):
         left = np.ones(out[block].shape, np.bool_)  # outputs that have not found their place yet
         for _, _, (oh, ih), (ow, iw) in taps(rows, columns):
@@ -168,7 +172,11 @@ def _max_gradient(g: Array, x: Array, out: Array, rows: Axis, columns: Axis) -> 
             hit = x[block, :, ih, iw] == out[block, :, oh, ow]
             hit &= waiting
             waiting ^= hit
-            dx[block, :, ih, iw] += g[block, :, oh, ow] * hit
+            share = g[block, :, oh, ow] * hit
+            if tiled:  # windows do not overlap: each input is seen once
+                dx[block, :, ih, iw] = share
+            else:
+                dx[block, :, ih, iw] += share
     return dx
 
 
