@@ -12,6 +12,7 @@ import numpy as np
 
 from minitorch_dist.tensors.ops.exchange import from_numpy
 from minitorch_dist.tensors.tensor import Tensor
+from minitorch_dist.utils.data.dataset import Dataset
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +23,7 @@ _FILES = {
 _SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 
 
-class ImageDataset:
+class ImageDataset(Dataset[tuple[Any, Any]]):
     """Grey 28×28 images with labels, as torchvision shapes them: `data` and `targets`.
 
     An item is `(image, label)`: the image a (28, 28) uint8 array, or what `transform` makes of it.
