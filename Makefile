@@ -1,0 +1,43 @@
+# Two commands do everything; each sets itself up. PYTHON chooses the interpreter (3.11 or newer).
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test check parity bench clean
+
+demo: $(VENV)/.installed       ## train a ConvNet on digits drawn on the fly, and see what it got wrong
+	$(BIN)/mtd demo
+
+test: $(VENV)/.installed-test  ## the tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(VENV)/.installed-test ## format, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+parity: $(VENV)/.installed-parity ## the same expressions in torch and here
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m parity tests
+
+bench: $(VENV)/.installed      ## training steps beside torch's, where torch is installed
+	$(BIN)/mtd bench nn
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-test: $(BIN)/python setup.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(VENV)/.installed-parity: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	touch $@

@@ -1,0 +1,37 @@
+"""`mtd`: the command line. Each command is a module beside this one, imported when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {
+    "demo": "train a ConvNet on digits drawn on the fly, and see what it got wrong",
+    "bench": "time training steps, beside torch's where torch is installed",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `mtd COMMAND …`; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="mtd",
+        description="minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and numpy.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    named = next((word for word in given if not word.startswith("-")), None)
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text)
+        if name == named:
+            importlib.import_module(f"minitorch_dist.cli.{name}").configure(command)
+    parsed = parser.parse_args(given)
+    if parsed.command is None:
+        parser.print_help()
+        return 0
+    try:
+        return int(parsed.run(parsed))
+    except KeyboardInterrupt:
+        print(f"\nmtd {parsed.command}: interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,97 @@
+"""`mtd` as a person meets it: help, a wrong word, the demo, the benchmark, the pictures."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitorch_dist.cli import COMMANDS, bench, main, plots
+
+
+def test_without_a_command_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in COMMANDS)
+
+
+def test_a_wrong_word_is_refused_and_the_right_ones_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["dmeo"])
+    assert left.value.code == 2 and "demo" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    assert left.value.code == 0 and COMMANDS[name][:20] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "many"])
+def test_the_demo_refuses_sizes_that_make_no_sense(
+    value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["demo", "--size", value])
+    assert "--size" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_demo_trains_and_shows_what_it_got_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--size", "320", "--test-size", "200"]) == 0
+    out = capsys.readouterr().out
+    assert "loss, step by step" in out and "of 200 unseen digits read rightly" in out
+    assert " read as " in out and max(len(line) for line in out.splitlines()) <= 80
+
+
+@pytest.mark.slow
+def test_the_same_seed_shows_the_same_page(capsys: pytest.CaptureFixture[str]) -> None:
+    pages = []
+    for _ in range(2):
+        main(["demo", "--size", "96", "--test-size", "50", "--seed", "3"])
+        pages.append(capsys.readouterr().out.partition("loss, step by step")[2])
+    assert pages[0] == pages[1] and pages[0]
+
+
+@pytest.mark.slow
+def test_the_benchmark_prints_a_row_and_what_it_compares_with() -> None:
+    code = "from minitorch_dist.cli import main; main(['bench', 'nn', '--only', 'toy', '--pairs', '1', '--no-memory'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    assert "toy 10-10-5 MLP" in done.stdout
+
+
+def test_the_benchmark_lets_each_library_choose_its_kernels(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    assert "OPENBLAS_CORETYPE" not in bench.environment(keep_pins=False)
+    said = capsys.readouterr().out
+    assert "not passed on:" in said and "OPENBLAS_CORETYPE=Haswell" in said
+    assert bench.environment(keep_pins=True)["OPENBLAS_CORETYPE"] == "Haswell"
+    assert bench.environment(keep_pins=True)["OMP_NUM_THREADS"] == "1"
+
+
+def test_braille_shows_each_dot_where_it_is() -> None:
+    dots = np.zeros((4, 4), bool)
+    assert plots.braille(dots) == ["⠀⠀"]
+    dots[0, 0] = dots[3, 3] = True
+    assert plots.braille(dots) == ["⠁⢀"]
+    assert plots.braille(np.ones((5, 3), bool)) == ["⣿⡇", "⠉⠁"]
+    assert plots.braille(np.zeros((0, 0), bool)) == []
+
+
+def test_a_curve_has_its_scale_and_fits() -> None:
+    lines = plots.curve([3.0, 2.0, 1.0], width=20, height=3, label="falling")
+    assert lines[0] == "  falling" and len(lines) == 4
+    assert lines[1].startswith("3 ") and lines[3].startswith("1 ")
+    assert plots.curve([], label="x") == ["x: no values"]
+    assert all(len(line) <= 63 for line in plots.curve([1.0] * 5))
