@@ -1,0 +1,381 @@
+"""The lines of the contract, as programs: each runs on every rank of a world at once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from functools import partial
+
+from transports.conformance.bench import Desk, draw, pattern
+from transports.contract import MAX_HEADER, Transport
+from transports.errors import ConnectError, PeerLost, TransportClosed
+
+KB = 1024
+SIZES = (0, 1, 7, 64 * KB - 1, 64 * KB, 64 * KB + 1, 0, 5_000_000, 1)
+
+
+def connect(desk: Desk) -> None:
+    """Line 1: when connect returns, everybody can be sent to, oneself included."""
+    desk.connect()
+    for peer in range(desk.world_size):
+        desk.send(peer, desk.rank, b"hello")
+    for peer in range(desk.world_size):
+        header, data = desk.receive(peer, 1)[0]
+        desk.demand(
+            header == b"%d" % peer and data == b"hello",
+            f"rank {peer} sent b'{peer}', b'hello' after connect; {header!r}, {data!r} arrived",
+        )
+    desk.meet("end")
+
+
+def missing(desk: Desk) -> None:
+    """Line 1: connect names the ranks that do not come."""
+    absent = desk.world_size - 1
+    if absent and desk.rank != absent:
+        try:
+            desk.transport.connect(desk.store, desk.tray, 0.2)
+        except ConnectError as error:
+            desk.demand(
+                f"{absent}" in f"{error}".split(";", maxsplit=1)[0],
+                f"connect raised, but does not name the missing rank {absent}: {error}",
+            )
+        else:
+            desk.demand(False, f"connect returned although rank {absent} never came")
+    desk.meet("end")
+
+
+def both_first(desk: Desk) -> None:
+    """Line 2: everybody sends much before anybody receives."""
+    desk.connect()
+    payload = pattern(desk.rank, 5_000_000)
+    for turn in range(2):
+        for step in range(desk.world_size):
+            desk.send((desk.rank + step) % desk.world_size, turn, payload)
+    for peer in range(desk.world_size):
+        for _, data in desk.receive(peer, 2):
+            desk.demand(data == pattern(peer, 5_000_000), f"wrong bytes came from rank {peer}")
+    desk.meet("end")
+
+
+def sizes(desk: Desk) -> None:
+    """Line 3: whole, once, in order; empty ones too; sinks with and without space."""
+    desk.connect()
+    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+    headers = [bytes([n]) * length for n, length in enumerate((0, 1, 300, MAX_HEADER))]
+    for seed, nbytes in enumerate(SIZES):
+        desk.send(dst, seed, pattern(seed + desk.rank, nbytes), headers[seed % 4])
+    got = desk.receive(src, len(SIZES))
+    for seed, nbytes in enumerate(SIZES):
+        header, data = got[seed]
+        desk.demand(
+            header == headers[seed % 4],
+            f"message {seed} from rank {src} came with another header than it was sent with: "
+            "messages of one sender stay in order, and headers whole",
+        )
+        desk.demand(
+            data == pattern(seed + src, nbytes),
+            f"message {seed} of {nbytes} bytes from rank {src} came with {len(data)} bytes"
+            + (", and they are others" if len(data) == nbytes else ""),
+        )
+    desk.meet("sent")
+    _nothing_more(desk, {src: len(SIZES)})
+    desk.meet("end")
+
+
+def interleaved(desk: Desk) -> None:
+    """Line 3: many senders, sizes and turns at random."""
+    desk.connect()
+    size, messages = desk.world_size, 60
+    for turn in range(messages):
+        for step in range(size):
+            dst = (desk.rank + draw(size, desk.rank, turn) + step) % size
+            nbytes = draw(1 << draw(15, turn, dst), desk.rank, dst, turn)
+            desk.transport.send(dst, b"%d" % turn, pattern(turn + desk.rank, nbytes))
+            if draw(4, turn, step) == 0:
+                desk.transport.progress(0)
+    for src in range(size):
+        for turn, (header, data) in enumerate(desk.receive(src, messages)):
+            nbytes = draw(1 << draw(15, turn, desk.rank), src, desk.rank, turn)
+            desk.demand(
+                header == b"%d" % turn,
+                f"the {turn}th message from rank {src} says it is the {header.decode()}th",
+            )
+            desk.demand(data == pattern(turn + src, nbytes), f"wrong bytes came from rank {src}")
+    desk.meet("sent")
+    _nothing_more(desk, dict.fromkeys(range(size), messages))
+    desk.meet("end")
+
+
+def threads_send(desk: Desk) -> None:
+    """Line 3: threads of one rank send at once; each message arrives whole."""
+    desk.connect()
+    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+
+    def run(thread: int) -> None:
+        for turn in range(20):
+            seed = 100 * thread + turn
+            desk.transport.send(dst, b"%d" % seed, pattern(seed, 1 + 9973 * turn))
+
+    threads = [desk.clock.start(partial(run, n), f"sender {n}") for n in range(3)]
+    got = desk.receive(src, 60)
+    for thread in threads:
+        thread.join(desk.patience)
+        desk.demand(not thread.is_alive(), "a send in another thread did not return")
+    seeds = [int(header) for header, _ in got]
+    for header, data in got:
+        seed = int(header)
+        desk.demand(
+            data == pattern(seed, 1 + 9973 * (seed % 100)), "messages of threads were mixed"
+        )
+    for number in range(3):
+        own = [seed for seed in seeds if seed // 100 == number]
+        desk.demand(own == sorted(own), f"messages of one thread came out of order: {own}")
+    desk.meet("end")
+
+
+def threads_wait(desk: Desk) -> None:
+    """Many threads call progress, each for a message of its own; none sleeps through its own."""
+    desk.connect()
+    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+    reached, late = [0] * 4, list[int]()
+
+    def wait(thread: int) -> None:
+        deadline = desk.clock.deadline(desk.patience)
+        for turn in range(25):
+            need = 4 * turn + thread + 1
+
+            def done(need: int = need) -> bool:
+                return desk.tray.count(src) >= need
+
+            while not done():
+                if deadline.is_over():
+                    late.append(thread)
+                    return
+                desk.transport.progress(deadline.left(), done)
+            reached[thread] = need
+
+    threads = [desk.clock.start(partial(wait, n), f"waiter {n}") for n in range(4)]
+    for turn in range(100):
+        desk.transport.send(dst, b"", pattern(turn, turn))
+    for thread in threads:
+        thread.join(2 * desk.patience)
+    desk.demand(
+        not late and reached == [97, 98, 99, 100],
+        f"threads that wait in progress slept on while their messages came: they had seen {reached} "
+        "of 97, 98, 99, 100. `done` has to be asked once nothing can arrive unnoticed",
+    )
+    desk.meet("end")
+
+
+def arguments(desk: Desk) -> None:
+    """What cannot be sent is refused before anything is."""
+    desk.connect()
+    for dst in (desk.world_size, -1):
+        try:
+            desk.transport.send(dst, b"", b"x")
+        except ValueError:
+            continue
+        desk.demand(False, f"send to rank {dst} of {desk.world_size} did not raise ValueError")
+    try:
+        desk.transport.send(desk.rank, bytes(MAX_HEADER + 1), b"")
+    except ValueError:
+        pass
+    else:
+        desk.demand(False, f"a header of {MAX_HEADER + 1} bytes did not raise ValueError")
+    numbers = array("d", [1.0, 2.0, 3.0])
+    desk.transport.send(desk.rank, b"", memoryview(numbers))
+    desk.transport.send(desk.rank, b"", memoryview(array("d")))
+    desk.transport.send(desk.rank, b"", bytearray(b"abc"))
+    got = [bytes(data) for _, data in desk.receive(desk.rank, 3)]
+    desk.demand(
+        got == [numbers.tobytes(), b"", b"abc"],
+        f"of a view of doubles, nothing, and a bytearray arrived {got}",
+    )
+    desk.meet("end")
+
+
+def patience(desk: Desk) -> None:
+    """progress returns at once with 0, after its timeout with nothing, and tells what it did."""
+    desk.connect()
+    desk.meet("connected")
+    _drain(desk)
+    desk.demand(not desk.transport.progress(0), "progress(0) says True, but nothing had come")
+    desk.demand(not desk.transport.progress(0.01), "progress(0.01) says True, but nothing had come")
+    deadline = desk.clock.deadline(desk.patience)
+    desk.beside(lambda: desk.transport.progress(None, lambda: True), "progress with done")
+    desk.transport.send(desk.rank, b"", b"x")
+    told = False
+    while not told and not deadline.is_over():
+        told = desk.transport.progress(0.05)
+    desk.demand(told, "a message was delivered, but progress never said True")
+    desk.meet("end")
+
+
+def reuse(desk: Desk) -> None:
+    """Line 4: the buffer may be overwritten when send returns."""
+    desk.connect()
+    for nbytes in (1, 5000, 1_000_000):
+        buffer = bytearray(pattern(nbytes, nbytes))
+        for step in range(desk.world_size):
+            desk.transport.send((desk.rank + step) % desk.world_size, b"", buffer)
+        buffer[:] = bytes(nbytes)
+        for src in range(desk.world_size):
+            desk.receive(src, 1)
+            (_, data), *rest = desk.tray.messages[src]
+            desk.tray.messages[src] = rest
+            desk.demand(
+                data == pattern(nbytes, nbytes),
+                f"rank {src} overwrote its buffer after send, and the message changed with it",
+            )
+    desk.meet("end")
+
+
+def farewell(desk: Desk) -> None:
+    """Line 5: close delivers what was sent; then `lost`, exactly once; then send says PeerLost."""
+    desk.connect()
+    if desk.rank == 0:
+        for peer in desk.peers():
+            for turn in range(20):
+                desk.transport.send(peer, b"%d" % turn, pattern(turn, 100_000 * (turn % 5)))
+        desk.beside(desk.transport.close, "close")
+        desk.meet("end")
+        return
+    desk.until(lambda: 0 in desk.tray.lost_ranks, "rank 0 had closed, but lost(0) had not come")
+    got = desk.tray.messages.get(0, [])
+    desk.demand(len(got) == 20, f"rank 0 sent 20 messages before close, and {len(got)} came")
+    for turn, (_, data) in enumerate(got):
+        desk.demand(data == pattern(turn, 100_000 * (turn % 5)), "close delivered other bytes")
+    desk.transport.progress(0.01)
+    _demand_peer_lost(desk, 0)
+    desk.demand(desk.tray.lost_ranks.count(0) == 1, "lost(0) was called twice; a peer is lost once")
+    desk.meet("end")
+
+
+def close_twice(desk: Desk) -> None:
+    """Line 5: closing twice is fine; afterwards the other calls say TransportClosed."""
+    desk.connect()
+    desk.meet("connected")
+    desk.beside(desk.transport.close, "close")
+    desk.beside(desk.transport.close, "the second close")
+    calls: dict[str, Callable[[], object]] = {
+        "send": lambda: desk.transport.send(desk.rank, b"", b""),
+        "progress": lambda: desk.transport.progress(0),
+    }
+    for name, call in calls.items():
+        try:
+            call()
+        except TransportClosed:
+            continue
+        desk.demand(False, f"{name} after close did not raise TransportClosed")
+    desk.meet("end")
+
+
+def close_wakes(desk: Desk) -> None:
+    """Line 5: who waits in progress while another thread closes gets TransportClosed."""
+    desk.connect()
+    desk.meet("connected")
+    ends: list[str] = []
+
+    def wait() -> None:
+        try:
+            while True:
+                desk.transport.progress(None, lambda: False)
+        except TransportClosed:
+            ends.append("TransportClosed")
+        except Exception as error:
+            ends.append(f"{type(error).__name__}: {error}")
+
+    threads = [desk.clock.start(wait, f"waiter {n}") for n in range(2)]
+    desk.clock.sleep(0.01)
+    desk.transport.close()
+    for thread in threads:
+        thread.join(desk.patience)
+    desk.demand(
+        ends == ["TransportClosed"] * 2,
+        f"two threads waited in progress while the transport was closed, and ended with {ends}",
+    )
+    desk.meet("end")
+
+
+def death(desk: Desk) -> None:
+    """Line 6: a peer that dies is lost within seconds, for everybody, once."""
+    desk.connect()
+    victim = desk.world_size - 1
+    desk.meet("connected")
+    if desk.rank == victim:
+        desk.die()
+    desk.until(
+        lambda: victim in desk.tray.lost_ranks,
+        f"rank {victim} had died, but lost({victim}) had not come",
+    )
+    _demand_peer_lost(desk, victim)
+    for peer in range(desk.world_size - 1):  # and the living go on
+        desk.send(peer, 0, b"still here")
+        desk.receive(peer, 1)
+    desk.meet("end", away=1)
+    desk.demand(
+        desk.tray.lost_ranks.count(victim) == 1,
+        f"lost({victim}) was called {desk.tray.lost_ranks.count(victim)} times",
+    )
+
+
+def death_in_send(desk: Desk) -> None:
+    """Line 6: a send to one that dies ends with PeerLost; it does not wait for ever."""
+    desk.connect()
+    victim = desk.world_size - 1
+    if desk.rank == victim:
+        desk.receive(0, 1)
+        desk.die()
+    if desk.rank == 0:
+        try:
+            for turn in range(40):
+                desk.send(victim, turn, bytes(5_000_000))
+                desk.transport.progress(0.05, lambda: False)
+        except PeerLost as lost:
+            desk.demand(lost.rank == victim, f"PeerLost names rank {lost.rank}, not {victim}")
+        else:
+            desk.demand(False, f"40 messages were sent to rank {victim}, which had died")
+    desk.meet("end", away=1)
+
+
+def stranger(desk: Desk, attack: Callable[[Transport], None]) -> None:
+    """Line 7: somebody without the key changes nothing, holds up nobody, and is not heard."""
+    desk.connect()
+    desk.meet("connected")
+    if desk.rank == 0:
+        attack(desk.transport)
+    _drain(desk)
+    desk.demand(not desk.tray.begun, "a stranger's message was delivered")
+    desk.demand(not desk.tray.lost_ranks, "a stranger made the ranks lose each other")
+    desk.meet("attacked")
+    for peer in range(desk.world_size):
+        desk.send(peer, 0, pattern(peer, 100_000))
+    for peer in range(desk.world_size):
+        desk.receive(peer, 1)
+    desk.demand(
+        desk.tray.begun == desk.world_size, "more messages came than the ranks sent each other"
+    )
+    desk.meet("end")
+
+
+def _drain(desk: Desk) -> None:
+    """Let whatever is on its way arrive."""
+    for _ in range(3):
+        desk.transport.progress(0.01)
+
+
+def _nothing_more(desk: Desk, expected: dict[int, int]) -> None:
+    _drain(desk)
+    counts = {src: len(messages) for src, messages in desk.tray.messages.items()}
+    desk.demand(
+        counts == expected, f"each message comes once; expected were {expected}, and came {counts}"
+    )
+
+
+def _demand_peer_lost(desk: Desk, peer: int) -> None:
+    try:
+        desk.transport.send(peer, b"", b"x")
+    except PeerLost as lost:
+        desk.demand(lost.rank == peer, f"PeerLost names rank {lost.rank}, not {peer}")
+    else:
+        desk.demand(False, f"send to rank {peer}, which is lost, did not raise PeerLost")
