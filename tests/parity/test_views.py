@@ -162,7 +162,11 @@ def test_axes_of_any_array(x: Any, a: int, b: int) -> None:
         lambda t, x: x.unbind(a),
         lambda t, x: x.chunk(2, a),
         lambda t, x: x.T,
-        lambda t, x: x.clone().stride() if x.numel() else 0,
+        lambda t, x: (
+            [s for n, s in zip(x.shape, x.clone().stride(), strict=True) if n > 1]
+            if x.numel()
+            else 0
+        ),
         lambda t, x: (x * 2).contiguous(),
     ):
         same(expression, np.asarray(x))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.parity.compare import same
+from tests.parity.compare import same, torch
 
 pytestmark = pytest.mark.parity
 
@@ -105,4 +105,9 @@ def test_random_scripts(steps: list[tuple[Any, ...]]) -> None:
         shapes = [tuple(m.shape) for m in made]
         return [m * 1 for m in made], shapes, [m._version for m in made]
 
-    same(run, np.arange(1.0, 7.0).reshape(2, 3), np.array(1.5))
+    x, w = np.arange(1.0, 7.0).reshape(2, 3), np.array(1.5)
+    try:
+        run(torch, torch.from_numpy(x), torch.from_numpy(w))
+    except Exception as error:
+        assume("single memory location" not in str(error))  # overlaps: here they are well defined
+    same(run, x, w)

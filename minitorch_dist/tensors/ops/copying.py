@@ -81,16 +81,10 @@ def set_data(input: TensorBase, other: TensorBase) -> None:
     version = input.storage.version
     input.storage = other.storage.alias()
     input.storage.version = version
-    input._accumulate = _moved(input)
+    if input._accumulate is not None:
+        input._accumulate.device = input.storage.device
     if input.storage.device is not devices.CPU:
         ledger.retag(input.array, input.storage.device, input.held_as, only="other")
-
-
-def _moved(input: TensorBase) -> Any:
-    node = input._accumulate
-    if node is not None:
-        node.device = input.storage.device
-    return node
 
 
 def copy_(input: T, src: Any, non_blocking: bool = False) -> T:

@@ -17,7 +17,7 @@ def numpy(input: TensorBase, *, force: bool = False) -> Array:
     """The tensor's memory as a numpy array. With `force`, a copy where sharing is not possible."""
     x = input.array
     if not force:
-        if input._requires_grad:
+        if input.requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
@@ -52,7 +52,7 @@ def array_wrap(
 
 def dlpack(input: TensorBase, **options: Any) -> Any:
     """DLPack's capsule: how other array libraries take over the memory without a copy."""
-    if input._requires_grad:
+    if input.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if input.array.dtype == dtypes.bfloat16.numpy:
         raise BufferError("numpy cannot export bfloat16 through DLPack, use tensor.float()")

@@ -86,6 +86,8 @@ def _gather(input: T, window: Items, where: Items, reads: list[TensorBase]) -> T
 
 def setitem(input: TensorBase, index: Any, value: Any) -> None:
     """`input[index] = value`; the value is broadcast, and a view's base is written to."""
+    if index is False:  # nothing is named
+        return
     items = index if type(index) is tuple else (index,)
     indices.check_devices(input, items)
     window, where = indices.parse(input.array, items)
@@ -104,7 +106,7 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
         return
     view = _window(input, window) if indices.moves(window) else input
     if where:
-        put(view, where, value)
+        put(view, where, value, [i for i in items if isinstance(i, TensorBase)])
         return
     extra = value.array.ndim - view.array.ndim
     if extra > 0 and value.array.shape[:extra] == (1,) * extra:
@@ -144,20 +146,17 @@ def _type_of(value: Any) -> str:
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
-def put(input: T, where: Items, value: TensorBase, accumulate: bool = False) -> T:
-    """Write (or add) `value` at the places `where`, and record it."""
+def put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> T:
+    """Write `value` at the places `where`, and record it. `reads` are the tensors among these."""
     check_writable(input, recorded=graph.wants_any((value,)))
-    x, y = input.array, value.array
     node = graph.node_for("IndexPutBackward0", (input, value))
-    assign(x, where, y, accumulate)
+    assign(input.array, where, value.array)
     bump(input)
     if node is not None:
         mine, theirs = node.edges
-        shape = y.shape
+        shape = value.array.shape
 
         def keep(grad: Array) -> Array:
-            if accumulate:
-                return grad
             grad = grad.copy()
             grad[where] = 0
             return grad
@@ -167,6 +166,7 @@ def put(input: T, where: Items, value: TensorBase, accumulate: bool = False) -> 
             return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
 
         node.vjps = (keep if mine else None, hand_on if theirs else None)
+        node.reads = [(r.storage, r.storage.version, r.array) for r in reads] or None
         node.device = input.storage.device
         rebase(input, (node, 0))
     return input

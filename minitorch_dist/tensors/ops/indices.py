@@ -180,8 +180,14 @@ def pick(x: Array, where: Items) -> Array:
     try:
         last = where[-1]
         if last.dtype.kind != "b" and all(item is FULL for item in where[:-1]):
-            return np.asarray(x.take(last, len(where) - 1))  # the common case, and faster
-        return np.asarray(x[where])
+            out = np.asarray(x.take(last, len(where) - 1))  # the common case, and faster
+        else:
+            out = np.asarray(x[where])
+        if not x.size:  # numpy does not look at indices where there is nothing to copy
+            for axis, item in enumerate(spell_out(where)):
+                if isinstance(item, np.ndarray) and item.size and not x.shape[axis]:
+                    raise IndexError(f"index is out of bounds for dimension {axis} with size 0")
+        return out
     except IndexError as error:
         raise arrays_error(x, where, str(error)) from None
 
