@@ -97,6 +97,7 @@ from minitorch_dist.tensors.ops.arithmetic import neg_ as neg_
 from minitorch_dist.tensors.ops.arithmetic import negative as negative
 from minitorch_dist.tensors.ops.arithmetic import negative_ as negative_
 from minitorch_dist.tensors.ops.arithmetic import positive as positive
+from minitorch_dist.tensors.ops.arithmetic import result_type as result_type
 from minitorch_dist.tensors.ops.arithmetic import rsub as rsub
 from minitorch_dist.tensors.ops.arithmetic import sub as sub
 from minitorch_dist.tensors.ops.arithmetic import subtract as subtract

@@ -349,6 +349,16 @@ def test_promotion(name: str) -> None:
         agree(lambda t, x, y: getattr(t, name)(y, x), x, y, dtype="bfloat16", grad=False)
 
 
+def test_result_type() -> None:
+    for a, shape_a, b, shape_b in MIXED:
+        x, y = draw(shape_a, a, 1, 4), draw(shape_b, b, 1, 4)
+        agree(lambda t, x, y: t.result_type(x, y), x, y)
+        agree(
+            lambda t, x: (t.result_type(x, 1.5), t.result_type(True, x), t.result_type(1, 2.5)), x
+        )
+    agree(lambda t: t.result_type("a", 1))
+
+
 def test_alpha() -> None:
     x, y = draw((2, 3), "float32", -2, 2), draw((3,), "float32", -2, 2, seed=1)
     n = draw((3,), "int64", -5, 5)

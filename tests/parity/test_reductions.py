@@ -66,7 +66,10 @@ def test_over_several(name: str) -> None:
     if name != "logsumexp":
         known = name not in ("var", "std")  # torch counts wrongly here: its gradient is inf
         agree(lambda t, x: getattr(t, name)(x, ()), x, grad=known)
+        agree(lambda t, x: getattr(t, name)(x, []), x, grad=known)
+    agree(lambda t, x: getattr(t, name)(x, np.int64(1)), x)
     agree(lambda t, x: getattr(t, name)(x, "a"), x)
+    agree(lambda t, x: getattr(t, name)(x, 1.5), x)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "nansum"])

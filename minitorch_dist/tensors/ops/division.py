@@ -10,6 +10,7 @@ from minitorch_dist.tensors.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import (
     compute,
+    not_implemented,
     plain,
     promote,
     sum_to,
@@ -73,7 +74,7 @@ def truncated(x: Array, y: Array) -> Any:
 
 def check_divisor(name: str, y: Array) -> None:
     if y.dtype.kind == "b":
-        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+        raise not_implemented(name, y)
     if y.dtype.kind in "iu" and not y.all():
         raise RuntimeError("ZeroDivisionError")  # torch's words: integers have no infinity
 

@@ -10,7 +10,7 @@ from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record, result
 from minitorch_dist.tensors.ops import extremes
-from minitorch_dist.tensors.ops.reductions import Dims, axes, axis, numpy_names, spread
+from minitorch_dist.tensors.ops.reductions import Dims, axes, axis, is_empty, numpy_names, spread
 
 
 @numpy_names
@@ -126,7 +126,7 @@ def amin(input: T, dim: Dims = (), keepdim: bool = False) -> T:
 def _over(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool, name: str) -> T:
     x = input.array
     over = axes(dim, x.ndim)
-    _check_not_empty(x, over, None if dim is None or dim == () else dim, name, RuntimeError)
+    _check_not_empty(x, over, None if dim is None or is_empty(dim) else dim, name, RuntimeError)
     out = np.asarray(ufunc.reduce(x, over, keepdims=keepdim))
     return record(
         out,

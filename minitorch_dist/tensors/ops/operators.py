@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.graph import result
 from minitorch_dist.tensors.ops.arithmetic import NotAnOperand, mul
@@ -53,6 +54,7 @@ def taken_in(self: Any, array: Array) -> Any:
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
             "instead, or make a tensor of the array first: from_numpy(array)."
         )
+    dtypes.from_numpy(array.dtype)  # which complains about what a tensor cannot hold
     return result(self, array.copy())
 
 

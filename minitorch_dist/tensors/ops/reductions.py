@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -38,13 +39,17 @@ def numpy_names(function: F) -> F:
 
 def axes(dim: Dims, ndim: int) -> tuple[int, ...]:
     """The axes `dim` names, as non-negative numbers; None and () name all of them."""
-    if dim is None or dim == ():
+    if dim is None or is_empty(dim):
         return tuple(range(ndim))
-    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    given = tuple(dim) if isinstance(dim, (tuple, list)) else (operator.index(dim),)  # type: ignore[arg-type]
     found = tuple([axis(d, ndim) for d in given])
     if len(set(found)) != len(found):
         raise RuntimeError(f"dim {found[0]} appears multiple times in the list of dims")
     return found if ndim else ()
+
+
+def is_empty(dim: Dims) -> bool:
+    return isinstance(dim, (tuple, list)) and not dim
 
 
 def axis(dim: int, ndim: int) -> int:
@@ -222,7 +227,7 @@ def any(input: T, dim: Dims = None, keepdim: bool = False) -> T:
 
 def _truth(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool) -> T:
     x = input.array
-    over = () if dim == () else axes(dim, x.ndim)  # here, unlike in sums, () names none of them
+    over = () if is_empty(dim) else axes(dim, x.ndim)  # here, unlike in sums, () names none of them
     out = np.asarray(ufunc.reduce(x.astype(bool, copy=False), over, keepdims=keepdim))
     return result(input, out.astype(x.dtype) if x.dtype == np.uint8 else out)
 
