@@ -26,6 +26,7 @@ from minitorch_dist.tensors import base, devices, grad_mode, ledger, ready_queue
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.graph import edge_of
 from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node
+from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.ready_queue import Task
 
 _accumulating = Lock()
@@ -49,7 +50,6 @@ class Pass:
 current: ContextVar[Pass | None] = ContextVar("backward_pass", default=None)
 
 
-@np.errstate(all="ignore")  # gradients may be inf or nan; numpy need not say so
 def run(
     roots: Sequence[tuple[Edge, Array]],
     retain_graph: bool = False,
@@ -61,59 +61,62 @@ def run(
     Without `inputs` every leaf collects its gradient in `.grad`. With `inputs` only the paths to
     them are walked, and nothing else collects; `accumulate` decides whether they do.
     """
-    start = Node("GraphRoot", tuple([edge for edge, _ in roots]))
-    start.backward = lambda _: [grad for _, grad in roots]
-    tasks = _count_edges(start)
+    tasks = _count_edges([edge for edge, _ in roots])
     wanted = None if inputs is None else Wanted(inputs, tasks, accumulate)
-
-    ready = [tasks[start]]
-    tasks[start].grads[0] = np.ones(())
-    results: Sequence[Gradient]
-    grad: Gradient
+    ready: list[Task] = []
+    for (node, output), grad in roots:
+        if tasks[node].arrive(output, grad, owned=False):
+            ready_queue.push(ready, tasks[node])
     this = Pass(tasks, wanted)
     outer = current.set(this)
     mode = grad_mode.mode.set(grad_mode.OFF)  # gradients are not recorded themselves
     try:
-        while ready:
-            task = ready.pop() if len(ready) == 1 else ready_queue.pop(ready)
-            node, grads = task.node, task.grads
-            execute = node.run_watched if watch.anomaly else node.run
-            task.grads = []  # what has been used is freed before the next node allocates
-            owns = node.owns
-            if wanted is not None and not wanted.take(task, grads):
-                results = [None] * len(node.edges)
-            elif isinstance(node, AccumulateGrad):
-                collect(node, grads, task.owned)
-                continue
-            else:
-                if node.hooks is None:
-                    results = execute(grads)
-                else:
-                    grads = node.hooks.run_tensor_hooks(grads, task.owned, node.device)
-                    grads = node.hooks.run_before(grads, task.owned, node.device)
-                    results = node.hooks.run_after(execute(grads), grads, node.device)
-                    owns = False
-                if node.device is not devices.CPU:
-                    ledger.track_all(results, node.device, "gradient")
-                if not retain_graph:
-                    node.release()
-            for edge, grad in zip(node.edges, results, strict=True):
-                if edge is None:
-                    continue
-                child = tasks[edge[0]]
-                if grad is not None:
-                    child.add(edge[1], grad, owns)
-                child.awaits -= 1
-                if not child.awaits:
-                    ready_queue.push(ready, child)
-            del grads, results
-            grad = None
+        quiet(_walk, tasks, ready, wanted, retain_graph)  # gradients may be inf or nan
         for callback in this.callbacks:  # a callback may queue another
             callback()
     finally:
         grad_mode.mode.reset(mode)
         current.reset(outer)
     return [] if wanted is None else wanted.arrived
+
+
+def _walk(
+    tasks: dict[Node, Task], ready: list[Task], wanted: Wanted | None, retain_graph: bool
+) -> None:
+    """Run every node that can be reached, newest first."""
+    cpu, watched = devices.CPU, watch.anomaly
+    results: Sequence[Gradient]
+    grad: Gradient
+    while ready:
+        task = ready.pop() if len(ready) == 1 else ready_queue.pop(ready)
+        node, grads = task.node, task.grads
+        del task.grads  # what has been used is freed before the next node allocates
+        owns = node.owns
+        if wanted is not None and not wanted.take(task, grads):
+            results = [None] * len(node.edges)
+        elif isinstance(node, AccumulateGrad):
+            collect(node, grads, task.owned)
+            continue
+        else:
+            execute = node.run_watched if watched else node.run
+            if node.hooks is None:
+                results = execute(grads)
+            else:
+                grads = node.hooks.run_tensor_hooks(grads, task.owned, node.device)
+                grads = node.hooks.run_before(grads, task.owned, node.device)
+                results = node.hooks.run_after(execute(grads), grads, node.device)
+                owns = False
+            if node.device is not cpu:
+                ledger.track_all(results, node.device, "gradient")
+            if not retain_graph:
+                node.release()
+        for edge, grad in zip(node.edges, results, strict=True):
+            if edge is not None:
+                child = tasks[edge[0]]
+                if child.arrive(edge[1], grad, owns):
+                    ready_queue.push(ready, child)
+        del grads, results
+        grad = None
 
 
 def queue_callback(function: Callable[[], None]) -> None:
@@ -124,20 +127,19 @@ def queue_callback(function: Callable[[], None]) -> None:
     running.callbacks.append(function)
 
 
-def _count_edges(start: Node) -> dict[Node, Task]:
+def _count_edges(roots: Sequence[Edge]) -> dict[Node, Task]:
     """A task for every node that can be reached, with the number of edges that lead to it."""
-    tasks = {start: Task(start)}
-    stack = [start]
+    tasks: dict[Node, Task] = {}
+    stack: list[Sequence[Edge | None]] = [roots]
     while stack:
-        for edge in stack.pop().edges:
-            if edge is None:
-                continue
-            child = edge[0]
-            task = tasks.get(child)
-            if task is None:
-                task = tasks[child] = Task(child)
-                stack.append(child)
-            task.awaits += 1
+        for edge in stack.pop():
+            if edge is not None:
+                node = edge[0]
+                task = tasks.get(node)
+                if task is None:
+                    task = tasks[node] = Task(node)
+                    stack.append(node.edges)
+                task.awaits += 1
     return tasks
 
 

@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, grad_mode, ledger, windows
-from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.base import T, TensorBase
 from minitorch_dist.tensors.kept import arrays_kept_by
-from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node, Vjp, kind
+from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node, Read, Vjp, kind
 from minitorch_dist.tensors.storage import Storage
 from minitorch_dist.tensors.view_notes import refusal
 
@@ -98,54 +98,52 @@ def record(
     vjp reads the result as well). A `read` that is None stands for a number: it cannot change, but
     torch keeps it as a tensor, and so this node, too, runs only once.
     """
-    inputs = (first, *more)
-    device = first[0].storage.device
-    recording = grad_mode.mode.get()
+    plain, device = first[0].plain, first[0].storage.device
+    mode = grad_mode.mode.get()
     requires = False
-    for item in inputs:
+    edges: list[Edge | None] = []
+    vjps: list[Vjp | None] = []
+    reads: list[Read] | None = [] if reads_result else None
+    for item in (first, *more):
         tensor = item[0]
-        if tensor._base is not None and recording == grad_mode.ON:
-            refresh(tensor)
-        if tensor._requires_grad:
-            requires = True
         if tensor.storage.device is not device:
-            device = common_device([item[0] for item in inputs])
-    if type(array) is not np.ndarray:
-        array = np.asarray(array)
-    out: T = object.__new__(first[0].plain)
-    out.array = array
-    storage = out.storage = Storage(array, device)
-    if requires and recording == grad_mode.ON:
-        vjps: list[Vjp | None] = []
-        edges: list[Edge | None] = []
-        reads: list[tuple[Storage, int, Array]] | None = [] if reads_result else None
-        for item in inputs:
-            tensor = item[0]
-            if not tensor._requires_grad:
+            device = common_device([each[0] for each in (first, *more)])
+        if mode == grad_mode.ON:
+            if tensor._base is not None:
+                refresh(tensor)
+            if tensor._requires_grad:
+                requires = True
+                node = tensor._grad_fn
+                edges.append(edge_of(tensor) if node is None else (node, tensor._output_nr))
+                vjps.append(item[1])
+                if len(item) > 2:
+                    if reads is None:
+                        reads = []
+                    for read in item[2:]:
+                        if read is not None:
+                            if read._inference:
+                                check_may_be_read(read)
+                            storage = read.storage
+                            reads.append((storage, storage.version, read.array))
+            else:
                 edges.append(None)
                 vjps.append(None)
-                continue
-            edges.append(edge_of(tensor))
-            vjps.append(item[1])
-            if len(item) > 2:
-                if reads is None:
-                    reads = []
-                for read in item[2:]:
-                    if read is not None:
-                        check_may_be_read(read)
-                        reads.append((read.storage, read.storage.version, read.array))
-        if reads_result:
-            assert reads is not None
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    out: T = object.__new__(plain)
+    out.array = array
+    storage = out.storage = Storage(array, device)
+    if requires:
+        if reads_result and reads is not None:
             reads.append((storage, 0, array))
-        node = kind(name)(name, tuple(edges))
-        node.vjps = vjps
-        node.reads = reads
-        node.device = device
-        out._grad_fn = node
+        made = kind(name)(name, tuple(edges), device)
+        made.vjps = vjps
+        made.reads = reads
+        out._grad_fn = made
         out._requires_grad = True
         if device is not devices.CPU:
-            account(node, [out])
-    elif recording == grad_mode.INFERENCE:
+            account(made, [out])
+    elif mode == grad_mode.INFERENCE:
         out._inference = True
     return out
 

@@ -17,6 +17,7 @@ from minitorch_dist.tensors.storage import Storage
 
 Gradient: TypeAlias = "Array | None"
 Edge: TypeAlias = "tuple[Node, int]"
+Read: TypeAlias = tuple[Storage, int, Array]  # what was read, and which version of it
 Vjp: TypeAlias = "Callable[[Array], Array]"
 
 _count = itertools.count()
@@ -41,16 +42,18 @@ class Node:
     __slots__ = ("__weakref__", "_metadata", "backward", "device", "edges", "forgotten", "hooks", "name_",
                  "outputs", "owns", "reads", "sequence", "vjps")  # fmt: skip
 
-    def __init__(self, name: str, edges: tuple[Edge | None, ...]) -> None:
+    def __init__(
+        self, name: str, edges: tuple[Edge | None, ...], device: devices.device = devices.CPU
+    ) -> None:
         self.name_ = name
         self.edges = edges
         self.sequence = next(_count)
         self.backward: Callable[..., Sequence[Gradient]] | None = None
         self.vjps: Sequence[Vjp | None] | None = None
-        self.reads: list[tuple[Storage, int, Array]] | None = None
+        self.reads: list[Read] | None = None
         self.outputs = 1
         self.owns = False
-        self.device = devices.CPU
+        self.device = device
         self.hooks: NodeHooks | None = None
         self._metadata: dict[Any, Any] | None = None
         self.forgotten: tuple[Any, int] | None = None
@@ -60,8 +63,9 @@ class Node:
     def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
         """The gradients of the inputs, given those of the outputs: one (or None) per edge."""
         vjps, backward = self.vjps, self.backward  # once: another thread may release them
-        if self.reads:
-            self._check_unchanged(self.reads)
+        for storage, version, array in self.reads or ():
+            if storage.version != version:
+                raise modified(array, self.name_, storage.version, version)
         if vjps is not None:
             grad = grads[0]
             if grad is not None:
@@ -87,11 +91,6 @@ class Node:
         """Forget what was read. Nodes that read nothing can run again, as in torch."""
         if self.reads is not None:
             self.reads = self.vjps = self.backward = None
-
-    def _check_unchanged(self, reads: list[tuple[Storage, int, Array]]) -> None:
-        for storage, version, array in reads:
-            if storage.version != version:
-                raise modified(array, self.name_, storage.version, version)
 
     # What a checkpoint does to it (see `forgetting`).
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.nodes import Gradient, Node
 
 
@@ -28,24 +27,28 @@ class Task:
         self.node = node
         self.priority = node.sequence
         self.awaits = 0  # edges along which a gradient, or word that there is none, is to come
-        self.grads: list[Gradient] = [None] * node.outputs
-        self.owned = [False] * node.outputs  # arrays that nobody else knows may be added to
+        outputs = node.outputs
+        self.grads: list[Gradient] = [None] if outputs == 1 else [None] * outputs
+        self.owned = [False] if outputs == 1 else [False] * outputs  # may be added to in place
 
-    def add(self, output: int, grad: Array, owned: bool) -> None:
-        """Add `grad` to what has arrived at this output."""
-        present = self.grads[output]
-        if present is None:
-            if type(grad) is not np.ndarray:  # arithmetic of 0-dim arrays returns numpy scalars
-                grad = np.asarray(grad)
-            self.grads[output] = grad
-            self.owned[output] = owned
-        elif self.owned[output]:
-            np.add(present, grad, out=present)
-        else:
-            total = self.grads[output] = np.asarray(present + grad)
-            self.owned[output] = True
-            if self.node.device is not devices.CPU:
-                ledger.track(total, self.node.device, "gradient")
+    def arrive(self, output: int, grad: Gradient, owned: bool) -> bool:
+        """Add what comes along one edge (None: nothing does); whether it was the last one."""
+        if grad is not None:
+            present = self.grads[output]
+            if present is None:
+                if type(grad) is not np.ndarray:  # arithmetic of 0-dim arrays returns numpy scalars
+                    grad = np.asarray(grad)
+                self.grads[output] = grad
+                self.owned[output] = owned
+            elif self.owned[output]:
+                np.add(present, grad, out=present)
+            else:
+                total = self.grads[output] = np.asarray(present + grad)
+                self.owned[output] = True
+                if self.node.device is not devices.CPU:
+                    ledger.track(total, self.node.device, "gradient")
+        self.awaits -= 1
+        return not self.awaits
 
     def __repr__(self) -> str:
         there = sum(grad is not None for grad in self.grads)

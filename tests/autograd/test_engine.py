@@ -256,6 +256,6 @@ def test_the_queue_returns_the_newest_first() -> None:
 
 def test_a_task_says_what_it_waits_for() -> None:
     task = Task(Node("MulBackward0", ()))
-    task.awaits = 2
-    task.add(0, np.ones(2), owned=False)
+    task.awaits = 3
+    assert not task.arrive(0, np.ones(2), owned=False)
     assert repr(task) == "<Task MulBackward0: 1 of 1 gradients, awaits 2 edges>"
