@@ -41,7 +41,9 @@ ARGUMENTS: list[Any] = [
     lambda: (2.0, 0, 1.0),
 ]
 
-MATRIX: dict[str, Any] = {  # those that need another shape
+SPECIAL: dict[str, Any] = {  # those that need another shape, or arguments of their own
+    "apply_": ((3,), lambda: (lambda v: v * 2,)),
+    "map_": ((3,), lambda: (mtd.ones(3), lambda v, w: v + w)),
     "addbmm_": ((3, 3), lambda: (mtd.ones(2, 3, 4), mtd.ones(2, 4, 3))),
     "addmm_": ((3, 3), lambda: (mtd.ones(3, 4), mtd.ones(4, 3))),
     "addmv_": ((3,), lambda: (mtd.ones(3, 4), mtd.ones(4))),
@@ -59,7 +61,7 @@ MATRIX: dict[str, Any] = {  # those that need another shape
 
 def write(name: str, x: Any) -> bool:
     """Call the method with the first arguments it accepts."""
-    for arguments in [MATRIX[name][1]] if name in MATRIX else ARGUMENTS:
+    for arguments in [SPECIAL[name][1]] if name in SPECIAL else ARGUMENTS:
         try:
             getattr(x, name)(*arguments())
         except (TypeError, RuntimeError, ValueError, IndexError, AttributeError):
@@ -70,12 +72,12 @@ def write(name: str, x: Any) -> bool:
 
 @pytest.mark.parametrize("name", WRITES)
 def test_a_write_after_the_forward_is_noticed(name: str) -> None:
-    shape = MATRIX[name][0] if name in MATRIX else (3,)
+    shape = SPECIAL[name][0] if name in SPECIAL else (3,)
     w = mtd.full(shape, 0.25).requires_grad_()
     x = mtd.full(shape, 0.5)
     if not write(name, mtd.full(shape, 0.5)):
         x = mtd.ones(3, dtype=mtd.int64)  # bitwise ones
-        assert write(name, x), f"{name} accepts none of the arguments of this test"
+        assert write(name, x), f"{name} accepts none of these arguments: add some to SPECIAL"
         assert x._version > 0
         return
     for target in (x, x[:], x.detach()):  # any window on the same bytes
