@@ -74,7 +74,7 @@ def test_any_structure(tree: Any) -> None:
     "value",
     [
         10**4000, -(2**63), 2**63, -0.0, math.inf, -math.inf, 5e-324, "\ud800 lone", "\x00", b"",
-        {1, 2, 3}, frozenset("ab"), Counter("aab"), slice(1, None, -2), {}, [], (),
+        {1, 2, 3}, frozenset("a"), Counter("aab"), slice(1, None, -2), {}, [], (),
         {None: 0, True: 1, 2.5: 2, (1, (2, "x")): 3, mtd.float32: 4}, defaultdict(int, a=1),
         {"__metadata__": mtd.ones(2)}, {"\ud800": mtd.ones(1), "unnamed": mtd.zeros(1)},
         {1: mtd.zeros(1), "1": mtd.ones(1)}, {"a.b": mtd.ones(1), "a": {"b": mtd.zeros(1)}},
