@@ -184,8 +184,9 @@ def pick(x: Array, where: Items) -> Array:
         else:
             out = np.asarray(x[where])
         if not x.size:  # numpy does not look at indices where there is nothing to copy
-            for axis, item in enumerate(spell_out(where)):
-                if isinstance(item, np.ndarray) and item.size and not x.shape[axis]:
+            named = [(i, a) for i, a in enumerate(spell_out(where)) if isinstance(a, np.ndarray)]
+            for axis, _ in named:
+                if not x.shape[axis] and all(a.size for _, a in named):
                     raise IndexError(f"index is out of bounds for dimension {axis} with size 0")
         return out
     except IndexError as error:
