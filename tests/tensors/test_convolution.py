@@ -126,6 +126,8 @@ def test_winograd_is_the_simple_form(
     g = draw_arrays(out.shape)[0]
     exact = shifted_rows.weight_gradient(g, x, w, r, c)
     np.testing.assert_allclose(winograd.weight_gradient(g, x, w, r, c), exact, atol=1e-10)
+    exact = correlation._input_gradient_gathered(g, w, r, c)
+    np.testing.assert_allclose(winograd.input_gradient(g, w, r, c), exact, atol=1e-10)
 
 
 def test_winograd_in_float32_loses_few_digits() -> None:

@@ -64,6 +64,8 @@ def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     strided = rows.stride > 1 or columns.stride > 1
     if rows.out * columns.out <= SMALL_MAP or (dilated and strided):
         return _input_gradient_gathered(g, w, rows, columns)
+    if winograd.fits(w, rows) and w.shape[1] < len(w):
+        return winograd.input_gradient(g, w, rows, columns)
     if not strided:
         return correlate(g, _flipped(w), _phase(rows, 0)[0], _phase(columns, 0)[0])
     out = np.zeros((len(g), w.shape[1], rows.size, columns.size), g.dtype)

@@ -87,20 +87,59 @@ def correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None
 
 def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     """The gradient of the kernels: each of the three steps transposed, in reverse."""
-    tiles = Tiles(x, rows, columns)
-    given = np.zeros((OUTPUTS, len(w), tiles.count, columns.out), x.dtype)
-    products = np.empty((POINTS, len(w), tiles.count * columns.out), x.dtype)
-    forth = np.ascontiguousarray(A.T.astype(x.dtype))
+    tiles, outputs = Tiles(x, rows, columns), _Outputs(g, rows)
     total = np.zeros((POINTS, columns.kernel * x.shape[1], len(w)), x.dtype)
     part = np.empty_like(total)
     for image, grad in zip(x, g, strict=True):
-        for r in range(OUTPUTS):
-            rest = grad[:, r::OUTPUTS]
-            given[r, :, : rest.shape[1]] = rest
-        np.matmul(forth, _flat(given), out=_flat(products))
-        total += np.matmul(tiles.load(image), products.swapaxes(1, 2), out=part)
+        total += np.matmul(tiles.load(image), outputs.load(grad).swapaxes(1, 2), out=part)
     found = (G.T.astype(x.dtype) @ _flat(total)).reshape(3, columns.kernel, x.shape[1], len(w))
     return np.ascontiguousarray(found.transpose(3, 2, 0, 1))
+
+
+def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
+    """The gradient of the images. Correlating with the turned kernel gives the same; this here is
+    quicker where there are more output channels than input channels: it lays out neither."""
+    (outputs, channels), kind = w.shape[:2], g.dtype
+    given = _Outputs(g, rows)
+    shape = (columns.kernel, channels, given.count)
+    taps = G.astype(kind) @ w.transpose(2, 3, 1, 0).reshape(3, -1)
+    taps = taps.reshape(POINTS, columns.kernel * channels, outputs)
+    seen_by = np.empty((POINTS, *shape, columns.out), kind)
+    points = np.empty((POINTS, *shape[1:], columns.size), kind)
+    pixels, back = np.empty_like(points), np.ascontiguousarray(B.T.astype(kind))
+    padded = np.empty((channels, OUTPUTS * given.count + 2, columns.size), kind)
+    there, inside = overlap(rows.size, padded.shape[1], 1, -rows.padding)
+    out = np.zeros((len(g), channels, rows.size, columns.size), kind)
+    for grad, result in zip(g, out, strict=True):
+        flat = seen_by.reshape(POINTS, columns.kernel * channels, -1)
+        np.matmul(taps, given.load(grad), out=flat)
+        points.fill(0)
+        for j in range(columns.kernel):
+            ow, iw = seen(columns, j)
+            points[..., iw] += seen_by[:, j, :, :, ow]
+        np.matmul(back, _flat(points), out=_flat(pixels))
+        padded.fill(0)
+        for i in range(POINTS):  # neighbouring tiles share two rows
+            padded[:, i : i + OUTPUTS * given.count - 3 : OUTPUTS] += pixels[i]
+        result[:, inside] = padded[:, there]
+    return out
+
+
+class _Outputs:
+    """The gradient of one image's output as Aᵀ·g: six matrices (O, tiles·W)."""
+
+    def __init__(self, g: Array, rows: Axis) -> None:
+        self.count = -(-rows.out // OUTPUTS)
+        self.rows = np.zeros((OUTPUTS, g.shape[1], self.count, g.shape[3]), g.dtype)
+        self.array = np.empty((POINTS, g.shape[1], self.count * g.shape[3]), g.dtype)
+        self.a = np.ascontiguousarray(A.T.astype(g.dtype))
+
+    def load(self, grad: Array) -> Array:
+        for r in range(OUTPUTS):
+            some = grad[:, r::OUTPUTS]
+            self.rows[r, :, : some.shape[1]] = some
+        np.matmul(self.a, _flat(self.rows), out=_flat(self.array))
+        return self.array
 
 
 def _flat(planes: Array) -> Array:
