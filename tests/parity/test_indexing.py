@@ -94,7 +94,7 @@ def cases(draw: Any) -> tuple[np.ndarray[Any, Any], tuple[Any, ...]]:
 
 
 @given(cases())
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_reading(case: tuple[Any, tuple[Any, ...]]) -> None:
     same(lambda t, x: (x * 1)[of(t, case[1])], case[0])
 
@@ -128,11 +128,21 @@ def writes(draw: Any) -> tuple[Any, ...]:
     return x, index, np.resize(value, shape) if value.size else np.zeros(shape)
 
 
+def names_nothing(x: Any, index: tuple[Any, ...]) -> bool:
+    """Whether nothing is written: torch then does not look whether the indices are in bounds."""
+    y = torch.zeros(x.shape)
+    try:
+        y[of(torch, index)] = 1
+    except (IndexError, RuntimeError):
+        return False
+    return not y.any()
+
+
 @given(writes())
-@settings(max_examples=400)
+@settings(max_examples=120)
 def test_writing(case: tuple[Any, ...]) -> None:
     x, index, value = case
-    assume(x.size)
+    assume(not names_nothing(x, index))
     distinct = all(
         not isinstance(i, (np.ndarray, list)) or np.asarray(i).dtype == bool for i in index
     )
@@ -148,7 +158,7 @@ def test_writing(case: tuple[Any, ...]) -> None:
 
 @given(cases())
 def test_writing_a_number(case: tuple[Any, tuple[Any, ...]]) -> None:
-    assume(case[0].size)  # torch then lets indices out of bounds pass
+    assume(not names_nothing(*case))
 
     def write(t: Any, x: Any) -> Any:
         y = x * 2
