@@ -20,6 +20,11 @@ Shape = tuple[int, ...]
 
 def memory(owner: Array) -> Array:
     """The bytes of an array that owns its memory, in the order in which they lie."""
+    if not owner.flags.forc:
+        raise RuntimeError(
+            "this tensor stands on a foreign buffer with gaps, which cannot be looked at as a whole: "
+            "clone() it first"
+        )
     return owner.ravel(order="K").view(np.uint8)
 
 
