@@ -5,19 +5,19 @@ the image shifted by (i, j). Written as one matrix product per image, that is `s
 what every output sees as a column (`sliding.im2col`), and multiply by the weights. Its cost is
 the product plus a copy of the image per tap. The fast forms do the same products with fewer copies:
 
-    1×1                     the image already is the matrix: no copy at all
-    large maps              a copy per kernel column only, see `shifted_rows`
-    with a kernel of three  and many channels: half of the products, see `winograd`
-    rows
-    small maps              the simple form, for several images at once, so that the product is wide
+    1×1            the image already is the matrix: no copy at all
+    small maps     the simple form, for several images at once, so that the product is wide
+    large maps     `shifted_rows`: a copy per kernel column only
+                   `winograd`: half of the products, for kernels of three rows and many channels
 
-Each works on one image (or block of images) at a time, so that its columns stay in the cache, and nothing
-of it is kept for the backward pass. Measured on one core with AVX-512 (8 images of 64 channels, 32×32, 3×3):
-simple 4.1 ms, nine shifted products on a padded image 3.7, shifted rows 3.5, winograd 2.4, torch 3.1.
+Each works on one image (or block of images) at a time, so that its columns stay in the cache,
+and keeps nothing of it for the backward pass. On one core with AVX-512 (8 images of 64 channels,
+32×32, 3×3): simple 4.1 ms, nine shifted products on a padded image 3.7, shifted rows 3.5, winograd
+2.4, torch 3.1.
 
-The gradients are correlations again. With respect to the input: the output's gradient with the kernel
-flipped (a stride of s splits the input into s² phases, each of which sees its own part of the kernel).
-With respect to the weights: the same columns times the output's gradient.
+The gradients are correlations again. That of the input takes the output's gradient and the kernel
+turned by 180°; a stride of s splits the input into s² phases, each of which sees its own part of the
+kernel. That of the weights multiplies the same columns with the output's gradient.
 """
 
 from __future__ import annotations
