@@ -1,22 +1,22 @@
-"""PyTorch's distributed stack from scratch: tensors, autograd, and everything between ranks."""
+"""PyTorch's distributed stack from scratch: tensors, autograd, and everything between ranks.
+
+The rooms that a program may do without (`nn`, `optim`, `utils`, …) are opened when they are first
+named, so that importing the package stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from minitorch_dist import accelerator as accelerator
 from minitorch_dist import autograd as autograd
 from minitorch_dist import backends as backends
 from minitorch_dist import cuda as cuda
-from minitorch_dist import func as func
-from minitorch_dist import futures as futures
 from minitorch_dist import linalg as linalg
-from minitorch_dist import models as models
-from minitorch_dist import nn as nn
-from minitorch_dist import optim as optim
 from minitorch_dist import random as random
 from minitorch_dist import special as special
-from minitorch_dist import utils as utils
 from minitorch_dist import version as version
-from minitorch_dist.serialization import SerializationError as SerializationError
-from minitorch_dist.serialization import load as load
-from minitorch_dist.serialization import save as save
 from minitorch_dist.tensors.determinism import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
 )
@@ -540,3 +540,43 @@ from minitorch_dist.tensors.threads import get_num_threads as get_num_threads
 from minitorch_dist.tensors.threads import set_num_interop_threads as set_num_interop_threads
 from minitorch_dist.tensors.threads import set_num_threads as set_num_threads
 from minitorch_dist.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from minitorch_dist import datasets as datasets
+    from minitorch_dist import func as func
+    from minitorch_dist import futures as futures
+    from minitorch_dist import models as models
+    from minitorch_dist import nn as nn
+    from minitorch_dist import optim as optim
+    from minitorch_dist import transforms as transforms
+    from minitorch_dist import utils as utils
+    from minitorch_dist.serialization import SerializationError as SerializationError
+    from minitorch_dist.serialization import load as load
+    from minitorch_dist.serialization import save as save
+
+_ROOMS = {
+    "datasets",
+    "func",
+    "futures",
+    "models",
+    "nn",
+    "optim",
+    "transforms",
+    "utils",
+}
+_FROM = {"SerializationError": "serialization", "load": "serialization", "save": "serialization"}
+
+
+def __getattr__(name: str) -> Any:
+    """Open a room when it is first named."""
+    if name in _ROOMS:
+        return importlib.import_module(f"minitorch_dist.{name}")
+    if name in _FROM:
+        value = getattr(importlib.import_module(f"minitorch_dist.{_FROM[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'minitorch_dist' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS, *_FROM})
