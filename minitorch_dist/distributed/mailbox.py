@@ -1,0 +1,415 @@
+"""Which message belongs to which receive. Written once, for every transport.
+
+    executor / recv                      mailbox                              transport
+    post(receive) ───────► waiting receives  ◄── sink(src, header, n) ◄────── a message begins
+                               │    match: (source, group, sequence, step)
+                               ▼
+                     the receive itself (copy or add on arrival), or
+                     an Arrival: nobody has asked yet, keep it
+    wait(receive) ───────► progress(…) until it is done: who waits, drives
+
+A message carries its sender's fingerprint (see `wire`). It is compared with that of the receive it
+matches, or with that of the group's operation of the same number, which is found at once even if
+this rank waits for nobody, or has finished it. What went wrong is kept in the receive or the
+operation; the thread that waits for it raises. The transport calls `sink` and `lost` from any
+thread, and neither raises nor waits.
+
+How an executor uses it, with the operations of `operations` (group ranks, parts of arrays):
+
+    with channel.begin(Fingerprint("all_reduce", dtype, shape, "sum"), site) as operation:
+        receive = operation.receive(left, into=chunk, step=k, combine=numpy.add)   # posts at once
+        operation.send(right, other_chunk, step=k)
+        operation.wait(receive)
+
+Post before you send: what finds its receive waiting is never copied twice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
+from typing import Final, Protocol
+
+from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.exceptions import (
+    DistError,
+    DistMismatch,
+    DistTimeout,
+    PeerLost,
+)
+from minitorch_dist.distributed.receives import DISCARD, Arrival, Receive
+from transports.clock import Deadline
+from transports.contract import Buffer, Sink, Transport
+
+AT: Final = wire.MATCH.size
+MAX_NOTICE: Final = 8192  # bytes
+
+
+class Channel(Protocol):
+    """What the mailbox must know of a group (see `operations.Channel`)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def number(self) -> int: ...
+
+    def strange(self, header: bytes, sender: int) -> None:
+        """A message that no receive waits for: compare it with what the group is doing."""
+
+    def noticed(self, sender: int, payload: bytes) -> None:
+        """A peer says that an operation has failed there."""
+
+
+class Mailbox:
+    """The inbox of one rank."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport, self.clock = transport, transport.clock
+        self.rank, self.world_size = transport.rank, transport.world_size
+        self.lock = Lock()
+        self.channels: dict[int, Channel] = {}
+        self._posted: dict[tuple[int | None, bytes], deque[Receive]] = {}
+        self._early: dict[bytes, dict[int, deque[Arrival]]] = {}
+        self._last: dict[int, tuple[bytes, Receive | Arrival | None]] = {}
+        self._notices: dict[int, list[Receive]] = {}  # for groups that are not made here yet
+        self._gone: dict[int, str] = {}
+        self._serial = 0
+        self._anybody = 0  # how many receives are posted that take any source
+
+    # --------------------------------------------------------------------------- for those above
+
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        """Send to a rank of the world. When this returns the buffer may be overwritten."""
+        self.transport.send(dst, header, payload)
+
+    def post(self, receive: Receive) -> None:
+        """Let the next message that matches go into `receive`, in the order of posting."""
+        with self.lock:
+            arrival = self._take_arrival(receive.source, receive.match)
+            if arrival is None:
+                self._serial += 1
+                receive.serial = self._serial
+                key = receive.source, receive.match
+                queue = self._posted.get(key)
+                if queue is None:
+                    queue = self._posted[key] = deque()
+                queue.append(receive)
+                if receive.source is None:
+                    self._anybody += 1
+                error = self._unreachable(receive)
+                if error is not None:
+                    self._withdraw(receive)
+                    receive.owner.fail(error)
+                return
+            sender = arrival.sender
+            misfit = self._misfit(receive, sender, arrival.header, arrival.nbytes)
+            if misfit is None and not arrival.is_whole:
+                if sender not in self._gone:
+                    arrival.claimed = receive
+                    return
+                misfit = self._loss(
+                    receive, sender, f"{self._gone[sender]}, in the middle of a message"
+                )
+        if misfit is None:
+            arrival.hand_over(receive)
+        else:
+            receive.fail(misfit)
+            receive.owner.fail(misfit)
+
+    def withdraw(self, receive: Receive) -> bool:
+        """Take a receive back; False if its message has begun to arrive."""
+        with self.lock:
+            return self._withdraw(receive)
+
+    def wait(self, receive: Receive, deadline: Deadline) -> None:
+        """Drive the transport until `receive` is done, for better or worse; DistTimeout."""
+        progress, is_done = self.transport.progress, receive.is_done
+        while not receive.done:
+            if not progress(deadline.left(), is_done) and not receive.done and deadline.is_over():
+                self.withdraw(receive)
+                if not receive.done:
+                    raise DistTimeout(self.late(receive, deadline.elapsed()))
+
+    def poll(self) -> None:
+        """Deliver what has arrived, without waiting."""
+        self.transport.progress(0)
+
+    def open(self, channel: Channel) -> None:
+        """From now on this group's messages are compared with what it does."""
+        with self.lock:
+            self.channels[channel.number] = channel
+            notices = self._notices.pop(channel.number, ())
+        for notice in notices:
+            channel.noticed(notice.sender, bytes(notice.octets))
+
+    def shut(self, channel: Channel) -> None:
+        """Forget a group, and what came for it."""
+        with self.lock:
+            self.channels.pop(channel.number, None)
+            start = channel.number.to_bytes(8, "little")
+            for match in [match for match in self._early if match.startswith(start)]:
+                del self._early[match]
+
+    def strangers(self, prefix: bytes) -> list[Arrival]:
+        """What has come for an operation that has not begun here. The lock is held."""
+        return [
+            arrival
+            for match, senders in self._early.items()
+            if match.startswith(prefix)
+            for queue in senders.values()
+            for arrival in queue
+        ]
+
+    # ------------------------------------------------------------------------- for the transport
+
+    def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
+        match = header[:AT]
+        with self.lock:
+            receive = self._take_receive(src, match)
+            if receive is None:
+                return self._unexpected(src, header, nbytes)
+            error = self._misfit(receive, src, header, nbytes)
+            if error is not None:
+                receive.fail(error)
+                receive.owner.fail(error)
+                return DISCARD
+            self._last[src] = header, receive
+        receive.begin(src, header, nbytes)
+        return receive
+
+    def lost(self, src: int, reason: Exception) -> None:
+        with self.lock:
+            self._gone[src] = why = str(getattr(reason, "reason", reason))
+            waiting = [receive for queue in self._posted.values() for receive in queue]
+            half = self._last.get(src, (b"", None))[1]
+            if isinstance(half, Arrival):
+                half = half.claimed
+            if half is not None and not half.done:
+                half.fail(self._loss(half, src, f"{why}, in the middle of a message"))
+                waiting.append(half)
+            for receive in waiting:
+                if not receive.done:
+                    error = self._unreachable(receive)
+                    if error is not None:
+                        self._withdraw(receive)
+                        receive.fail(error)
+                if receive.error is not None:
+                    receive.owner.fail(receive.error)
+
+    # ---------------------------------------------------------------------------------- matching
+
+    def _take_receive(self, src: int, match: bytes) -> Receive | None:
+        """The receive that was posted first among those that take this message."""
+        key: tuple[int | None, bytes] = (src, match)
+        queue = self._posted.get(key)
+        if self._anybody:
+            other = self._posted.get((None, match))
+            if other and (not queue or other[0].serial < queue[0].serial):
+                key, queue = (None, match), other
+                self._anybody -= 1
+        if not queue:
+            return None
+        receive = queue.popleft()
+        if not queue:
+            del self._posted[key]
+        return receive
+
+    def _take_arrival(self, source: int | None, match: bytes) -> Arrival | None:
+        """What came first from `source`, or from anybody."""
+        senders = self._early.get(match)
+        if senders is None:
+            return None
+        if source is None:
+            source = min(senders, key=lambda sender: senders[sender][0].serial)
+        queue = senders.get(source)
+        if queue is None:
+            return None
+        arrival = queue.popleft()
+        if not queue:
+            del senders[source]
+            if not senders:
+                del self._early[match]
+        return arrival
+
+    def _withdraw(self, receive: Receive) -> bool:
+        key = receive.source, receive.match
+        queue = self._posted.get(key)
+        if queue is None or receive not in queue:
+            return False
+        queue.remove(receive)
+        if not queue:
+            del self._posted[key]
+        if receive.source is None:
+            self._anybody -= 1
+        return True
+
+    def _unexpected(self, src: int, header: bytes, nbytes: int) -> Sink:
+        """A message that no receive waits for. The lock is held."""
+        try:
+            group, sequence, _, *_ = decoded = wire.decode(header)
+        except wire.WireError as error:
+            self._gone.setdefault(src, f"it sent a header that is none of ours: {error}")
+            return DISCARD
+        self._serial += 1
+        if decoded.sequence == wire.NOTICE:
+            return _Notice(self, group, src, header, nbytes) if nbytes <= MAX_NOTICE else DISCARD
+        arrival = _Early(self, src, header, nbytes, self._serial)
+        self._last[src] = header, arrival
+        channel = self.channels.get(group)
+        if channel is not None and sequence != wire.POINT_TO_POINT:
+            channel.strange(header, src)
+        senders = self._early.setdefault(header[:AT], {})
+        senders.setdefault(src, deque()).append(arrival)
+        return arrival
+
+    def _heed(self, group: int, notice: Receive) -> None:
+        """A notice has arrived whole. No lock is held."""
+        with self.lock:
+            channel = self.channels.get(group)
+            if channel is None:
+                kept = self._notices.setdefault(group, [])
+                if len(kept) < self.world_size:
+                    kept.append(notice)
+                return
+        channel.noticed(notice.sender, bytes(notice.octets))
+
+    # ------------------------------------------------------------------------------------ errors
+
+    def _misfit(self, receive: Receive, src: int, header: bytes, nbytes: int) -> Exception | None:
+        """Why this message may not go into that receive."""
+        if not header.startswith(receive.owner.expects, AT):
+            return self.difference(f"is in {receive.owner.describe()}", src, header)
+        if nbytes == receive.nbytes or receive.nbytes < 0:
+            return None
+        return DistMismatch(
+            f"rank {src} sent {nbytes} bytes, but rank {self.rank} expects {receive.nbytes}: rank "
+            f"{self.rank} is in {receive.owner.describe()}; rank {src} is in {self.said(header)}. "
+            "Sender and receiver must name the same number of elements of the same dtype."
+        )
+
+    def difference(self, doing: str, src: int, header: bytes) -> DistMismatch:
+        """Two ranks that should do the same do not; the lower rank is named first."""
+        both = sorted([(self.rank, doing), (src, f"is in {self.said(header)}")])
+        return DistMismatch(
+            f"these ranks should do the same: {'; '.join(f'rank {r} {what}' for r, what in both)}. "
+            "All ranks of a group must call the same operations in the same order, with tensors of "
+            "the same shape and dtype."
+        )
+
+    def _unreachable(self, receive: Receive) -> PeerLost | None:
+        """Why this receive can wait for ever."""
+        if not self._gone:
+            return None
+        source = receive.source
+        if source is None:
+            if len(self._gone) < self.world_size - 1:
+                return None
+            source = next(iter(self._gone))
+        elif source not in self._gone:
+            return None
+        return self._loss(receive, source, self._gone[source])
+
+    def _loss(self, receive: Receive, source: int, reason: str) -> PeerLost:
+        return PeerLost(
+            source,
+            reason,
+            f"rank {self.rank} needs in {receive.owner.describe()}{self._last_heard(source)}",
+        )
+
+    def late(self, receive: Receive, seconds: float) -> str:
+        """Who waits for whom, in what, and what that one was last heard to do."""
+        if receive.source is None:
+            source, last = "anybody", ""
+        else:
+            source, last = f"rank {receive.source}", self._last_heard(receive.source)
+        return (
+            f"rank {self.rank} waited {seconds:.1f} s for {source} in {receive.owner.describe()}"
+            f"{last}. Either it never comes to this operation (look for an error or a branch that "
+            "only some ranks take), or it needs longer: pass a larger timeout"
+        )
+
+    def _last_heard(self, src: int) -> str:
+        if src not in self._last:
+            return f"; nothing was heard of rank {src} since the start"
+        return f"; rank {src} was last heard in {self.said(self._last[src][0])}"
+
+    def said(self, header: bytes) -> str:
+        """What the sender of this header was doing, in words."""
+        try:
+            decoded = wire.decode(header)
+        except wire.WireError as error:
+            return f"an unknown operation ({error})"
+        channel = self.channels.get(decoded.group)
+        return f"{decoded} of group {channel.name!r}" if channel else str(decoded)
+
+    def __repr__(self) -> str:
+        with self.lock:
+            posted = sum(map(len, self._posted.values()))
+            early = sum(
+                len(queue) for senders in self._early.values() for queue in senders.values()
+            )
+            lost = f", lost {sorted(self._gone)}" if self._gone else ""
+        return (
+            f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages{lost}>"
+        )
+
+
+class _Early(Arrival):
+    """An arrival that is handed over when it is whole, if it was claimed meanwhile."""
+
+    __slots__ = ("_mailbox",)
+
+    def __init__(
+        self, mailbox: Mailbox, sender: int, header: bytes, nbytes: int, serial: int
+    ) -> None:
+        super().__init__(sender, header, nbytes, serial)
+        self._mailbox = mailbox
+
+    def write(self, piece: memoryview) -> None:
+        to = self.filled + piece.nbytes
+        self.octets[self.filled : to] = piece
+        self.advance(piece.nbytes)
+
+    def space(self) -> memoryview | None:
+        return self.octets[self.filled :]
+
+    def advance(self, nbytes: int) -> None:
+        with self._mailbox.lock:
+            self.filled += nbytes
+            claimed = self.claimed if self.is_whole else None
+        if claimed is not None and claimed.error is None:
+            self.hand_over(claimed)
+
+
+class _Notice:
+    """The sink of a notice."""
+
+    def __init__(self, mailbox: Mailbox, group: int, src: int, header: bytes, nbytes: int) -> None:
+        self._mailbox, self._group = mailbox, group
+        self._receive = Receive(src, header[:AT], _NOBODY, None)
+        self._receive.begin(src, header, nbytes)
+
+    def write(self, piece: memoryview) -> None:
+        self._receive.write(piece)
+        if self._receive.done:
+            self._mailbox._heed(self._group, self._receive)
+
+    def space(self) -> memoryview | None:
+        return None
+
+    def advance(self, nbytes: int) -> None:
+        raise DistError("a notice is written, never advanced")
+
+
+class _Nobody:
+    expects = b""
+
+    def describe(self) -> str:
+        return "a notice"
+
+    def fail(self, error: Exception) -> None:
+        pass
+
+
+_NOBODY = _Nobody()

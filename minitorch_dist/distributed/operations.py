@@ -1,0 +1,293 @@
+"""One collective operation as its executor sees it, and the channel on which a group runs them.
+
+A `Channel` is what a group is to the mailbox: a number on the wire, its ranks, and a count of the
+operations begun. `begin` gives the next operation its sequence number, in the order of the calls,
+so that the same number means the same call on every rank. Peers here are group ranks.
+
+    with channel.begin(fingerprint, site) as operation:
+        receive = operation.receive(source, into=part, step=k, combine=numpy.add)
+        operation.send(to, other_part, step=k)
+        operation.wait(receive)
+
+Messages of one pair and one step are taken in order, so a step may consist of several segments.
+If the block is left by an error, or a message does not fit, or a peer is gone, the operation has
+failed: the other members are told (they raise the same, at once, and not after their timeouts), and
+the group takes no further operations.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.exceptions import (
+    DistBackendError,
+    DistError,
+    DistMismatch,
+    PeerFailed,
+    PeerLost,
+)
+from minitorch_dist.distributed.mailbox import Mailbox
+from minitorch_dist.distributed.receives import Array, Receive, octets
+from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.wire import Fingerprint
+from transports import errors
+from transports.clock import Deadline
+
+REMEMBERED = 64  # finished operations per group, so that latecomers can be told what it was
+
+
+class Recorder(Protocol):
+    """Who writes down what happens (the journal). Called in the thread of the operation."""
+
+    def began(self, operation: Operation) -> None: ...
+    def sent(self, operation: Operation, to: int, step: int, nbytes: int) -> None: ...
+    def received(self, operation: Operation, source: int, step: int, nbytes: int) -> None: ...
+    def ended(self, operation: Operation, error: BaseException | None) -> None: ...
+
+
+class Channel:
+    """A group, to the mailbox."""
+
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        name: str,
+        number: int,
+        ranks: Sequence[int],
+        timeout: float | None,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.mailbox, self.name, self.number, self.timeout = mailbox, name, number, timeout
+        self.ranks = tuple(ranks)  # ranks of the world, by group rank
+        self.rank = self.ranks.index(mailbox.rank)
+        self.size = len(self.ranks)
+        self.recorder = recorder
+        self.broken: Exception | None = None
+        self._next = 0
+        self._open: dict[int, Operation] = {}
+        self._finished: deque[Operation] = deque(maxlen=REMEMBERED)
+        mailbox.open(self)
+
+    def begin(
+        self, fingerprint: Fingerprint, site: str | None = None, timeout: float | None = None
+    ) -> Operation:
+        """The group's next operation. The order of these calls must be the same on all ranks."""
+        if self.broken is not None:
+            raise self._refusal(self.broken)
+        return Operation(self, fingerprint, callsite() if site is None else site, timeout)
+
+    def close(self) -> None:
+        self.mailbox.shut(self)
+
+    # ----------------------------------------------------------------- called by operations below
+
+    def _enter(self, operation: Operation) -> int:
+        """The number of a new operation, which is now open; looks at what came early for it."""
+        with self.mailbox.lock:
+            sequence = self._next
+            self._next = sequence + 1
+            self._open[sequence] = operation
+            return sequence
+
+    def _leave(self, operation: Operation) -> None:
+        with self.mailbox.lock:
+            del self._open[operation.sequence]
+            self._finished.append(operation)
+
+    def _refusal(self, error: Exception) -> Exception:
+        text = f"{error} The group {self.name!r} cannot be used since; make a new one."
+        if isinstance(error, PeerLost):
+            return PeerLost(error.rank, error.reason, error.doing)
+        kind = type(error) if isinstance(error, DistBackendError) else DistBackendError
+        return kind(text)
+
+    def _tell(self, operation: Operation, error: Exception) -> None:
+        """Tell the other members that this operation has failed here."""
+        lost = error.rank if isinstance(error, PeerLost) else -1
+        text = error.reason if isinstance(error, PeerLost) else str(error)
+        kind = "lost" if lost >= 0 else "mismatch" if isinstance(error, DistMismatch) else "failed"
+        note = f"{operation.sequence}\n{kind}\n{lost}\n{operation.describe()}\n{text}".encode()
+        header = wire.encode(
+            wire.Header(self.number, wire.NOTICE, 0, Fingerprint("notice"), operation.site)
+        )
+        for rank in self.ranks:
+            if rank not in (self.mailbox.rank, lost):
+                try:
+                    self.mailbox.send(rank, header, note[:8000])
+                except (DistError, OSError):
+                    continue  # whom we cannot tell will notice by itself
+
+    # --------------------------------------------------------------------- called by the mailbox
+
+    def strange(self, header: bytes, sender: int) -> None:
+        """Compare a message with the operation of its number. The mailbox's lock is held."""
+        _, sequence = wire.GROUP_AND_SEQUENCE.unpack_from(header)
+        if sequence >= self._next:
+            return
+        operation = self._open.get(sequence)
+        if operation is not None:
+            if not header.startswith(operation.expects, wire.MATCH.size):
+                doing = f"is in {operation.describe()}"
+                operation.fail(self.mailbox.difference(doing, sender, header))
+            return
+        for operation in self._finished:
+            if operation.sequence == sequence and self.broken is None:
+                doing = f"has finished {operation.describe()}"
+                self._break(self.mailbox.difference(doing, sender, header))
+
+    def noticed(self, sender: int, payload: bytes) -> None:
+        """A member says that an operation failed there: this rank's cannot succeed either."""
+        try:
+            number, kind, lost, doing, text = payload.decode(errors="replace").split("\n", 4)
+            first, rank = int(number), int(lost)
+        except ValueError:
+            return
+        error: Exception
+        if kind == "lost" and 0 <= rank < self.mailbox.world_size:
+            error = PeerLost(rank, text, f"rank {sender} needs in {doing}")
+        elif kind == "mismatch":
+            error = DistMismatch(text)
+        else:
+            error = PeerFailed(f"rank {sender} has failed in {doing}: {text}")
+        with self.mailbox.lock:
+            if self.broken is None:
+                self._break(error, first)
+
+    def _break(self, error: Exception, first: int = 0) -> None:
+        self.broken = error
+        for sequence, operation in self._open.items():
+            if sequence >= first:
+                operation.fail(error)
+
+    def __repr__(self) -> str:
+        state = f"broken: {self.broken}" if self.broken else f"{self._next} operations begun"
+        return f"<Channel of group {self.name!r}, rank {self.rank} of {self.size}, {state}>"
+
+
+class Operation:
+    """One operation of a group, from `begin` to its end. It is a context manager."""
+
+    __slots__ = (
+        "_deadline", "_mailbox", "_prefix", "_receives", "_tail", "channel", "error", "expects",
+        "fingerprint", "sequence", "site", "timeout",
+    )  # fmt: skip
+
+    def __init__(
+        self, channel: Channel, fingerprint: Fingerprint, site: str, timeout: float | None
+    ) -> None:
+        self.channel, self.fingerprint, self.site = channel, fingerprint, site
+        self.timeout = channel.timeout if timeout is None else timeout
+        self.error: Exception | None = None
+        self._mailbox = channel.mailbox
+        self.expects = wire.encode_fingerprint(fingerprint)
+        self._tail = self.expects + wire.encode_site(site)
+        self._receives: list[Receive] = []
+        self._deadline: Deadline | None = None
+        self.sequence = channel._enter(self)
+        self._prefix = wire.GROUP_AND_SEQUENCE.pack(channel.number, self.sequence)
+        with self._mailbox.lock:
+            for arrival in self._mailbox.strangers(self._prefix):
+                channel.strange(arrival.header, arrival.sender)
+
+    def receive(
+        self,
+        source: int,
+        into: Array | None,
+        step: int = 0,
+        combine: Combine | None = None,
+        operand: Array | None = None,
+    ) -> Receive:
+        """Post a receive of the message that group rank `source` sends as this step.
+
+        It is copied into the contiguous array `into`, or into = combine(operand, message), where
+        operand is `into` unless given. Without `into` it may have any size: see `Receive.octets`.
+        """
+        channel = self.channel
+        receive = Receive(
+            channel.ranks[source], self._prefix + wire.STEP.pack(step), self, into, combine, operand
+        )
+        self._receives.append(receive)
+        self._mailbox.post(receive)
+        if self.error is not None:
+            receive.fail(self.error)
+        return receive
+
+    def send(self, to: int, part: Array | bytes | memoryview, step: int = 0) -> None:
+        """Send a contiguous array to group rank `to`; it may be overwritten when this returns."""
+        payload = part if isinstance(part, bytes | memoryview) else octets(part)
+        dst = self.channel.ranks[to]
+        try:
+            self._mailbox.send(dst, self._prefix + wire.STEP.pack(step) + self._tail, payload)
+        except errors.PeerLost as lost:
+            me = f"rank {self._mailbox.rank} sends to in {self.describe()}"
+            raise PeerLost(lost.rank, lost.reason, me) from lost
+        if self.channel.recorder is not None:
+            self.channel.recorder.sent(self, to, step, len(payload))
+
+    def wait(self, *receives: Receive) -> None:
+        """Return when these have arrived; raise if this operation has failed."""
+        for receive in receives:
+            if not receive.done:
+                if self._deadline is None:
+                    self._deadline = self._mailbox.clock.deadline(self.timeout)
+                self._mailbox.wait(receive, self._deadline)
+            if receive.error is not None:
+                raise receive.error
+            if self.channel.recorder is not None:
+                step = wire.MATCH.unpack(receive.match)[2]
+                source = self.channel.ranks.index(receive.sender)
+                self.channel.recorder.received(self, source, step, receive.nbytes)
+        if self.error is not None:
+            raise self.error
+
+    def fail(self, error: Exception) -> None:
+        """Nothing more will come of this. Needs no lock, tells nobody: who waits here raises."""
+        if self.error is None:
+            self.error = error
+        for receive in self._receives:
+            receive.fail(self.error)
+
+    def describe(self) -> str:
+        """`all_reduce #5 (float32[10], SUM) at train.py:41 of group 'default_pg'`"""
+        said = wire.describe(self.fingerprint, self.sequence, 0, self.site)
+        return f"{said} of group {self.channel.name!r}"
+
+    def __enter__(self) -> Operation:
+        if self.channel.recorder is not None:
+            self.channel.recorder.began(self)
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        channel = self.channel
+        try:
+            if error is None and self.error is not None:
+                error = self.error  # found while this rank itself missed nothing
+                raise error
+        finally:
+            if error is not None:
+                self._give_up(error)
+            channel._leave(self)
+            if channel.recorder is not None:
+                channel.recorder.ended(self, error)
+            self._receives.clear()
+
+    def _give_up(self, error: BaseException) -> None:
+        for receive in self._receives:
+            self._mailbox.withdraw(receive)
+        reason = error if isinstance(error, Exception) else DistBackendError(repr(error))
+        self.fail(reason)
+        channel = self.channel
+        with self._mailbox.lock:
+            told = channel.broken is not None
+            if not told:
+                channel.broken = reason
+        if not told:
+            channel._tell(self, reason)
+
+    def __repr__(self) -> str:
+        state = f", failed: {self.error}" if self.error else ""
+        return f"<Operation {self.describe()}, {len(self._receives)} receives{state}>"

@@ -1,0 +1,194 @@
+"""Where a message goes: into the array that waits for it, or into a buffer until somebody wants it.
+
+A posted `Receive` is a sink of the transport. Each piece is copied, or reduced, straight from the
+wire (or the mapped ring, or the sender's buffer) into its destination:
+
+    copy     into[i:j] = piece
+    reduce   into[i:j] = combine(operand[i:j], piece)        operand is `into` unless given
+
+An `Arrival` is a message that came before its receive was posted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from minitorch_dist.distributed.reductions import Combine
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+class Owner(Protocol):
+    """Who posted a receive: an operation of a group, or a call of recv."""
+
+    @property
+    def expects(self) -> bytes:
+        """How the fingerprint of a message must begin."""
+
+    def describe(self) -> str: ...
+
+    def fail(self, error: Exception) -> None:
+        """Fail all that this owner waits for."""
+
+
+def octets(array: Array) -> memoryview:
+    """The bytes of a contiguous array, writable if it is."""
+    if array.size == 0:
+        return memoryview(b"")
+    try:
+        return array.data.cast("B")
+    except ValueError:  # bfloat16 has no letter in the buffer protocol
+        return array.reshape(-1).view(np.uint8).data
+
+
+class Receive:
+    """A posted receive. Done once its message has arrived whole, or `error` says why not.
+
+    Without `into` it takes a message of any size, and `octets` holds it.
+    """
+
+    __slots__ = (
+        "_carry", "_combine", "_flat", "_operand", "done", "error", "filled", "header", "match",
+        "nbytes", "octets", "owner", "sender", "serial", "source",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        source: int | None,
+        match: bytes,
+        owner: Owner,
+        into: Array | None,
+        combine: Combine | None = None,
+        operand: Array | None = None,
+    ) -> None:
+        self.source, self.match, self.owner = source, match, owner
+        self.done = False
+        self.error: Exception | None = None
+        self.filled = 0
+        self.sender = -1
+        self.header = b""
+        self.serial = 0
+        self._combine = combine
+        self.nbytes = -1 if into is None else into.nbytes
+        if combine is None:
+            self.octets = memoryview(b"") if into is None else octets(into)
+        else:
+            assert into is not None
+            self._flat: Array = into.reshape(-1)  # a view: what is posted is contiguous
+            self._operand: Array = self._flat if operand is None else operand.reshape(-1)
+            self._carry = b""
+
+    def is_done(self) -> bool:
+        return self.done
+
+    def begin(self, sender: int, header: bytes, nbytes: int) -> None:
+        """The message is coming."""
+        self.sender, self.header = sender, header
+        if self.nbytes < 0:
+            self.nbytes = nbytes
+            self.octets = memoryview(bytearray(nbytes))
+        if nbytes == 0 or self.filled:
+            self.nbytes, self.done = nbytes, True
+
+    def fail(self, error: Exception) -> None:
+        if not self.done:
+            self.error = error
+            self.done = True
+
+    # ------------------------------------------------------------------------------ it is a sink
+
+    def write(self, piece: memoryview) -> None:
+        if self.error is not None:
+            return
+        count = piece.nbytes
+        if self._combine is None:
+            self.octets[self.filled : self.filled + count] = piece
+        else:
+            self._reduce(piece, self._combine)
+        self.filled += count
+        if self.filled >= self.nbytes:
+            self.done = True
+
+    def space(self) -> memoryview | None:
+        if self._combine is None and self.error is None:
+            return self.octets[self.filled :]
+        return None
+
+    def advance(self, nbytes: int) -> None:
+        self.filled += nbytes
+        if self.filled >= self.nbytes:
+            self.done = True
+
+    def _reduce(self, piece: memoryview, combine: Combine) -> None:
+        """Combine whole elements; the beginning of one that is cut waits in `_carry`."""
+        size = self._flat.itemsize
+        start = self.filled - len(self._carry)
+        if self._carry:
+            missing = size - len(self._carry)
+            self._carry += piece[:missing]
+            piece = piece[missing:]
+            if len(self._carry) < size:
+                return
+            self._combine_at(start // size, self._carry, combine)
+            start += size
+            self._carry = b""
+        rest = piece.nbytes % size
+        if rest:
+            self._carry = bytes(piece[-rest:])
+            piece = piece[:-rest]
+        if piece.nbytes:
+            self._combine_at(start // size, piece, combine)
+
+    def _combine_at(self, at: int, octets: memoryview | bytes, combine: Combine) -> None:
+        theirs = np.frombuffer(octets, self._flat.dtype)
+        to = at + theirs.size
+        combine(self._operand[at:to], theirs, out=self._flat[at:to])
+
+    def __repr__(self) -> str:
+        state = f"failed: {self.error}" if self.error else "done" if self.done else "waiting"
+        source = "anybody" if self.source is None else f"rank {self.source}"
+        return f"<Receive from {source}, {self.filled} of {self.nbytes} bytes, {state}>"
+
+
+class Arrival:
+    """A message that nobody has asked for yet."""
+
+    __slots__ = ("claimed", "filled", "header", "nbytes", "octets", "sender", "serial")
+
+    def __init__(self, sender: int, header: bytes, nbytes: int, serial: int) -> None:
+        self.sender, self.header, self.nbytes, self.serial = sender, header, nbytes, serial
+        self.octets = np.empty(nbytes, np.uint8).data
+        self.filled = 0
+        self.claimed: Receive | None = None  # it was asked for while it was arriving
+
+    @property
+    def is_whole(self) -> bool:
+        return self.filled >= self.nbytes
+
+    def hand_over(self, receive: Receive) -> None:
+        if receive.nbytes < 0:  # it takes anything: the buffer itself
+            receive.octets, receive.nbytes, receive.filled = self.octets, 0, self.nbytes
+        receive.begin(self.sender, self.header, self.nbytes)
+        if not receive.done:
+            receive.write(self.octets)
+
+    def __repr__(self) -> str:
+        return f"<Arrival from rank {self.sender}, {self.filled} of {self.nbytes} bytes>"
+
+
+class Discard:
+    """The sink of what nobody may have."""
+
+    def write(self, piece: memoryview) -> None:
+        pass
+
+    def space(self) -> memoryview | None:
+        return None
+
+    def advance(self, nbytes: int) -> None:
+        pass
+
+
+DISCARD = Discard()

@@ -1,0 +1,189 @@
+"""The header of a message: where it belongs, and what its sender was doing.
+
+    ┌─────────── match, 20 bytes ───────────┬──────────── fingerprint ────────────┬────────────┐
+    │ group u64 │ sequence u64 │ step u32    │ version, operation, dtype, reduce,  │ call site, │
+    │           │              │ (p2p: tag)  │ ndim: u8 each │ root i32 │ shape u64 │ UTF-8      │
+    └───────────────────────────────────────┴─────────────────────────────────────┴────────────┘
+
+The mailbox finds the receive by the match and compares the fingerprint with its own, both as plain
+bytes: a message that fits is never decoded. One that does not fit is, to say in words what its
+sender was doing and at which line. Nothing is ever unpickled, every length has a cap, and a header
+that is not exactly of this form is refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from hashlib import blake2b
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+VERSION: Final = 1
+MATCH: Final = struct.Struct("<QQI")
+GROUP_AND_SEQUENCE: Final = struct.Struct("<QQ")
+STEP: Final = struct.Struct("<I")
+FINGERPRINT: Final = struct.Struct("<BBBBBi")
+KIND: Final = slice(MATCH.size, MATCH.size + 3)  # version, operation, dtype
+
+MAX_TAG: Final = 2**32 - 1
+MAX_DIMENSIONS: Final = 64
+MAX_EXTENT: Final = 2**48
+MAX_SITE: Final = 512  # bytes
+MAX_HEADER: Final = MATCH.size + FINGERPRINT.size + 8 * MAX_DIMENSIONS + MAX_SITE
+
+# Sequence numbers of collectives count from 0; these are what is not a collective.
+POINT_TO_POINT: Final = 2**64 - 1
+NOTICE: Final = 2**64 - 2  # an operation of the group has failed; the payload says which and why
+
+OPERATIONS: Final = (
+    "none", "send", "send_object_list", "notice", "broadcast", "all_reduce", "all_reduce_coalesced",
+    "reduce", "all_gather", "all_gather_into_tensor", "all_gather_coalesced", "gather", "scatter",
+    "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_coalesced", "all_to_all",
+    "all_to_all_single", "broadcast_object_list", "all_gather_object", "gather_object",
+    "scatter_object_list", "barrier", "monitored_barrier", "rpc", "custom",
+)  # fmt: skip
+REDUCTIONS: Final = (
+    "none", "sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum",
+)  # fmt: skip
+DTYPES: Final = (
+    None, *(np.dtype(t) for t in (
+        np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float16, ml_dtypes.bfloat16,
+        np.float32, np.float64, np.uint16, np.uint32, np.uint64, np.complex64, np.complex128,
+    )),
+)  # fmt: skip
+OPERATION_CODES: Final = {name: code for code, name in enumerate(OPERATIONS)}
+REDUCTION_CODES: Final = {name: code for code, name in enumerate(REDUCTIONS)}
+DTYPE_CODES: Final[dict[Any, int]] = {dtype: code for code, dtype in enumerate(DTYPES)}
+
+
+class WireError(ValueError):
+    """These bytes are no header of ours."""
+
+
+class Fingerprint(NamedTuple):
+    """What a rank is doing. What is None is not compared between ranks, or has no meaning."""
+
+    operation: str
+    dtype: np.dtype[Any] | None = None
+    shape: tuple[int, ...] | None = None
+    reduce: str = "none"
+    root: int = -1
+
+    def __str__(self) -> str:
+        """`all_reduce (float32[10], SUM)`"""
+        what = []
+        if self.dtype is not None or self.shape is not None:
+            shape = "" if self.shape is None else f"[{', '.join(map(str, self.shape))}]"
+            what.append(f"{self.dtype or ''}{shape}")
+        if self.reduce != "none":
+            what.append(self.reduce.upper())
+        if self.root >= 0:
+            what.append(f"root {self.root}")
+        return f"{self.operation} ({', '.join(what)})" if what else self.operation
+
+
+class Header(NamedTuple):
+    """A decoded header."""
+
+    group: int
+    sequence: int
+    step: int
+    fingerprint: Fingerprint
+    site: str
+
+    @property
+    def is_point_to_point(self) -> bool:
+        return self.sequence == POINT_TO_POINT
+
+    def __str__(self) -> str:
+        """`all_reduce #5 (float32[10], SUM) at train.py:41`"""
+        return describe(self.fingerprint, self.sequence, self.step, self.site)
+
+
+def describe(fingerprint: Fingerprint, sequence: int, step: int, site: str) -> str:
+    name, _, what = str(fingerprint).partition(" ")
+    if sequence == POINT_TO_POINT:
+        number = f" with tag {step}" if step else ""
+    else:
+        number = f" #{sequence}"
+    return f"{name}{number}{what and ' ' + what}{site and f' at {site}'}"
+
+
+@lru_cache(maxsize=4096)
+def encode_fingerprint(fingerprint: Fingerprint) -> bytes:
+    """The part that ranks compare."""
+    operation, dtype, shape, reduce, root = fingerprint
+    if dtype not in DTYPE_CODES:
+        known = ", ".join(str(known) for known in DTYPES[1:])
+        raise TypeError(f"no message can carry {dtype}; messages carry {known}")
+    dimensions = 255 if shape is None else len(shape)
+    if shape is not None and dimensions > MAX_DIMENSIONS:
+        raise ValueError(f"{dimensions} dimensions are more than {MAX_DIMENSIONS}")
+    return FINGERPRINT.pack(
+        VERSION, OPERATION_CODES[operation], DTYPE_CODES[dtype], REDUCTION_CODES[reduce],
+        dimensions, root,
+    ) + struct.pack(f"<{len(shape or ())}Q", *shape or ())  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def encode_site(site: str) -> bytes:
+    """A call site; of a long one its end, which holds the file and the line."""
+    encoded = site.encode(errors="replace")
+    if len(encoded) > MAX_SITE:
+        encoded = encoded[-MAX_SITE:].decode(errors="ignore").encode()
+    return encoded
+
+
+def encode(header: Header) -> bytes:
+    return (
+        MATCH.pack(header.group, header.sequence, header.step)
+        + encode_fingerprint(header.fingerprint)
+        + encode_site(header.site)
+    )
+
+
+def decode(header: bytes) -> Header:
+    """WireError unless `header` is one that `encode` could have made."""
+    if not MATCH.size + FINGERPRINT.size <= len(header) <= MAX_HEADER:
+        raise WireError(f"a header of {len(header)} bytes")
+    group, sequence, step = MATCH.unpack_from(header)
+    version, operation, dtype, reduce, dimensions, root = FINGERPRINT.unpack_from(
+        header, MATCH.size
+    )
+    if version != VERSION:
+        raise WireError(f"a header of version {version}; this is version {VERSION}")
+    if operation >= len(OPERATIONS) or dtype >= len(DTYPES) or reduce >= len(REDUCTIONS):
+        raise WireError(f"operation {operation}, dtype {dtype}, reduce op {reduce}")
+    if root < -1:
+        raise WireError(f"root {root}")
+    at, shape = MATCH.size + FINGERPRINT.size, None
+    if dimensions != 255:
+        if dimensions > MAX_DIMENSIONS or len(header) < at + 8 * dimensions:
+            raise WireError(f"{dimensions} dimensions in a header of {len(header)} bytes")
+        shape = struct.unpack_from(f"<{dimensions}Q", header, at)
+        if any(extent > MAX_EXTENT for extent in shape):
+            raise WireError(f"shape {shape}")
+        at += 8 * dimensions
+    if len(header) - at > MAX_SITE:
+        raise WireError(f"a call site of {len(header) - at} bytes")
+    try:
+        site = header[at:].decode()
+    except UnicodeDecodeError as error:
+        raise WireError("a call site that is not UTF-8") from error
+    fingerprint = Fingerprint(OPERATIONS[operation], DTYPES[dtype], shape, REDUCTIONS[reduce], root)
+    return Header(group, sequence, step, fingerprint, site)
+
+
+def group_number(*identity: object) -> int:
+    """What stands for a group on the wire: 64 bits of the hash of what makes it that group."""
+    text = "\0".join(map(str, identity)).encode()
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
+
+
+def count_of(fingerprint: Fingerprint) -> int | None:
+    """How many elements it speaks of."""
+    return None if fingerprint.shape is None else prod(fingerprint.shape)

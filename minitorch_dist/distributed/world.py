@@ -1,0 +1,100 @@
+"""All that belongs to one rank, and the answer to "which rank am I?".
+
+Where a process is a rank, everything in the process sees that rank's `World`. Where ranks are
+threads of one process, each has a *place* of its own: a context variable holds it, the world that
+is made there is found there, and threads that the library starts stand in the place of the thread
+that starts them. No other module keeps such a variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from minitorch_dist.distributed.mailbox import Mailbox
+from minitorch_dist.distributed.operations import Recorder
+from transports.clock import SYSTEM, Clock, Thread
+from transports.contract import Transport
+from transports.stores import Store
+
+
+class World:
+    """One rank's state. `extras` is for the floors above: one object under the name of each."""
+
+    def __init__(self, transport: Transport, mailbox: Mailbox, store: Store, backend: str) -> None:
+        self.transport, self.mailbox, self.store, self.backend = transport, mailbox, store, backend
+        self.clock = transport.clock
+        self.rank, self.world_size = transport.rank, transport.world_size
+        self.groups: dict[str, Any] = {}  # by name; the default group is one of them
+        self.default_group: Any = None
+        self.recorder: Recorder | None = None
+        self.extras: dict[str, Any] = {}
+
+    def start(self, function: Callable[[], None], name: str) -> Thread:
+        """Run `function` beside the caller, as part of this rank."""
+        return self.clock.start(inherited(function), f"{name} of rank {self.rank}")
+
+    def __repr__(self) -> str:
+        return (
+            f"<World of rank {self.rank} of {self.world_size} over {self.transport.scheme}, "
+            f"{len(self.groups)} groups>"
+        )
+
+
+class Place:
+    """Where a world stands: the process, or a thread that is a rank."""
+
+    def __init__(self, clock: Clock = SYSTEM, **given: Any) -> None:
+        self.world: World | None = None
+        self.clock = clock
+        self.given = given  # what a launcher has decided for this rank
+
+    def __repr__(self) -> str:
+        return f"<Place of {self.world}>"
+
+
+_process = Place()
+_place: ContextVar[Place] = ContextVar("place", default=_process)
+
+
+def place() -> Place:
+    """The place of the calling thread."""
+    return _place.get()
+
+
+@contextmanager
+def standing_in(here: Place) -> Iterator[Place]:
+    """Within the block, this thread is the rank of that place."""
+    token = _place.set(here)
+    try:
+        yield here
+    finally:
+        _place.reset(token)
+
+
+def inherited(function: Callable[[], None]) -> Callable[[], None]:
+    """`function`, to be run by another thread in the caller's place."""
+    here = place()
+
+    def run() -> None:
+        with standing_in(here):
+            function()
+
+    return run
+
+
+def is_here() -> bool:
+    return place().world is not None
+
+
+def current() -> World:
+    """This rank's world; ValueError before `init_process_group`."""
+    world = place().world
+    if world is None:
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )
+    return world
