@@ -1,0 +1,49 @@
+"""How messages are cut out of a stream of bytes: sixteen bytes of frame, the header, the payload.
+
+    0       2         4                 8                                16
+    ┌───────┬─────────┬─────────────────┬─────────────────────────────────┬────────┬─────────┐
+    │ "mt"  │ version │ header's length │ payload's length                │ header │ payload │
+    └───────┴─────────┴─────────────────┴─────────────────────────────────┴────────┴─────────┘
+
+Lengths are little-endian and capped before anything is allocated for them.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from transports.contract import MAX_HEADER, MAX_PAYLOAD
+from transports.errors import DistNetworkError
+
+_FRAME = struct.Struct("<2sHIQ")
+MAGIC, VERSION = b"mt", 1
+LENGTH = _FRAME.size
+
+
+class FrameError(DistNetworkError):
+    """These bytes are no frame."""
+
+
+def pack(header_length: int, payload_length: int) -> bytes:
+    return _FRAME.pack(MAGIC, VERSION, header_length, payload_length)
+
+
+def unpack(
+    data: bytes | bytearray | memoryview,
+    offset: int = 0,
+    max_header: int = MAX_HEADER,
+    max_payload: int = MAX_PAYLOAD,
+) -> tuple[int, int]:
+    """The two lengths; FrameError if this is no frame, or longer than may be."""
+    magic, version, header_length, payload_length = _FRAME.unpack_from(data, offset)
+    if magic != MAGIC or version != VERSION:
+        raise FrameError(
+            f"a frame begins with {MAGIC!r} and version {VERSION}, not {magic!r} and {version}: "
+            "the stream is damaged, or the peer runs another version"
+        )
+    if header_length > max_header or payload_length > max_payload:
+        raise FrameError(
+            f"a frame announces {header_length} + {payload_length} bytes, more than the "
+            f"{max_header} + {max_payload} that are allowed"
+        )
+    return header_length, payload_length

@@ -1,0 +1,75 @@
+"""The job's key: what tells a peer from a stranger.
+
+It comes from the environment variable MINITORCH_DIST_KEY (any text; a long random one, the same on
+every host), else from a file in the user's home that is created on first use and readable by
+nobody else. So one machine needs no configuration, and several need one variable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from transports.errors import TrustError
+
+VARIABLE = "MINITORCH_DIST_KEY"
+FILE = ".minitorch_dist_key"
+LENGTH = 32
+ADVICE = f"or set {VARIABLE} to the same long random text for every rank"
+
+
+def job_key(purpose: str) -> bytes:
+    """32 secret bytes for one purpose; those of two purposes tell nothing about each other."""
+    text = os.environ.get(VARIABLE)
+    secret = text.encode(errors="surrogateescape") if text else _from_file(Path.home() / FILE)
+    return hmac.digest(hashlib.sha256(secret).digest(), purpose.encode(), "sha256")
+
+
+def _from_file(path: Path) -> bytes:
+    try:
+        if not path.exists():
+            _create(path)
+        return _read(path)
+    except OSError as error:
+        raise TrustError(
+            f"the job's key could not be kept in {path}: {error}. Make that file possible, {ADVICE}"
+        ) from error
+
+
+def _create(path: Path) -> None:
+    """Processes that do this at once agree: the file appears whole, and only once."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(os.urandom(LENGTH))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        with suppress(FileExistsError):  # another process was faster; its key counts
+            os.link(draft, path)
+    finally:
+        draft.unlink()
+
+
+def _read(path: Path) -> bytes:
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        secret = file.read(LENGTH + 1)
+    if found.st_uid != os.geteuid():
+        raise TrustError(
+            f"{path} with the job's key belongs to user {found.st_uid}, not to us "
+            f"({os.geteuid()}), so somebody else knows it. Delete it, {ADVICE}"
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise TrustError(
+            f"{path} with the job's key has mode {stat.S_IMODE(found.st_mode):04o}: others may "
+            f"know it. If they do not, run: chmod 600 {path}; otherwise delete it, {ADVICE}"
+        )
+    if len(secret) != LENGTH:
+        raise TrustError(
+            f"{path} should hold {LENGTH} random bytes and does not. Delete it, {ADVICE}"
+        )
+    return secret

@@ -1,0 +1,151 @@
+"""One connection of a `tcp` world: cuts the arriving stream into messages, and keeps sends whole.
+
+Small messages come several at a time through a buffer. Of a large one the buffer holds the
+beginning; the rest is read straight into the sink's own space, or, if the sink wants to be handed
+its pieces, through a scratch buffer.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from contextlib import suppress
+
+from transports import frames
+from transports.clock import Clock
+from transports.contract import Inbox, Sink
+from transports.errors import PeerLost
+
+BUFFER = 1 << 15
+SCRATCH = 1 << 18
+READS = 64  # in a row from one peer, before the others have their turn
+PIECE = 1 << 20  # bytes of a sink's space offered to one read
+
+UNHEARD = 15_000  # milliseconds without an acknowledgement, while some are due
+
+
+class Link:
+    """The connection to one peer."""
+
+    def __init__(
+        self, peer: int, incoming: socket.socket, outgoing: socket.socket, clock: Clock
+    ) -> None:
+        self.peer, self.incoming, self.outgoing = peer, incoming, outgoing
+        self.sending = clock.condition()  # held by the thread whose message is on its way
+        self.lost: PeerLost | None = None
+        self._buffer = bytearray(BUFFER)
+        self._view = memoryview(self._buffer)
+        self._start = self._end = 0  # what is in the buffer and not yet cut
+        self._sink: Sink | None = None
+        self._left = 0  # bytes of the present message that are still to come
+
+    def receive(self, inbox: Inbox, scratch: memoryview) -> bool:
+        """Take in what has arrived; whether anything was delivered. EOFError at the end."""
+        delivered = False
+        for _ in range(READS):
+            try:
+                if self._left:
+                    self._fill(scratch)
+                    delivered = True
+                else:
+                    asked = len(self._buffer) - self._end
+                    got = self.incoming.recv_into(self._view[self._end :])
+                    if not got:
+                        raise EOFError
+                    self._end += got
+                    delivered |= self._cut(inbox)
+                    if got < asked and not self._left:
+                        break
+            except BlockingIOError:
+                break
+        return delivered
+
+    def _fill(self, scratch: memoryview) -> None:
+        """Read more of the present message."""
+        assert self._sink is not None, "bytes are left of a message that has a sink"
+        wanted = min(self._left, PIECE)
+        space = self._sink.space()
+        if space is not None:
+            got = self.incoming.recv_into(space[:wanted])
+        else:
+            got = self.incoming.recv_into(scratch[:wanted])
+        if not got:
+            raise EOFError
+        self._left -= got
+        if space is not None:
+            self._sink.advance(got)
+        else:
+            self._sink.write(scratch[:got])
+
+    def _cut(self, inbox: Inbox) -> bool:
+        """Deliver the messages in the buffer; of the last one perhaps only the beginning."""
+        start, end, delivered = self._start, self._end, False
+        while end - start >= frames.LENGTH:
+            header_length, payload_length = frames.unpack(self._buffer, start)
+            body = start + frames.LENGTH + header_length
+            if body > end:
+                self._make_room(start, frames.LENGTH + header_length)
+                return delivered
+            header = bytes(self._view[start + frames.LENGTH : body])
+            sink = inbox.sink(self.peer, header, payload_length)
+            start = min(body + payload_length, end)
+            if start > body:
+                sink.write(self._view[body:start])
+            self._left = payload_length - (start - body)
+            if self._left:
+                self._sink = sink
+            delivered = True
+        if start == end:
+            self._start = self._end = 0
+        else:
+            self._make_room(start, frames.LENGTH)
+        return delivered
+
+    def _make_room(self, start: int, needed: int) -> None:
+        """Move the incomplete frame at `start` to the front of a buffer that can hold it."""
+        rest = bytes(self._view[start : self._end])
+        if needed > len(self._buffer):
+            self._buffer = bytearray(needed)
+            self._view = memoryview(self._buffer)
+        self._buffer[: len(rest)] = rest
+        self._start, self._end = 0, len(rest)
+
+    def where(self) -> str:
+        """Where in the stream we stand, for an error."""
+        if self._left:
+            return f", with {self._left} bytes of a message still to come"
+        return ", in the middle of a message" if self._end else ""
+
+    def is_unheard(self) -> bool:
+        """Whether the peer's host has stopped acknowledging: off, or cut off (Linux).
+
+        Not TCP_USER_TIMEOUT: that also ends connections to peers that are merely too busy to read,
+        and busy is what ranks are.
+        """
+        with suppress(OSError, AttributeError, struct.error):
+            info = self.outgoing.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+            retransmits, probes = info[2], info[3]
+            since = struct.unpack_from("<I", info, 56)[0]
+            return bool((retransmits or probes) and since > UNHEARD)
+        return False
+
+    def hang_up(self) -> None:
+        """No more in either direction. The files stay open until `close`: another thread may be
+        about to use them, and their numbers must not be given to others meanwhile."""
+        for end in {self.incoming, self.outgoing}:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self.incoming.close()
+        self.outgoing.close()
+
+
+def prepare(connection: socket.socket) -> None:
+    """Options of every connection: no delay for small messages, and word from silent hosts."""
+    connection.setblocking(False)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, seconds in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3)):
+        with suppress(OSError, AttributeError):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)

@@ -1,0 +1,400 @@
+"""Ranks are processes, on one host or several: a full mesh of TCP connections.
+
+    connect     every rank leaves its address in the store, dials the ranks below it and lets in
+                those above it; both sides prove that they hold the job's key (`handshake`)
+    send        frame, header and payload in one call to the system, from the caller's buffer
+    progress    poll, then read straight into the sink: no thread stands between wire and caller
+
+Where all ranks share a host they listen on loopback only; otherwise each uses the address from
+which it reaches the store (or the network card named by MINITORCH_DIST_INTERFACE, or by
+GLOO_SOCKET_IFNAME). Once everybody is connected nobody listens any more.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+from transports import endpoints, frames, links, rendezvous
+from transports.clock import SYSTEM, Clock, Deadline
+from transports.contract import Buffer, Inbox, Store, Transport, flat
+from transports.door import Door, dial
+from transports.errors import DistNetworkError, PeerLost, TransportClosed
+from transports.handshake import Claim
+from transports.keys import job_key
+from transports.links import Link
+
+SPINS = 40  # looks at the sockets before the system is asked to wake us
+SLICE = 1.0  # seconds of waiting, after which we look whether the peers' hosts still answer
+LINGER = 10.0  # seconds for which close waits for a peer that takes nothing
+JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
+
+
+class TcpTransport(Transport):
+    """One rank's end of the mesh."""
+
+    scheme = "tcp"
+
+    def __init__(
+        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
+    ) -> None:
+        super().__init__(rank, world_size, address, clock)
+        self._links: dict[int, Link] = {}
+        self._by_file: dict[int, Link] = {}
+        self._poll = select.poll()  # touched only by the thread that drives
+        self._scratch = memoryview(bytearray(links.SCRATCH))
+        self._beside = clock.condition()  # guards the turn: one drives, the others wait here
+        self._driving = False
+        self._deliveries = self._reported = 0
+        self._state = "not connected"
+        self._refused = ""
+        self._inbox: Inbox | None = None
+        self.host, self.port = "", 0
+
+    # -- connecting -------------------------------------------------------------------------
+
+    def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
+        deadline = self.clock.deadline(timeout)
+        key = job_key("tcp transport")
+        hosts = self._exchange(store, "tcp/host", endpoints.host_mark().encode(), deadline)
+        door = Door(self._choose_host(store, len(set(hosts)) == 1), 0, key, self.clock)
+        self.host, self.port = door.host, door.port
+        try:
+            card = f"{door.host} {door.port} {os.urandom(8).hex()}"
+            cards = [
+                card.decode().split()
+                for card in self._exchange(store, "tcp", card.encode(), deadline)
+            ]
+            world = cards[0][2].encode()  # a mark that is the same for all ranks of this world
+            for peer in range(self.rank):
+                claim = Claim(self.rank, peer, world)
+                self._dial(peer, cards[peer][0], int(cards[peer][1]), key, claim, deadline)
+            self._let_in(door, world, deadline)
+        except BaseException:
+            for link in self._links.values():
+                link.close()
+            self._links.clear()
+            raise
+        finally:
+            self._refused = f", {door!r}" if door.refused else ""
+            door.close()
+        self._join_oneself()
+        for link in self._links.values():
+            self._by_file[link.incoming.fileno()] = link
+            self._poll.register(link.incoming, select.POLLIN)
+        self._inbox, self._state = inbox, "open"
+
+    def _exchange(self, store: Store, name: str, card: bytes, deadline: Deadline) -> list[bytes]:
+        return rendezvous.exchange(
+            store, name, self.rank, self.world_size, card, self.clock, deadline.left()
+        )
+
+    def _choose_host(self, store: Store, together: bool) -> str:
+        """Where to listen: on loopback if all ranks are on this host."""
+        if together:
+            return "127.0.0.1"
+        while hasattr(store, "underlying_store"):
+            store = store.underlying_store
+        return endpoints.own_address(endpoints.split(self.address)[0] or getattr(store, "host", ""))
+
+    def _dial(
+        self, peer: int, host: str, port: int, key: bytes, claim: Claim, deadline: Deadline
+    ) -> None:
+        try:
+            self._add(peer, dial(host, port, key, claim, self.clock, deadline))
+        except DistNetworkError as error:
+            missing = [r for r in range(self.world_size) if r == peer]
+            raise rendezvous.missed(
+                self.scheme, self.rank, self.world_size, missing, deadline.elapsed(), f" ({error})"
+            ) from error
+
+    def _let_in(self, door: Door, world: bytes, deadline: Deadline) -> None:
+        """Wait for the ranks above us."""
+        while missing := [r for r in range(self.rank + 1, self.world_size) if r not in self._links]:
+            if deadline.is_over():
+                raise rendezvous.missed(
+                    self.scheme, self.rank, self.world_size, missing, deadline.elapsed(),
+                    f" (at {door!r})",
+                )  # fmt: skip
+            left = deadline.left()
+            for connection, claim in door.wait(SLICE if left is None else min(left, SLICE)):
+                if claim.dst == self.rank and claim.world == world and claim.src in missing:
+                    self._add(claim.src, connection)
+                    missing.remove(claim.src)
+                else:
+                    connection.close()
+
+    def _add(self, peer: int, connection: socket.socket) -> None:
+        links.prepare(connection)
+        self._links[peer] = Link(peer, connection, connection, self.clock)
+
+    def _join_oneself(self) -> None:
+        """What a rank sends to itself takes the same way, and closing this link wakes the driver."""
+        incoming, outgoing = socket.socketpair()
+        incoming.setblocking(False)
+        outgoing.setblocking(False)
+        self._links[self.rank] = Link(self.rank, incoming, outgoing, self.clock)
+
+    # -- receiving --------------------------------------------------------------------------
+
+    def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
+        if not self._take_turn(timeout, done):
+            return self._report()
+        found = False
+        try:
+            found = self._drive(timeout)
+        finally:
+            self._end_turn(found)
+        self._demand_open()
+        return self._report()
+
+    def _take_turn(self, timeout: float | None, done: Callable[[], bool] | None) -> bool:
+        """True once it is ours to drive; False if there is no need to, or no time left."""
+        deadline = None
+        with self._beside:
+            self._demand_open()
+            seen = self._reported if done is None else self._deliveries
+            while True:
+                if self._deliveries != seen or (done is not None and done()):
+                    return False
+                if not self._driving:
+                    self._driving = True
+                    return True
+                deadline = deadline or self.clock.deadline(timeout)
+                if deadline.is_over():
+                    return False
+                self._beside.wait(deadline.left())
+                self._demand_open()
+
+    def _end_turn(self, found: bool) -> None:
+        with self._beside:
+            self._driving = False
+            self._deliveries += found
+            self._beside.notify_all()
+
+    def _report(self) -> bool:
+        found, self._reported = self._deliveries > self._reported, self._deliveries
+        return found
+
+    def _drive(self, timeout: float | None) -> bool:
+        """Poll and deliver: at once, after a little spinning, or when the system wakes us."""
+        ready = self._poll.poll(0)
+        if not ready and timeout != 0:
+            for _ in range(SPINS):
+                os.sched_yield()
+                if ready := self._poll.poll(0):
+                    break
+            else:
+                ready = self._sleep(self.clock.deadline(timeout))
+        return self._deliver(ready)
+
+    def _sleep(self, deadline: Deadline) -> list[tuple[int, int]]:
+        while True:
+            left = deadline.left()
+            ready = self._poll.poll(1000 * (SLICE if left is None else min(left, SLICE)))
+            if ready or deadline.is_over():
+                return ready
+            found = False
+            for link in list(self._by_file.values()):
+                if link.is_unheard():
+                    self._lose(link, "its host has not acknowledged anything for "
+                               f"{links.UNHEARD // 1000} s: off, or cut off from us")  # fmt: skip
+                    found = True
+            if found:
+                return []
+
+    def _deliver(self, ready: list[tuple[int, int]]) -> bool:
+        found = False
+        inbox = self._inbox
+        assert inbox is not None, "only a connected transport is driven"
+        for file, _ in ready:
+            link = self._by_file[file]
+            try:
+                found |= link.receive(inbox, self._scratch)
+                continue
+            except EOFError:
+                reason = f"its connection ended{link.where()}"
+            except (OSError, frames.FrameError) as error:
+                reason = f"its connection broke{link.where()}: {error}"
+            self._lose(link, reason)
+            found = True
+        return found
+
+    def _lose(self, link: Link, reason: str) -> None:
+        del self._by_file[link.incoming.fileno()]
+        self._poll.unregister(link.incoming)
+        link.hang_up()
+        if self._state == "open" and self._inbox is not None:
+            link.lost = PeerLost(link.peer, reason)
+            self._inbox.lost(link.peer, link.lost)
+
+    # -- sending ----------------------------------------------------------------------------
+
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        view = flat(header, payload)
+        self._demand_open()
+        link = self._links.get(dst)
+        if link is None:
+            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
+        head = frames.pack(len(header), view.nbytes) + header
+        with link.sending:
+            if link.lost is not None:
+                raise PeerLost(dst, link.lost.reason)
+            try:
+                if view.nbytes <= JOINED:
+                    parts = [memoryview(head + view)]
+                    sent = link.outgoing.send(parts[0])
+                else:
+                    parts = [memoryview(head), view]
+                    sent = link.outgoing.sendmsg(parts)
+            except BlockingIOError:
+                sent = 0
+            except OSError as error:
+                raise self._send_failed(link, error) from error
+            if sent < len(head) + view.nbytes:
+                self._send_rest(link, parts, sent)
+
+    def _send_rest(self, link: Link, parts: list[memoryview], sent: int) -> None:
+        """Deliver what arrives until there is room for the rest."""
+        try:
+            while parts := _after(parts, sent):
+                self._make_way(link)
+                try:
+                    sent = link.outgoing.sendmsg(parts)
+                except BlockingIOError:
+                    sent = 0
+        except OSError as error:
+            raise self._send_failed(link, error) from error
+        except BaseException:
+            link.hang_up()  # half a message is out: nothing that follows would make sense
+            raise
+
+    def _make_way(self, link: Link) -> None:
+        """Wait a moment for room, driving if nobody else does."""
+        with self._beside:
+            self._demand_open()
+            if link.lost is not None:
+                raise PeerLost(link.peer, link.lost.reason)
+            is_ours, self._driving = not self._driving, True
+        if not is_ours:
+            poll = select.poll()
+            poll.register(link.outgoing, select.POLLOUT)
+            poll.poll(5)
+            return
+        found = False
+        try:
+            found = self._drive_for_room(link)
+        finally:
+            self._end_turn(found)
+
+    def _drive_for_room(self, link: Link) -> bool:
+        both = link.incoming is link.outgoing
+        watched = select.POLLOUT | (select.POLLIN if both else 0)
+        self._poll.register(link.outgoing, watched)
+        try:
+            ready = self._poll.poll(1000 * SLICE)
+            if not ready and link.is_unheard():
+                self._lose(link, "its host has stopped acknowledging what we send")
+        finally:
+            if not both:
+                self._poll.unregister(link.outgoing)
+            elif link.incoming.fileno() in self._by_file:
+                self._poll.register(link.incoming, select.POLLIN)
+        others = select.POLLIN | select.POLLHUP | select.POLLERR
+        return self._deliver(
+            [(file, event) for file, event in ready if event & others and file in self._by_file]
+        )
+
+    def _send_failed(self, link: Link, error: OSError) -> PeerLost | TransportClosed:
+        """What a failed send means. The inbox is told by progress, after what the peer sent."""
+        if self._state != "open":
+            return TransportClosed(f"rank {self.rank} closed its tcp transport during a send")
+        if link.lost is not None:
+            return PeerLost(link.peer, link.lost.reason)
+        return PeerLost(link.peer, f"its connection broke while we sent: {error.strerror}")
+
+    def _demand_open(self) -> None:
+        if self._state != "open":
+            raise TransportClosed(f"the tcp transport of rank {self.rank} is {self._state}")
+
+    # -- closing ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        with self._beside:
+            was_open, self._state = self._state == "open", "closed"
+            if not was_open:
+                return
+            with suppress(OSError):
+                self._links[self.rank].outgoing.shutdown(socket.SHUT_WR)  # wakes the driver
+            self._beside.notify_all()
+            while self._driving:
+                self._beside.wait(SLICE)
+            self._driving = True
+        self._say_goodbye([link for link in self._links.values() if link.peer != self.rank])
+        for link in self._links.values():
+            with link.sending:
+                link.close()
+        self._end_turn(False)
+
+    def _say_goodbye(self, parting: list[Link]) -> None:
+        """Wait until the peers' hosts have what we sent.
+
+        A connection that is closed while something unread lies in it is reset, and what we sent
+        last would be lost on its way. So: end our direction, and read and forget until everything
+        is acknowledged.
+        """
+        for link in parting:
+            with suppress(OSError):
+                link.outgoing.shutdown(socket.SHUT_WR)
+        deadline, before = self.clock.deadline(LINGER), -1
+        while parting := [link for link in parting if not self._is_over(link)]:
+            waiting = sum(map(_unacknowledged, parting))
+            if waiting == 0 or deadline.is_over():
+                return
+            if waiting != before:
+                deadline, before = self.clock.deadline(LINGER), waiting
+            self.clock.sleep(0.0005)
+
+    def _is_over(self, link: Link) -> bool:
+        """Read and forget; whether the peer has ended its direction too."""
+        try:
+            while got := link.incoming.recv_into(self._scratch):
+                if got < len(self._scratch):
+                    return False
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True
+
+    def __repr__(self) -> str:
+        lost = [link.peer for link in self._links.values() if link.lost is not None]
+        told = f", lost {lost}" if lost else ""
+        where = endpoints.shown(self.host, self.port) if self.port else "nowhere"
+        return (
+            f"<TcpTransport rank {self.rank} of {self.world_size} at {where}, {self._state}"
+            f"{told}{self._refused}>"
+        )
+
+
+def _after(parts: list[memoryview], sent: int) -> list[memoryview]:
+    """What is left of `parts` once `sent` bytes are gone."""
+    while parts and sent >= len(parts[0]):
+        sent -= len(parts[0])
+        parts = parts[1:]
+    return [parts[0][sent:], *parts[1:]] if parts else []
+
+
+def _unacknowledged(link: Link) -> int:
+    """Bytes that the peer's host does not have yet; 0 where the system does not tell."""
+    try:
+        import fcntl
+        import termios
+
+        found = fcntl.ioctl(link.outgoing, termios.TIOCOUTQ, bytes(4))
+        return int.from_bytes(found, "little", signed=True)
+    except (ImportError, OSError, AttributeError):
+        return 0
