@@ -21,6 +21,7 @@ from minitorch_dist.optim import states
 from minitorch_dist.tensors import base, devices, grad_mode, ledger
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.quiet import silent
 from minitorch_dist.tensors.tensor import Tensor
 
 Group: TypeAlias = dict[str, Any]
@@ -238,12 +239,14 @@ class Optimizer:
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """`step` with the hooks around it. They see the optimizer as the first of `args`."""
 
+    silent_step = silent(step)
+
     @functools.wraps(step)
     def stepped(*args: Any, **kwargs: Any) -> Any:
         self: Optimizer = args[0]
         self._opt_called = True
         if not (self._step_pre or self._step_post or _before_every_step or _after_every_step):
-            return step(*args, **kwargs)
+            return silent_step(*args, **kwargs)
         for hook in (*_before_every_step.values(), *self._step_pre.values()):
             changed = hook(self, args, kwargs)
             if changed is not None:
@@ -253,7 +256,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                         f"(new_args, new_kwargs), but got {changed}."
                     )
                 args, kwargs = changed
-        out = step(*args, **kwargs)
+        out = silent_step(*args, **kwargs)
         for hook in (*self._step_post.values(), *_after_every_step.values()):
             hook(self, args, kwargs)
         return out

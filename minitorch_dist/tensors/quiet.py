@@ -8,11 +8,15 @@ elsewhere, `np.errstate` is what remains.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def naive(function: Callable[..., Any], *args: Any) -> Any:
@@ -38,3 +42,14 @@ if _found:
 
 else:
     quiet = naive
+
+
+def silent(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, in whose calls numpy says nothing: for operations of several numpy steps."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = quiet(functools.partial(function, *args, **kwargs))
+        return result
+
+    return call

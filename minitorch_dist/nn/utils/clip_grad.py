@@ -11,6 +11,7 @@ import numpy as np
 
 from minitorch_dist.tensors import base, dtypes
 from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.quiet import silent
 from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.tensors.views import bump
 
@@ -39,6 +40,7 @@ def get_total_norm(
     return base.new(Tensor, total, found[0].storage.device)
 
 
+@silent
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
@@ -100,6 +102,7 @@ def _gradients(parameters: Tensors) -> list[Tensor]:
     return [p._grad for p in _listed(parameters) if p._grad is not None]
 
 
+@silent
 def _norm(x: Array, order: float) -> Array:
     """The vector norm; halves are added up in float32."""
     flat = x.reshape(-1)

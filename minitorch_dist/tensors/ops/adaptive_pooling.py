@@ -15,6 +15,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record, record_several
+from minitorch_dist.tensors.quiet import silent
 
 Targets: TypeAlias = "int | Sequence[int | None] | None"
 Bins: TypeAlias = "list[tuple[int, int]]"
@@ -71,6 +72,7 @@ def _bins(name: str, dims: int, input: T, output_size: Targets) -> list[Bins]:
     ]
 
 
+@silent
 def _average(input: T, axes: list[Bins], kind: str) -> T:
     x = input.array
     dtype, source = x.dtype, x.shape

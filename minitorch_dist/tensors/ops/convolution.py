@@ -17,6 +17,7 @@ from minitorch_dist.tensors.graph import record_joint, wants
 from minitorch_dist.tensors.nodes import Gradient
 from minitorch_dist.tensors.ops import grouped
 from minitorch_dist.tensors.ops.sliding import Axis, Sizes, per_axis
+from minitorch_dist.tensors.quiet import silent
 
 
 def conv1d(
@@ -66,6 +67,7 @@ def conv_transpose2d(
 # ------------------------------------------------------------------------------------------- layers
 
 
+@silent
 def _convolve(
     dims: int, input: T, weight: T, bias: T | None, stride: Sizes, padding: Sizes | str,
     dilation: Sizes, groups: int,
@@ -119,6 +121,7 @@ def _convolve(
     return record_joint(out, "ConvolutionBackward0", inputs, backward, (input, weight), owns=True)
 
 
+@silent
 def _convolve_transposed(
     dims: int, input: T, weight: T, bias: T | None, stride: Sizes, padding: Sizes,
     output_padding: Sizes, groups: int, dilation: Sizes,

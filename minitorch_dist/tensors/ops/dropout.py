@@ -18,6 +18,7 @@ from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.generator import current
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.quiet import silent
 from minitorch_dist.tensors.views import check_writable, write
 
 LOWEST = -1.7580993408473766  # SELU of minus infinity
@@ -118,6 +119,7 @@ def _mask(input: TensorBase, p: float, own: int | None) -> Array:
     return distributions.keep(1 - p, shape, current())
 
 
+@silent
 def _drop(input: T, p: float, training: bool, inplace: bool, own: int | None) -> T:
     _check_probability(p)
     if not training or p == 0 or input.array.size == 0:
@@ -136,6 +138,7 @@ def _drop(input: T, p: float, training: bool, inplace: bool, own: int | None) ->
     return write(input, out) if inplace else out
 
 
+@silent
 def _alpha_drop(input: T, p: float, training: bool, inplace: bool, own: int | None) -> T:
     _check_probability(p)
     if not training or p == 0 or input.array.size == 0:

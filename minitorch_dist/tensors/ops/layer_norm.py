@@ -21,6 +21,7 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record_joint, wants
 from minitorch_dist.tensors.nodes import Gradient
+from minitorch_dist.tensors.quiet import silent
 
 
 def layer_norm(
@@ -90,6 +91,7 @@ def _blocks(rows: int, width: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, rows, size))
 
 
+@silent
 def _by_rows(
     input: T, last: Sequence[int], weight: T | None, bias: T | None, eps: float, centred: bool,
     name: str,

@@ -16,6 +16,7 @@ from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import sum_to
 from minitorch_dist.tensors.ops.products import count, misfit, product, same_dtype
+from minitorch_dist.tensors.quiet import quiet
 
 
 def linear(input: T, weight: T, bias: T | None = None) -> T:
@@ -26,7 +27,7 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
     if x.dtype is not w.dtype:
         same_dtype(input, weight)
     try:
-        out = x.dot(w.T)
+        out = quiet(x.dot, w.T)
     except ValueError:
         raise misfit(x.shape, w.shape[::-1]) from None
     if bias is None:
@@ -40,7 +41,7 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
         b = bias.array
         if b.dtype is not x.dtype or b.ndim != 1 or b.shape[0] != w.shape[0]:
             _check_bias(bias, out.shape, x.dtype)
-        out += b
+        quiet(np.add, out, b, out)
         shape = b.shape
         made = record(
             out,

@@ -18,7 +18,7 @@ from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import broadcast_error, mul, promote, sum_to
 from minitorch_dist.tensors.ops.division import div
 from minitorch_dist.tensors.ops.reductions import mean, sum
-from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.quiet import quiet, silent
 
 Derivative: TypeAlias = "Callable[[], Array]"
 
@@ -93,6 +93,7 @@ def minus(x: Array, y: Array) -> Array:
         raise broadcast_error(x.shape, y.shape) from None
 
 
+@silent
 def mse_loss(
     input: T,
     target: T,
@@ -125,6 +126,7 @@ def weighted(losses: T, weight: T, reduction: str) -> T:
     return total if reduction == "sum" else div(total, sum(weight))
 
 
+@silent
 def l1_loss(
     input: T,
     target: T,
@@ -180,6 +182,7 @@ def huber_loss(
     return _knee("HuberLossBackward0", input, target, x, y, reduction, delta, 1.0)
 
 
+@silent
 def _knee(
     name: str, input: T, target: T, x: Array, y: Array, reduction: str, knee: float, steep: float
 ) -> T:
@@ -201,6 +204,7 @@ def _knee(
     return out
 
 
+@silent
 def binary_cross_entropy(
     input: T,
     target: T,
@@ -246,6 +250,7 @@ def _weight(weight: TensorBase | None, like: Array) -> Any:
     return like.dtype.type(1) if weight is None else weight.array.astype(like.dtype, copy=False)
 
 
+@silent
 def binary_cross_entropy_with_logits(
     input: T,
     target: T,
@@ -283,6 +288,7 @@ def binary_cross_entropy_with_logits(
     return out
 
 
+@silent
 def kl_div(
     input: T,
     target: T,

@@ -29,8 +29,10 @@ from minitorch_dist.tensors.ops.planes import (
     planes,
     restored,
 )
+from minitorch_dist.tensors.quiet import silent
 
 
+@silent
 def batch_norm(
     input: T, running_mean: TensorBase | None, running_var: TensorBase | None,
     weight: T | None = None, bias: T | None = None, training: bool = False,
@@ -59,6 +61,7 @@ def batch_norm(
     return _normalised(input, x, mean, var, weight, bias, eps, "NativeBatchNormBackward0", (0,))
 
 
+@silent
 def group_norm(
     input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5
 ) -> T:
@@ -90,6 +93,7 @@ def group_norm(
     )
 
 
+@silent
 def instance_norm(
     input: T, running_mean: TensorBase | None = None, running_var: TensorBase | None = None,
     weight: T | None = None, bias: T | None = None, use_input_stats: bool = True,

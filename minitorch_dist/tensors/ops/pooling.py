@@ -19,6 +19,7 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record, record_several, result
 from minitorch_dist.tensors.ops.sliding import Axis, Sizes, per_axis, seen, taps
+from minitorch_dist.tensors.quiet import silent
 
 
 def max_pool1d(
@@ -198,6 +199,7 @@ def _max_indices(x: Array, rows: Axis, columns: Axis) -> Array:
 # -------------------------------------------------------------------------------------------- the mean
 
 
+@silent
 def _avg_pool(
     input: T, dims: int, rows: Axis, columns: Axis, include: bool, divisor: int | None
 ) -> T:

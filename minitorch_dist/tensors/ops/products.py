@@ -16,6 +16,7 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import mul, promote, sum_to
+from minitorch_dist.tensors.quiet import quiet
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
             "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
@@ -26,8 +27,8 @@ def product(x: Array, y: Array) -> Array:
     """x @ y for arrays of one dtype with at least two axes each."""
     if x.dtype.char in "fd":
         if x.ndim == 2 and y.ndim == 2:
-            return x.dot(y)  # type: ignore[no-any-return]  # less overhead than np.matmul
-        return np.asarray(np.matmul(packed(x), packed(y)))
+            return quiet(x.dot, y)  # type: ignore[no-any-return]  # less overhead than np.matmul
+        return np.asarray(quiet(np.matmul, packed(x), packed(y)))
     if x.dtype in dtypes.HALVES:
         return product(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
     if x.dtype.kind == "b":

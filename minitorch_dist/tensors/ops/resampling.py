@@ -22,6 +22,7 @@ from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record, result
 from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
+from minitorch_dist.tensors.quiet import silent
 
 NODES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "linear": "Linear",
          "bilinear": "Bilinear", "trilinear": "Trilinear", "bicubic": "Bicubic"}  # fmt: skip
@@ -191,6 +192,7 @@ def _cubic(t: Array) -> Array:
 # -------------------------------------------------------------------------------------------- applying
 
 
+@silent
 def _resampled(input: T, plans: list[Taps], name: str) -> T:
     x = input.array
     wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
