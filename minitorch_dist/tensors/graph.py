@@ -95,8 +95,8 @@ def record(
 
     Each input is `(tensor, vjp)` or `(tensor, vjp, *read)`: `vjp` maps the gradient of the result
     to that of the tensor, and reads the values of the tensors `read` (with `reads_result`, every
-    vjp reads the result as well). A `read` that is None stands for a number: it cannot change, but
-    torch keeps it as a tensor, and so this node, too, runs only once.
+    vjp reads the result as well). A `read` that is None stands for something that only this node
+    knows, a number or a mask: nobody can write to it, but it is forgotten after the pass, too.
     """
     plain, device = first[0].plain, first[0].storage.device
     mode = grad_mode.mode.get()
@@ -168,10 +168,12 @@ def record_several(
     inputs: Sequence[T],
     backward: Callable[..., Sequence[Gradient]],
     reads: Sequence[TensorBase] = (),
-    reads_result: bool = False,
+    reads_result: bool | tuple[int, ...] = False,
     owns: bool = False,
 ) -> tuple[T, ...]:
     """As `record_joint`, for several results: `backward` takes the gradient of each of them.
+
+    `reads_result` may name those results that it reads by their numbers.
 
     A result that the loss does not depend on has gradient None; integer results never have one.
     """
@@ -195,7 +197,10 @@ def record_several(
             check_may_be_read(read)
             noted.append((read.storage, read.storage.version, read.array))
         if reads_result:
-            noted.extend((out.storage, 0, out.array) for out in outs)
+            chosen = outs
+            if isinstance(reads_result, tuple):
+                chosen = [outs[number] for number in reads_result]
+            noted.extend((out.storage, 0, out.array) for out in chosen)
         node.reads = noted or None
         node.owns = owns
         node.device = device

@@ -230,10 +230,38 @@ def modes(t: Any) -> Any:
      strides_of_gradients, no_grad_view, modes,
      second(lambda x: x + x), second(lambda x: x * 2), second(lambda x: x / 2), second(lambda x: x / x),
      second(lambda x: x - 1), second(lambda x: -x), second(lambda x: x.relu()), second(lambda x: x.exp()),
+     second(lambda x: x.sort()[0]), second(lambda x: x.cummax(0)[0]), second(lambda x: x ** 0),
      second(lambda x: x.view(3)), second(lambda x: x.mean()), second(lambda x: x[1:]), second(lambda x: x.clone()),
      second(lambda x: x * x)],
 )  # fmt: skip
 def test_same(program: Program) -> None:
+    agree(program)
+
+
+INDICES: list[Any] = [
+    lambda t, x: x.sort(0),
+    lambda t, x: x.topk(2, 0),
+    lambda t, x: x.kthvalue(2, 0),
+    lambda t, x: x.cummax(0),
+    lambda t, x: x.max(0),
+    lambda t, x: x.median(0),
+    lambda t, x: x.mode(0),
+    lambda t, x: t.nn.functional.max_pool2d(x[None, None], 2, return_indices=True),
+    lambda t, x: t.nn.functional.adaptive_max_pool2d(x[None, None], 2, return_indices=True),
+]
+
+
+@pytest.mark.parametrize("number", range(len(INDICES)))
+@pytest.mark.parametrize("write", [False, True])
+def test_indices_that_a_gradient_uses_must_stay(number: int, write: bool) -> None:
+    def program(t: Any) -> Any:
+        x = leaf(t, 4, 4)
+        values, indices = INDICES[number](t, x)
+        if write:
+            indices.zero_()
+        values.sum().backward()
+        return x.grad
+
     agree(program)
 
 

@@ -124,7 +124,7 @@ def _largest(input: T, axes: list[Bins], kind: str) -> tuple[T, T]:
     x = input.array.reshape(math.prod(source[:-dims]), height, width)
     out = np.empty((len(x), len(rows), len(columns)), x.dtype)
     where = np.empty(out.shape, np.int64)
-    everyone = np.arange(len(x))
+    everyone, count = np.arange(len(x)), len(x)
     for i, (top, bottom) in enumerate(rows):
         for j, (left, right) in enumerate(columns):
             window = x[:, top:bottom, left:right].reshape(len(x), (bottom - top) * (right - left))
@@ -136,12 +136,14 @@ def _largest(input: T, axes: list[Bins], kind: str) -> tuple[T, T]:
 
     def backward(g: Array, _: Array) -> list[Array]:
         windows = len(rows) * len(columns)
-        dx = np.zeros((len(x), height * width), g.dtype)
-        flat_g, flat = g.reshape(len(x), windows), where.reshape(len(x), windows)
+        dx = np.zeros((count, height * width), g.dtype)
+        flat_g, flat = g.reshape(count, windows), where.reshape(count, windows)
         for k in range(windows):  # one window at a time: its places are distinct
             dx[everyone, flat[:, k]] += flat_g[:, k]
         return [dx.reshape(source)]
 
     arrays = (out.reshape(shape), where.reshape(shape))
     name = f"AdaptiveMaxPool{kind}Backward0"
-    return record_several(arrays, name, (input,), backward, owns=True)  # type: ignore[return-value]
+    return record_several(  # type: ignore[return-value]
+        arrays, name, (input,), backward, (input,), (1,), owns=True
+    )

@@ -134,7 +134,7 @@ def _drop(input: T, p: float, training: bool, inplace: bool, own: int | None) ->
         out *= x.dtype.type(scale)
         return out
 
-    out = record(apply(input.array), "MulBackward0", (input, apply))
+    out = record(apply(input.array), "MulBackward0", (input, apply, None))
     return write(input, out) if inplace else out
 
 
@@ -153,5 +153,5 @@ def _alpha_drop(input: T, p: float, training: bool, inplace: bool, own: int | No
         a = 1 / np.sqrt((LOWEST * LOWEST * p + 1) * (1 - p))
         scale = kept * dtype(a)
         shift = ~kept * dtype(a * LOWEST) - dtype(a * p * LOWEST)
-    out = record(input.array * scale + shift, "AddBackward0", (input, lambda g: g * scale))
+    out = record(input.array * scale + shift, "AddBackward0", (input, lambda g: g * scale, None))
     return write(input, out) if inplace else out

@@ -32,19 +32,19 @@ def order(x: Array, along: int, descending: bool) -> Array:
 def taken(input: T, index: Array, along: int, name: str) -> tuple[T, T]:
     """The elements at `index` along one axis, and the indices as a tensor."""
     x = input.array
-    shape = x.shape
+    shape, indices = x.shape, result(input, index)
     values = record(
         np.take_along_axis(x, index, along),
         name,
-        (input, lambda g: placed(g, index, along, shape)),
+        (input, lambda g: placed(g, index, along, shape), indices),
     )
-    return values, result(input, index)
+    return values, indices
 
 
 def _lone(input: T, name: str) -> tuple[T, T]:
     """A 0-dim tensor is its own order."""
-    value = record(input.array.copy(), name, (input, lambda g: g))
-    return value, result(input, np.zeros((), np.int64))
+    index = result(input, np.zeros((), np.int64))
+    return record(input.array.copy(), name, (input, lambda g: g, index)), index
 
 
 def sort(input: T, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
@@ -127,9 +127,7 @@ def kthvalue(input: T, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     def gradient(g: Array) -> Array:
         return placed(g if keepdim else np.expand_dims(g, along), index, along, shape)
 
-    return return_types.kthvalue(
-        record(
-            values if keepdim else values.squeeze(along), "KthvalueBackward0", (input, gradient)
-        ),
-        result(input, index if keepdim else index.squeeze(along)),
-    )
+    indices = result(input, index if keepdim else index.squeeze(along))
+    values = values if keepdim else values.squeeze(along)
+    value = record(values, "KthvalueBackward0", (input, gradient, indices))
+    return return_types.kthvalue(value, indices)

@@ -70,7 +70,7 @@ def _to_number(input: T, n: Any) -> T:
         input = cast(input, result_type(input, n))
         return pow(input, result(input, as_element(n, input.dtype)))
     if n == 0:  # constant, even where x is 0, inf or nan
-        return record(np.ones_like(x), "PowBackward0", (input, np.zeros_like))
+        return record(np.ones_like(x), "PowBackward0", (input, np.zeros_like, None))
     return record(
         with_number(raised, x, n),
         "PowBackward0",

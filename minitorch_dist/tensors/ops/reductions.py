@@ -190,7 +190,7 @@ def nansum(
     return record(
         total(np.where(there, x, x.dtype.type(0)), over, keepdim),
         "NansumBackward0",
-        (input, lambda g: spread(g, shape, over, keepdim) * there),
+        (input, lambda g: spread(g, shape, over, keepdim) * there, None),
     )
 
 

@@ -111,8 +111,8 @@ def _extreme(ufunc: np.ufunc, input: T, dim: int, name: str) -> tuple[T, T]:
     x = input.array
     along = axis(dim, x.ndim)
     if not x.ndim:
-        value = record(x.copy(), name, (input, lambda g: g))
-        return value, result(input, np.zeros((), np.int64))
+        indices = result(input, np.zeros((), np.int64))
+        return record(x.copy(), name, (input, lambda g: g, indices)), indices
     values = ufunc.accumulate(x, along)
     place = np.arange(x.shape[along]).reshape([-1 if i == along else 1 for i in range(x.ndim)])
     reached = (x == values) | (x != x)
@@ -126,7 +126,8 @@ def _extreme(ufunc: np.ufunc, input: T, dim: int, name: str) -> tuple[T, T]:
         sums = np.bincount((row + places).reshape(-1), grads.reshape(-1).astype(np.float64), g.size)
         return np.moveaxis(sums.astype(g.dtype).reshape(grads.shape), -1, along)
 
-    return record(values, name, (input, gradient)), result(input, index)
+    indices = result(input, index)
+    return record(values, name, (input, gradient, indices)), indices
 
 
 cumsum_ = inplace(cumsum)
