@@ -125,7 +125,34 @@ def _blocks(x: Array) -> Iterator[slice]:
 
 
 def _max_pool(input: T, dims: int, rows: Axis, columns: Axis, indices: bool) -> Any:
-    x = _images(input.array, dims)
+    values = input.array
+    source = values.shape
+    shape = (*source[:-dims], *(rows.out, columns.out)[-dims:])
+    out = _largest(_images(values, dims), rows, columns).reshape(shape)
+    name = f"MaxPool{dims}DWithIndicesBackward0"
+
+    def backward(g: Array) -> Array:
+        x = _images(values, dims)
+        unchanged = storage.version == 0  # a ReLU may have been applied in place
+        best = _images(out, dims) if unchanged else _largest(x, rows, columns)
+        return _max_gradient(_images(g, dims), x, best, rows, columns).reshape(source)
+
+    if indices:
+        where = _max_indices(_images(values, dims), rows, columns).reshape(shape)
+        pooled, places = record_several(
+            (out, where), name, (input,), lambda g, _: [backward(g)], (input,), (1,), owns=True
+        )
+        storage = pooled.storage
+        return pooled, places
+    if out.dtype.kind in "iu":
+        return result(input, out)
+    pooled = record(out, name, (input, backward, input))
+    storage = pooled.storage
+    return pooled
+
+
+def _largest(x: Array, rows: Axis, columns: Axis) -> Array:
+    """The largest value of every window, first along one axis and then along the other."""
     lowest = -np.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).min
     out = np.full((*x.shape[:2], rows.out, columns.out), lowest, x.dtype)
     for block in _blocks(x):
@@ -138,25 +165,7 @@ def _max_pool(input: T, dims: int, rows: Axis, columns: Axis, indices: bool) -> 
             ow, iw = seen(columns, j)
             there = out[block, :, :, ow]
             np.maximum(there, middle[:, :, :, iw], out=there)
-
-    values = input.array
-    source = values.shape
-    shape = (*source[:-dims], *(rows.out, columns.out)[-dims:])
-    out = out.reshape(shape)
-    name = f"MaxPool{dims}DWithIndicesBackward0"
-
-    def backward(g: Array) -> Array:
-        x, best = _images(values, dims), _images(out, dims)
-        return _max_gradient(_images(g, dims), x, best, rows, columns).reshape(source)
-
-    if indices:
-        where = _max_indices(x, rows, columns).reshape(shape)
-        return record_several(
-            (out, where), name, (input,), lambda g, _: [backward(g)], (input,), True, owns=True
-        )
-    if out.dtype.kind in "iu":
-        return result(input, out)
-    return record(out, name, (input, backward, input), reads_result=True)
+    return out
 
 
 def _max_gradient(g: Array, x: Array, out: Array, rows: Axis, columns: Axis) -> Array:

@@ -53,6 +53,7 @@ def pow(input: T, exponent: T | Number) -> T:
         "PowBackward1",
         (input, lambda g: sum_to(g * _slope(x, y), x.shape), input, exponent),
         (exponent, lambda g: sum_to(g * _growth(x, y, out), y.shape), input, exponent),
+        reads_result=exponent.requires_grad,
     )
 
 
