@@ -17,6 +17,13 @@ from minitorch_dist import linalg as linalg
 from minitorch_dist import random as random
 from minitorch_dist import special as special
 from minitorch_dist import version as version
+from minitorch_dist.autograd.anomaly_mode import (
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+)
+from minitorch_dist.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
+from minitorch_dist.serialization import SerializationError as SerializationError
+from minitorch_dist.serialization import load as load
+from minitorch_dist.serialization import save as save
 from minitorch_dist.tensors.determinism import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
 )

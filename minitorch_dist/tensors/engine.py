@@ -193,11 +193,11 @@ def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> N
     if leaf is None:
         return
     if grad is not None:
-        if leaf._grad is None and (hooks is not None or not owned[0] or not _fits(grad, leaf)):
-            grad = _settle(grad, leaf)
         with _accumulating:
             present = leaf._grad
             if present is None:
+                if hooks is not None or not owned[0] or not _fits(grad, leaf):
+                    grad = _settle(grad, leaf)
                 leaf._grad = base.new(leaf.plain, grad, leaf.storage.device)
                 if leaf.storage.device is not devices.CPU:
                     ledger.retag(grad, leaf.storage.device, "gradient")

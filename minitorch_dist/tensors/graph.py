@@ -100,45 +100,43 @@ def record(
     """
     plain, device = first[0].plain, first[0].storage.device
     mode = grad_mode.mode.get()
-    requires = False
+    requires, forgets = False, reads_result
     edges: list[Edge | None] = []
     vjps: list[Vjp | None] = []
-    reads: list[Read] | None = [] if reads_result else None
+    reads: list[Read] = []
     for item in (first, *more):
         tensor = item[0]
         if tensor.storage.device is not device:
             device = common_device([each[0] for each in (first, *more)])
-        if mode == grad_mode.ON:
-            if tensor._base is not None:
-                refresh(tensor)
-            if tensor._requires_grad:
-                requires = True
-                node = tensor._grad_fn
-                edges.append(edge_of(tensor) if node is None else (node, tensor._output_nr))
-                vjps.append(item[1])
-                if len(item) > 2:
-                    if reads is None:
-                        reads = []
-                    for read in item[2:]:
-                        if read is not None:
-                            if read._inference:
-                                check_may_be_read(read)
-                            storage = read.storage
-                            reads.append((storage, storage.version, read.array))
-            else:
-                edges.append(None)
-                vjps.append(None)
+        if mode != grad_mode.ON:
+            continue
+        if tensor._base is not None:
+            refresh(tensor)
+        if not tensor._requires_grad:
+            edges.append(None)
+            vjps.append(None)
+            continue
+        requires = True
+        node = tensor._grad_fn
+        edges.append(edge_of(tensor) if node is None else (node, tensor._output_nr))
+        vjps.append(item[1])
+        for read in item[2:]:
+            forgets = True
+            if read is not None:
+                if read._inference:
+                    check_may_be_read(read)
+                reads.append((read.storage, read.storage.version, read.array))
     if type(array) is not np.ndarray:
         array = np.asarray(array)
     out: T = object.__new__(plain)
     out.array = array
     storage = out.storage = Storage(array, device)
     if requires:
-        if reads_result and reads is not None:
+        if reads_result:
             reads.append((storage, 0, array))
         made = kind(name)(name, tuple(edges), device)
         made.vjps = vjps
-        made.reads = reads
+        made.reads = reads if forgets else None
         out._grad_fn = made
         out._requires_grad = True
         if device is not devices.CPU:
@@ -173,9 +171,8 @@ def record_several(
 ) -> tuple[T, ...]:
     """As `record_joint`, for several results: `backward` takes the gradient of each of them.
 
-    `reads_result` may name those results that it reads by their numbers.
-
     A result that the loss does not depend on has gradient None; integer results never have one.
+    `reads_result` may name those that are read by their numbers.
     """
     device = inputs[0].storage.device
     for tensor in inputs:

@@ -205,6 +205,10 @@ class AccumulateGrad(Node):
         self._leaf = weakref.ref(leaf)
         self.device = leaf.storage.device
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
     @property
     def variable(self) -> TensorBase | None:
+        """The leaf, unless it was deleted."""
         return self._leaf()

@@ -44,13 +44,15 @@ def checkpoint(
     context_fn: Callable[[], Contexts] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
+    early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
     """`function(*args, **kwargs)`, computed again for the backward pass instead of remembered.
 
     `preserve_rng_state=False` does without the same random numbers. `context_fn` returns two
     contexts, for the first and the second run. `determinism_check="none"` does not compare shapes
-    and types of the second run with those of the first.
+    and types of the second run with those of the first. The second run always goes to its end, and
+    errors always name what differed: `early_stop` and `debug` change nothing.
     """
     if use_reentrant is None:
         warnings.warn(

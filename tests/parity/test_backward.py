@@ -198,7 +198,8 @@ def no_grad_view(t: Any) -> Any:
 
 def modes(t: Any) -> Any:
     def flags() -> Any:
-        return t.is_inference_mode_enabled(), t.ones(1).is_inference()
+        x = t.ones(1)
+        return t.is_inference_mode_enabled(), x.is_inference(), t.is_inference(x)
 
     n = t.ones(3)
     found: list[Any] = [t.is_grad_enabled(), flags()]

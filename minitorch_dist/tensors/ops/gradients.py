@@ -218,6 +218,11 @@ def _edge(self: TensorBase) -> Edge:
     return edge
 
 
+def is_inference(input: TensorBase) -> bool:
+    """Whether `input` was made in `inference_mode`."""
+    return input.is_inference()
+
+
 # ------------------------------------------------------------- its place, also if a view is stale
 
 
