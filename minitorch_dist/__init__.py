@@ -21,9 +21,6 @@ from minitorch_dist.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
 )
 from minitorch_dist.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
-from minitorch_dist.serialization import SerializationError as SerializationError
-from minitorch_dist.serialization import load as load
-from minitorch_dist.serialization import save as save
 from minitorch_dist.tensors.determinism import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
 )
@@ -263,6 +260,7 @@ from minitorch_dist.tensors.ops.gathering import gather as gather
 from minitorch_dist.tensors.ops.gathering import scatter as scatter
 from minitorch_dist.tensors.ops.gathering import scatter_add as scatter_add
 from minitorch_dist.tensors.ops.gathering import take_along_dim as take_along_dim
+from minitorch_dist.tensors.ops.gradients import is_inference as is_inference
 from minitorch_dist.tensors.ops.grids import block_diag as block_diag
 from minitorch_dist.tensors.ops.grids import cartesian_prod as cartesian_prod
 from minitorch_dist.tensors.ops.grids import combinations as combinations
