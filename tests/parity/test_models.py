@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import types
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist import models
+from minitorch_dist.cli.bench_steps import model_source
 from tests.parity.modules import equal, plain, torch, weights_of, words
 
 pytestmark = pytest.mark.parity
@@ -18,14 +18,7 @@ pytestmark = pytest.mark.parity
 
 def in_torch(module: types.ModuleType) -> Any:
     """The module's source with its imports changed, and nothing else: the same network in torch."""
-    source = words(inspect.getsource(module)).replace(
-        "from torch.tensors.tensor import", "from torch import"
-    )
-    source = source.replace("from torch.tensors import devices\n", "")
-    made = types.ModuleType(module.__name__ + "_in_torch")
-    vars(made)["devices"] = types.SimpleNamespace(resolve=torch.device, count=lambda: 0)
-    exec(compile(source, made.__name__, "exec"), made.__dict__)
-    return made
+    return model_source(torch, module.__name__.rpartition(".")[2])
 
 
 def train_both(make: str, module: types.ModuleType, x: Any, rtol: float, **settings: Any) -> None:

@@ -1,0 +1,124 @@
+"""Fifty steps from equal weights: the losses of whole networks equal torch's to 1e-4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minitorch_dist.cli.bench_steps import model_source
+from minitorch_dist.datasets import SyntheticDigits, spirals
+from tests.parity.compare import mtd, to_numpy, torch
+
+pytestmark = [pytest.mark.parity, pytest.mark.slow]
+
+STEPS = 50
+Arrays = list[np.ndarray[Any, Any]]
+
+
+def curve(
+    t: Any, model: Any, optimizer: Any, batches: Any, loss: Callable[..., Any]
+) -> list[float]:
+    """The loss of every step."""
+    found = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        out = loss(t, model(t.from_numpy(x)), t.from_numpy(y))
+        out.backward()
+        optimizer.step()
+        found.append(out.item())
+    return found
+
+
+def both(
+    make: Callable[[Any], Any], optimizer: Callable[[Any, Any], Any], batches: Any,
+    loss: Callable[..., Any],
+) -> None:  # fmt: skip
+    """Train the two from the weights torch draws, and compare curve and final weights."""
+    torch.manual_seed(0)
+    theirs, ours = make(torch), make(mtd)
+    ours.load_state_dict(
+        {k: mtd.from_numpy(to_numpy(v).copy()) for k, v in theirs.state_dict().items()}
+    )
+    curves = [
+        curve(t, model, optimizer(t, model.parameters()), batches, loss)
+        for t, model in ((torch, theirs), (mtd, ours))
+    ]
+    np.testing.assert_allclose(curves[1], curves[0], rtol=1e-4, atol=1e-4)
+    assert curves[0][-1] < 0.75 * curves[0][0], "the run learned something"
+    final = theirs.state_dict()
+    for name, value in ours.state_dict().items():
+        np.testing.assert_allclose(
+            to_numpy(value), to_numpy(final[name]), rtol=1e-2, atol=2e-3, err_msg=name
+        )
+
+
+def digits() -> list[tuple[Any, Any]]:
+    data = SyntheticDigits(size=16 * STEPS)
+    images = ((data.data.array / np.float32(255) - 0.1307) / 0.3081).astype(np.float32)[:, None]
+    labels = data.targets.array
+    return [(images[i : i + 16], labels[i : i + 16]) for i in range(0, 16 * STEPS, 16)]
+
+
+def test_the_convnet() -> None:
+    def make(t: Any) -> Any:
+        return model_source(t, "convnet").ConvNet().eval()  # the two draw different dropouts
+
+    both(
+        make,
+        lambda t, p: t.optim.SGD(p, lr=0.05, momentum=0.5),
+        digits(),
+        lambda t, out, y: t.nn.functional.nll_loss(out, y),
+    )
+
+
+def test_a_small_transformer() -> None:
+    """It reads a sequence of numbers and says which of them stood first."""
+
+    def make(t: Any) -> Any:
+        nn = t.nn
+
+        class Reader(nn.Module):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.embed = nn.Embedding(10, 32)
+                self.place = nn.Parameter(t.zeros(12, 32))
+                layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
+                self.body = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+                self.head = nn.Linear(32, 10)
+
+            def forward(self, x: Any) -> Any:
+                return self.head(self.body(self.embed(x) + self.place)[:, 0])
+
+        return Reader()
+
+    rng = np.random.default_rng(0)
+    batches = [(x, x[:, 0].copy()) for x in rng.integers(0, 10, (STEPS, 32, 12))]
+    both(
+        make,
+        lambda t, p: t.optim.Adam(p, lr=2e-3),
+        batches,
+        lambda t, out, y: t.nn.functional.cross_entropy(out, y),
+    )
+
+
+def test_a_network_with_batch_norm() -> None:
+    def make(t: Any) -> Any:
+        nn = t.nn
+        return nn.Sequential(
+            nn.Linear(2, 64, bias=False), nn.BatchNorm1d(64), nn.GELU(), nn.Linear(64, 64), nn.LayerNorm(64),
+            nn.SiLU(), nn.Linear(64, 3),
+        )  # fmt: skip
+
+    points, arms = spirals(600)
+    x, y = points.array, arms.array
+    rng = np.random.default_rng(0)
+    picks = [rng.integers(0, 600, 64) for _ in range(STEPS)]
+    both(
+        make,
+        lambda t, p: t.optim.AdamW(p, lr=5e-3),
+        [(x[i], y[i]) for i in picks],
+        lambda t, out, target: t.nn.functional.cross_entropy(out, target),
+    )
