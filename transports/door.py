@@ -36,9 +36,9 @@ class Guest:
 class Door:
     """A listening socket and those who stand before it."""
 
-    def __init__(self, host: str, port: int, key: bytes, clock: Clock) -> None:
+    def __init__(self, listener: socket.socket, key: bytes, clock: Clock) -> None:
         self._key, self._clock = key, clock
-        self.listener = endpoints.listen(host, port)
+        self.listener = listener
         self.listener.setblocking(False)
         self.host, self.port = self.listener.getsockname()[:2]
         self._guests: dict[int, Guest] = {}

@@ -40,7 +40,7 @@ class StoreTimeout(DistStoreError):
         super().__init__(
             f"waited {seconds:.1f} s for {', '.join(missing)}, which nobody has set{there}. {note}"
         )
-        self.seconds, self.missing, self.present = seconds, missing, present
+        self.seconds, self.missing, self.present, self.note = seconds, missing, present, note
 
 
 class QueueEmptyError(DistStoreError):

@@ -60,7 +60,8 @@ class TcpTransport(Transport):
         deadline = self.clock.deadline(timeout)
         key = job_key("tcp transport")
         hosts = self._exchange(store, "tcp/host", endpoints.host_mark().encode(), deadline)
-        door = Door(self._choose_host(store, len(set(hosts)) == 1), 0, key, self.clock)
+        host = self._choose_host(store, len(set(hosts)) == 1)
+        door = Door(endpoints.listen(host, 0), key, self.clock)
         self.host, self.port = door.host, door.port
         try:
             card = f"{door.host} {door.port} {os.urandom(8).hex()}"

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 
 from transports.errors import DistStoreError, QueueEmptyError, StoreTimeout
 from transports.stores import HashStore, PrefixStore, Store
+from transports.tcp_store import TCPStore
 
 
-@pytest.fixture(params=["hash", "prefix"])
+@pytest.fixture(params=["hash", "prefix", "tcp"])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     made: Store = HashStore()
     if request.param == "prefix":
         made = PrefixStore("a/b", PrefixStore("c", made))
+    if request.param == "tcp":
+        made = TCPStore("localhost", 0, is_master=True)
     yield made
     made.close()
 

@@ -18,3 +18,9 @@ def make(rank: int, world_size: int, folder: str) -> TcpTransport:
 def test_it_keeps_the_contract_between_threads(world_size: int) -> None:
     """All but death: where a thread ends, its process and so its connections live on."""
     conformance.check(conformance.in_threads(make), [world_size], only=ALIVE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world_size", [2, 3, 5])
+def test_it_keeps_the_contract_between_processes(world_size: int) -> None:
+    conformance.check(conformance.in_processes(make), [world_size])

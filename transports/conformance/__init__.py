@@ -10,11 +10,11 @@ and raises `NotConforming` with one sentence for each line that is broken.
 `program(end)` once for each rank, all at the same time, each in a thread or a process of its own,
 and return what they returned, by rank (None for a rank that died). An `End` (see `bench`) says
 which rank it is, makes transports that are not connected yet, holds the store that all share, and
-dies on demand. `in_threads` is such a launcher, ready to use.
+dies on demand. `in_threads` and `in_processes` are such launchers, ready to use.
 """
 
 from transports.conformance.bench import End
 from transports.conformance.kit import CHECKS, NotConforming, check
-from transports.conformance.launchers import in_threads
+from transports.conformance.launchers import in_processes, in_threads
 
-__all__ = ["CHECKS", "End", "NotConforming", "check", "in_threads"]
+__all__ = ["CHECKS", "End", "NotConforming", "check", "in_processes", "in_threads"]

@@ -1,17 +1,22 @@
-"""A way to run a program on every rank: threads of this process."""
+"""Two ways to run a program on every rank: threads of this process, or processes of their own."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from multiprocessing.connection import Connection
 from typing import Any, NoReturn, TypeAlias
 
 from transports.clock import SYSTEM, Clock
 from transports.conformance.bench import End
 from transports.contract import Transport
-from transports.stores import HashStore
+from transports.stores import HashStore, PrefixStore
+from transports.tcp_store import TCPStore
 
 Program: TypeAlias = Callable[[End], Any]
 Launch: TypeAlias = Callable[[int, Program], list[Any]]
@@ -54,3 +59,64 @@ def in_threads(make: Make, clock: Clock = SYSTEM) -> Launch:
         return results
 
     return launch
+
+
+def in_processes(make: Make) -> Launch:
+    """Ranks are fresh processes that meet through a TCPStore of this one.
+
+    `make` is a function of a module, so that a new process can import it.
+    """
+
+    def launch(world_size: int, program: Program) -> list[Any]:
+        context = multiprocessing.get_context("spawn")
+        folder = tempfile.mkdtemp(prefix="conformance-")
+        store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        processes, pipes = [], []
+        try:
+            for rank in range(world_size):
+                ours, theirs = context.Pipe(duplex=False)
+                process = context.Process(
+                    target=_in_process,
+                    args=(theirs, make, program, rank, world_size, folder, store.port),
+                )
+                process.start()
+                theirs.close()
+                processes.append(process)
+                pipes.append(ours)
+            return [_result(pipe) for pipe in pipes]
+        finally:
+            for process, pipe in zip(processes, pipes, strict=True):
+                pipe.close()
+                process.join(10)
+                process.kill()
+                process.join()
+                process.close()
+            store.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return launch
+
+
+def _result(pipe: Connection) -> Any:
+    try:
+        return pipe.recv()
+    except EOFError:  # the process has died
+        return None
+
+
+def _in_process(
+    pipe: Connection, make: Make, program: Program, rank: int, world_size: int, folder: str, port: int
+) -> None:  # fmt: skip
+    store = TCPStore("127.0.0.1", port, wait_for_workers=False)
+    end = End(
+        rank, world_size, lambda: make(rank, world_size, folder),
+        PrefixStore("conformance", store), _kill_process,
+    )  # fmt: skip
+    pipe.send(program(end))
+    pipe.close()
+    store.close()
+
+
+def _kill_process() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("a killed process goes on")

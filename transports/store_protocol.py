@@ -1,0 +1,128 @@
+"""What a store's client and server say to each other: lists of byte strings in a frame.
+
+    request   operation, seconds to wait, number of keys, keys …, values …
+    answer    "ok", values …
+              "timeout", number of missing keys, missing …, present …, note
+              "empty", text            (QueueEmptyError)
+              "error", text            (DistStoreError; the connection goes on)
+
+A frame of `transports.frames` without header, whose payload is the list: a count, then length and
+bytes of each. Nothing here allocates more than it was given.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from transports import frames
+from transports.errors import DistStoreError, QueueEmptyError, StoreTimeout
+
+MAX_MESSAGE = 1 << 28
+_LENGTH = struct.Struct("<I")
+
+
+class Request(NamedTuple):
+    operation: str
+    keys: list[str]
+    values: list[bytes]
+    seconds: float
+
+
+def pack(fields: Sequence[bytes]) -> bytes:
+    """A whole frame."""
+    parts = [_LENGTH.pack(len(fields))]
+    for field in fields:
+        parts += (_LENGTH.pack(len(field)), field)
+    body = b"".join(parts)
+    if len(body) > MAX_MESSAGE:
+        raise DistStoreError(
+            f"{len(body)} bytes are too many for a store, at most {MAX_MESSAGE}: it is meant for "
+            "small values; send large ones as tensors"
+        )
+    return frames.pack(0, len(body)) + body
+
+
+def unpack(body: bytes | bytearray | memoryview) -> list[bytes]:
+    """The fields of a frame's payload; FrameError if it is not exactly that."""
+    view, offset = memoryview(body), _LENGTH.size
+    if len(view) < offset:
+        raise frames.FrameError("a list of fields without its count")
+    (count,) = _LENGTH.unpack_from(view)
+    if count > (len(view) - offset) // _LENGTH.size:
+        raise frames.FrameError(f"{count} fields do not fit into {len(view)} bytes")
+    fields = []
+    for _ in range(count):
+        if len(view) - offset < _LENGTH.size:
+            raise frames.FrameError("the list of fields ends before its last one")
+        (length,) = _LENGTH.unpack_from(view, offset)
+        offset += _LENGTH.size
+        if length > len(view) - offset:
+            raise frames.FrameError(
+                f"a field of {length} bytes, of which {len(view) - offset} came"
+            )
+        fields.append(bytes(view[offset : offset + length]))
+        offset += length
+    if offset != len(view):
+        raise frames.FrameError(f"{len(view) - offset} bytes follow the last field")
+    return fields
+
+
+def frame_length(buffer: bytes | bytearray) -> int | None:
+    """How long the frame at the head of `buffer` is; None if its beginning has not come yet."""
+    if len(buffer) < frames.LENGTH:
+        return None
+    return frames.LENGTH + frames.unpack(buffer, 0, 0, MAX_MESSAGE)[1]
+
+
+def pack_request(request: Request) -> bytes:
+    keys = [key.encode() for key in request.keys]
+    head = [request.operation.encode(), repr(float(request.seconds)).encode(), b"%d" % len(keys)]
+    return pack([*head, *keys, *request.values])
+
+
+def unpack_request(body: bytes | bytearray | memoryview) -> Request:
+    try:
+        operation, seconds, count, *rest = unpack(body)
+        number = int(count)
+        if not 0 <= number <= len(rest):
+            raise ValueError(f"{number} keys among {len(rest)} fields")
+        keys = [key.decode() for key in rest[:number]]
+        limit = float(seconds)
+        if limit != limit:
+            raise ValueError("a timeout that is not a number")
+        return Request(operation.decode(), keys, rest[number:], limit)
+    except ValueError as error:
+        raise frames.FrameError(f"this is no request to a store: {error}") from error
+
+
+def pack_answer(answer: Sequence[bytes] | Exception) -> bytes:
+    if isinstance(answer, StoreTimeout):
+        names = [key.encode() for key in [*answer.missing, *answer.present, answer.note]]
+        return pack([b"timeout", b"%d" % len(answer.missing), *names])
+    if isinstance(answer, QueueEmptyError):
+        return pack([b"empty", str(answer).encode()])
+    if isinstance(answer, Exception):
+        return pack([b"error", str(answer).encode()])
+    return pack([b"ok", *answer])
+
+
+def unpack_answer(body: bytes | bytearray | memoryview, seconds: float) -> list[bytes]:
+    """The values; raises what the answer says is wrong."""
+    try:
+        kind, *values = unpack(body)
+        if kind == b"ok":
+            return values
+        texts = [value.decode() for value in values]
+        if kind == b"timeout":
+            *names, note = texts[1:]
+            missing = int(texts[0])
+            raise StoreTimeout(seconds, names[:missing], names[missing:], note)
+        if kind == b"empty":
+            raise QueueEmptyError(texts[0])
+        if kind == b"error":
+            raise DistStoreError(texts[0])
+        raise ValueError(f"an answer of kind {kind[:20]!r}")
+    except (ValueError, IndexError) as error:
+        raise frames.FrameError(f"this is no answer of a store: {error}") from error

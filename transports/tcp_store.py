@@ -1,0 +1,193 @@
+"""A store for processes of any host: the master's process serves it, all are its clients.
+
+PyTorch's `TCPStore`. A handle keeps connections to the server: one, and more only while several
+threads use the handle at once, so that a thread which waits for a key holds up no other.
+"""
+
+from __future__ import annotations
+
+import socket
+import weakref
+from collections.abc import Sequence
+from datetime import timedelta
+from math import inf
+
+from transports import endpoints, store_protocol
+from transports.clock import SYSTEM, Clock
+from transports.door import dial
+from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
+from transports.frames import LENGTH, FrameError
+from transports.handshake import Claim
+from transports.keys import job_key
+from transports.store_protocol import Request
+from transports.store_server import KEY, LOBBY, Server
+from transports.stores import TIMEOUT, Store
+
+GRACE = 30.0  # seconds beyond a timeout, after which the server itself counts as silent
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_shared: dict[int, tuple[Server, int]] = {}  # of multi-tenant stores: server by port, and its users
+
+
+class TCPStore(Store):
+    """`is_master` serves on `port` (0: any, see `.port`); everybody else connects to it.
+
+    With `wait_for_workers` and a `world_size` the master returns when so many have joined, itself
+    included. A master whose host is this one's loopback listens there only. `master_listen_fd` is a
+    listening socket to be used; `multi_tenant` masters of one process and port share one server.
+    """
+
+    def __init__(
+        self,
+        host_name: str,
+        port: int,
+        world_size: int | None = None,
+        is_master: bool = False,
+        timeout: float | timedelta = TIMEOUT,
+        wait_for_workers: bool = True,
+        multi_tenant: bool = False,
+        master_listen_fd: int | None = None,
+        use_libuv: bool = True,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        super().__init__(timeout)
+        self.host, self.port, self.world_size = host_name, port, world_size
+        self._clock = clock
+        self._guard = clock.condition()
+        self._idle: list[socket.socket] = []
+        self._is_closed = False
+        self._server: Server | None = None
+        self._is_shared = multi_tenant
+        if is_master:
+            self._server = self._serve(master_listen_fd)
+            self.port = self._server.port
+        self._finalizer = weakref.finalize(
+            self, _release, self._server, self._is_shared, self._idle
+        )
+        try:
+            self._idle.append(self._connect(self._seconds))
+            self._join(is_master, wait_for_workers)
+        except BaseException:
+            self.close()
+            raise
+
+    def _serve(self, listen_fd: int | None) -> Server:
+        if self._is_shared and self.port in _shared:
+            server, users = _shared[self.port]
+            _shared[self.port] = server, users + 1
+            return server
+        if listen_fd is not None:
+            listener = socket.socket(fileno=listen_fd)
+        else:
+            listener = endpoints.listen(self.host if self.host in LOOPBACK else "", self.port)
+        server = Server(listener, self.world_size, self._clock)
+        if self._is_shared:
+            _shared[server.port] = server, 1
+        return server
+
+    def _connect(self, limit: float) -> socket.socket:
+        deadline = self._clock.deadline(None if limit == inf else limit)
+        host = self.host if self._server is None else self._server.near_host
+        connection = dial(host, self.port, job_key(KEY), Claim(0, 0), self._clock, deadline)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return connection
+
+    def _join(self, is_master: bool, wait_for_workers: bool) -> None:
+        if self.world_size is None:
+            return
+        joined = int(self._do(f"{LOBBY}add", ["joined"], [b"1"])[0])
+        if joined == self.world_size:
+            self._do(f"{LOBBY}set", ["all"], [b""])
+        if is_master and wait_for_workers:
+            try:
+                self._do(f"{LOBBY}wait", ["all"])
+            except StoreTimeout as late:
+                joined = int(self._do(f"{LOBBY}get", ["joined"])[0])
+                raise DistStoreError(
+                    f"Timed out after {late.seconds:g} seconds waiting for clients. "
+                    f"{joined}/{self.world_size} clients joined. Were all ranks started with "
+                    f"MASTER_ADDR={self.host} and MASTER_PORT={self.port}?"
+                ) from late
+
+    def command(
+        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
+    ) -> list[bytes]:
+        request = store_protocol.pack_request(Request(operation, list(keys), list(values), timeout))
+        connection = self._take()
+        try:
+            connection.settimeout(None if timeout == inf else timeout + GRACE)
+            connection.sendall(request)
+            body = _answer(connection)
+        except BaseException as error:
+            connection.close()  # half an exchange is of no use to the next
+            if isinstance(error, OSError | FrameError):
+                raise self._gone(operation, error) from error
+            raise
+        with self._guard:
+            if self._is_closed:
+                connection.close()
+            else:
+                self._idle.append(connection)
+        return store_protocol.unpack_answer(body, timeout)
+
+    def _take(self) -> socket.socket:
+        with self._guard:
+            if self._is_closed:
+                raise DistStoreError(f"{self!r} was closed")
+            if self._idle:
+                return self._idle.pop()
+        return self._connect(self._seconds)
+
+    def _gone(self, operation: str, error: Exception) -> DistNetworkError:
+        where = endpoints.shown(self.host, self.port)
+        if isinstance(error, TimeoutError):
+            return DistNetworkError(
+                f"the store at {where} did not answer {operation!r} within {GRACE:g} s of its "
+                "timeout: its host is off, cut off, or overloaded"
+            )
+        return DistNetworkError(
+            f"the store at {where} is gone ({error}): the master's process has ended, or closed "
+            "it. Look at the first error of rank 0"
+        )
+
+    def clone(self) -> TCPStore:
+        return TCPStore(
+            self.host, self.port, timeout=self._seconds, wait_for_workers=False, clock=self._clock
+        )
+
+    def close(self) -> None:
+        """Leave; the master's server ends, and who still asks it is told so."""
+        with self._guard:
+            self._is_closed = True
+        self._finalizer()
+
+    def __repr__(self) -> str:
+        role = f"master of {self._server!r}" if self._server is not None else "client"
+        state = ", closed" if self._is_closed else ""
+        return f"<TCPStore {endpoints.shown(self.host, self.port)}, {role}{state}>"
+
+
+def _release(server: Server | None, is_shared: bool, idle: list[socket.socket]) -> None:
+    while idle:
+        idle.pop().close()
+    if server is None:
+        return
+    if is_shared:
+        _, users = _shared[server.port]
+        if users > 1:
+            _shared[server.port] = server, users - 1
+            return
+        del _shared[server.port]
+    server.close()
+
+
+def _answer(connection: socket.socket) -> bytearray:
+    """The payload of the next frame."""
+    heard = bytearray()
+    while (length := store_protocol.frame_length(heard)) is None or len(heard) < length:
+        data = connection.recv(1 << 16)
+        if not data:
+            raise ConnectionResetError("the connection ended")
+        heard += data
+    del heard[:LENGTH]
+    return heard
