@@ -15,9 +15,15 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from math import inf
 from typing import Any, Protocol
 
 PICO = 10**12
+
+
+def picoseconds(seconds: float) -> int:
+    """A duration in whole picoseconds; what is not nothing is at least one."""
+    return max(1, round(seconds * PICO)) if seconds > 0 else 0
 
 
 class Condition(Protocol):
@@ -50,7 +56,8 @@ class Clock(ABC):
     def sleep(self, seconds: float) -> None: ...
 
     @abstractmethod
-    def condition(self) -> Condition: ...
+    def condition(self, waits_for: Callable[[], str] | str = "") -> Condition:
+        """`waits_for` says in words what its waiters wait for, should nobody ever notify them."""
 
     @abstractmethod
     def start(self, function: Callable[[], None], name: str) -> Thread:
@@ -63,21 +70,22 @@ class Clock(ABC):
 class Deadline:
     """An instant after which waiting makes no sense; None never comes."""
 
-    __slots__ = ("_clock", "_start", "seconds")
+    __slots__ = ("_clock", "_end", "_start", "seconds")
 
     def __init__(self, clock: Clock, seconds: float | None) -> None:
         self._clock, self.seconds = clock, seconds
         self._start = clock.now()
+        self._end = inf if seconds is None or seconds == inf else self._start + picoseconds(seconds)
 
     def elapsed(self) -> float:
         return (self._clock.now() - self._start) / PICO
 
     def left(self) -> float | None:
         """Seconds that remain, never negative; None where there is no end."""
-        return None if self.seconds is None else max(0.0, self.seconds - self.elapsed())
+        return None if self._end == inf else max(0.0, (self._end - self._clock.now()) / PICO)
 
     def is_over(self) -> bool:
-        return self.seconds is not None and self.elapsed() >= self.seconds
+        return self._clock.now() >= self._end
 
     def __repr__(self) -> str:
         return f"<Deadline {self.left()} of {self.seconds} s left>"
@@ -92,7 +100,7 @@ class SystemClock(Clock):
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    def condition(self) -> Condition:
+    def condition(self, waits_for: Callable[[], str] | str = "") -> Condition:
         return threading.Condition()
 
     def start(self, function: Callable[[], None], name: str) -> Thread:

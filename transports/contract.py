@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from transports.clock import SYSTEM, Clock
 
@@ -79,6 +79,21 @@ class Inbox(Protocol):
 
     def lost(self, src: int, reason: Exception) -> None:
         """`src` will not be heard of again."""
+
+
+class Waiting(NamedTuple):
+    """Whom somebody waits for, and in what; no ranks: for anybody."""
+
+    ranks: tuple[int, ...]
+    what: str
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """An inbox that can say what `progress` was called for, should nothing ever come."""
+
+    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
+        """What the thread waits for that called `progress(…, done)`; None if that is not known."""
 
 
 class Store(Protocol):

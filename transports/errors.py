@@ -28,6 +28,10 @@ class TransportClosed(DistError):
     """This transport was closed on our side."""
 
 
+class Deadlock(DistError):
+    """Everybody waits and nothing is under way; only virtual time can tell. Says who waits for whom."""
+
+
 class DistStoreError(DistError):
     """The store could not do what was asked."""
 
