@@ -287,6 +287,13 @@ class Elementwise(Optimizer):
     def start(self, p: Tensor, group: Group) -> dict[str, Any]:
         return {}
 
+    def _begin(self, p: Tensor, group: Group) -> dict[str, Any]:
+        """`start`, entered in the ledger of a simulated device as the optimizer's."""
+        if p.storage.device is devices.CPU:
+            return self.start(p, group)
+        with ledger.category("optimizer"):
+            return self.start(p, group)
+
     def update(
         self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]
     ) -> None:
@@ -303,8 +310,7 @@ class Elementwise(Optimizer):
                     continue
                 state = self.state.get(p)
                 if not state:
-                    with ledger.category("optimizer"):
-                        state = self.start(p, group)
+                    state = self._begin(p, group)
                     if state:
                         self.state[p] = state
                 p.storage.version += 1

@@ -19,10 +19,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def naive(function: Callable[..., Any], *args: Any) -> Any:
+def naive(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """function(*args), silently"""
     with np.errstate(all="ignore"):
-        return function(*args)
+        return function(*args, **kwargs)
 
 
 with np.errstate(all="ignore"):
@@ -32,11 +32,11 @@ if _found:
     _variable, _silent = _found[0]
     _enter, _leave = _variable.set, _variable.reset
 
-    def quiet(function: Callable[..., Any], *args: Any) -> Any:
+    def quiet(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         """function(*args), silently"""
         before = _enter(_silent)
         try:
-            return function(*args)
+            return function(*args, **kwargs)
         finally:
             _leave(before)
 
@@ -49,7 +49,6 @@ def silent(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        result: R = quiet(functools.partial(function, *args, **kwargs))
-        return result
+        return quiet(function, *args, **kwargs)
 
     return call

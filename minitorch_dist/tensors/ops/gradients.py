@@ -133,7 +133,7 @@ def _roots(
         if weight is None:
             if edge is not None and x.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            array = np.ones_like(x)
+            array = np.ones(x.shape, x.dtype)
         elif not isinstance(weight, TensorBase):
             raise TypeError(
                 f"gradients can be either Tensors or None, but got {type(weight).__name__}"

@@ -26,11 +26,10 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
         return _linear(input, weight, bias)
     if x.dtype is not w.dtype:
         same_dtype(input, weight)
-    try:
-        out = quiet(x.dot, w.T)
-    except ValueError:
-        raise misfit(x.shape, w.shape[::-1]) from None
+    if x.shape[1] != w.shape[1]:
+        raise misfit(x.shape, w.shape[::-1])
     if bias is None:
+        out = quiet(x.dot, w.T)
         made = record(
             out,
             "MmBackward0",
@@ -39,10 +38,10 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
         )
     else:
         b = bias.array
-        if b.dtype is not x.dtype or b.ndim != 1 or b.shape[0] != w.shape[0]:
-            _check_bias(bias, out.shape, x.dtype)
-        quiet(np.add, out, b, out)
         shape = b.shape
+        if b.dtype is not x.dtype or shape != w.shape[:1]:
+            _check_bias(bias, (len(x), len(w)), x.dtype)
+        out = quiet(_affine, x, w, b)
         made = record(
             out,
             "AddmmBackward0",  # bias first: in torch's order leaves collect, and buckets fill
@@ -53,6 +52,12 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
     if made._grad_fn is not None:
         made._grad_fn.owns = True  # all three are fresh arrays
     return made
+
+
+def _affine(x: Array, w: Array, b: Array) -> Array:
+    out: Array = x.dot(w.T)
+    out += b
+    return out
 
 
 def _linear(input: T, weight: T, bias: T | None) -> T:

@@ -43,28 +43,31 @@ def compare(
     values: Array,
     reduction: str,
     dtype: np.dtype[Any],
-    *inputs: tuple[Any, Derivative, tuple[TensorBase, ...]],
+    *inputs: tuple[Any, float, Derivative, tuple[TensorBase, ...]],
 ) -> Any:
-    """The loss from its `values`; each input comes with its derivative and the tensors it reads."""
+    """The loss from its `values`.
+
+    Each input comes with its derivative, as a number times a function, and the tensors it reads.
+    """
+    out: Any = values
     scale = 1.0
-    if reduction == "none":
-        out = values
-    else:
+    if reduction != "none":
         out = np.add.reduce(values, axis=None)
         if reduction == "mean":
             scale = 1.0 / values.size if values.size else np.nan
-            out = quiet(np.multiply, out, values.dtype.type(scale))
+            out = out * values.dtype.type(scale)
 
-    def vjp(derivative: Derivative, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    def vjp(times: float, derivative: Derivative, shape: tuple[int, ...]) -> Any:
         def back(grad: Array) -> Array:
-            if scale != 1.0:
-                grad = grad * grad.dtype.type(scale)
-            return sum_to((derivative() * grad).astype(dtype, copy=False), shape)
+            each = derivative() * (grad * values.dtype.type(times * scale))
+            return sum_to(each.astype(dtype, copy=False), shape)
 
         return back
 
-    items: Any = [(t, vjp(d, t.array.shape), *reads) for t, d, reads in inputs]
-    return record(np.asarray(out).astype(dtype, copy=False), name, *items)
+    items: Any = [(t, vjp(n, d, t.array.shape), *reads) for t, n, d, reads in inputs]
+    if values.dtype != dtype:
+        out = np.asarray(out).astype(dtype)
+    return record(out, name, *items)
 
 
 def operands(input: T, target: T, what: str | None = None) -> tuple[T, T, Array, Array]:
@@ -111,7 +114,7 @@ def mse_loss(
     both = (input, target)
     out: T = compare(
         "MseLossBackward0", difference * difference, reduction, input.array.dtype,
-        (input, lambda: 2 * difference, both), (target, lambda: -2 * difference, both),
+        (input, 2, lambda: difference, both), (target, -2, lambda: difference, both),
     )  # fmt: skip
     return out
 
@@ -145,7 +148,8 @@ def l1_loss(
     out: T = compare(
         "MeanBackward0" if reduction == "mean" else "AbsBackward0",
         np.abs(difference), reduction, input.array.dtype,
-        (input, lambda: np.sign(difference), both), (target, lambda: -np.sign(difference), both),
+        (input, 1, lambda: np.sign(difference), both),
+        (target, -1, lambda: np.sign(difference), both),
     )  # fmt: skip
     return out
 
@@ -199,7 +203,7 @@ def _knee(
 
     out: T = compare(
         name, values.astype(x.dtype, copy=False), reduction, input.array.dtype,
-        (input, slope, both), (target, lambda: -slope(), both),
+        (input, 1, slope, both), (target, -1, slope, both),
     )  # fmt: skip
     return out
 
@@ -240,8 +244,8 @@ def binary_cross_entropy(
     tiny = p.dtype.type(1e-12)
     out: T = compare(
         "BinaryCrossEntropyBackward0", values, reduction, input.array.dtype,
-        (input, lambda: (p - y) / np.maximum((1 - p) * p, tiny) * w, (input, target)),
-        (target, lambda: (log_q - log_p) * w, (input, target)),
+        (input, 1, lambda: (p - y) / np.maximum((1 - p) * p, tiny) * w, (input, target)),
+        (target, 1, lambda: (log_q - log_p) * w, (input, target)),
     )  # fmt: skip
     return out
 
@@ -283,7 +287,7 @@ def binary_cross_entropy_with_logits(
     both = (input, target)
     out: T = compare(
         "BinaryCrossEntropyWithLogitsBackward0", values, reduction, input.array.dtype,
-        (input, slope, both), (target, lambda: ((q - 1) * softplus - x) * w, both),
+        (input, 1, slope, both), (target, 1, lambda: ((q - 1) * softplus - x) * w, both),
     )  # fmt: skip
     return out
 
@@ -323,7 +327,7 @@ def kl_div(
     both = (input, target)
     out: T = compare(
         "KlDivBackward0", values, reduction, input.array.dtype,
-        (input, lambda: -np.broadcast_to(p, values.shape), both), (target, of_target, both),
+        (input, -1, lambda: np.broadcast_to(p, values.shape), both), (target, 1, of_target, both),
     )  # fmt: skip
     if batchmean and input.array.ndim:
         out = div(out, input.array.shape[0])

@@ -114,7 +114,7 @@ def addcdiv_(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
 
 def _step(function: np.ufunc, tensor1: TensorBase, tensor2: TensorBase, value: Number) -> Array:
     out = compute(function, tensor1.array, tensor2.array)
-    return out if value == 1 else quiet(np.multiply, out, value)  # type: ignore[no-any-return]
+    return out if value == 1 else quiet(np.multiply, out, value)
 
 
 def lerp_(input: T, end: T, weight: T | Number) -> T:
