@@ -174,6 +174,7 @@ def test_demo_checkpoint(tmp_path: Path) -> None:
         step(model, rank)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("four_devices")
 @pytest.mark.parametrize(("num_gpus", "first", "rest"), [(0, "cpu", "cpu"), (1, "cuda:0", "cuda:0"), (2, "cuda:0", "cuda:1")])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:dropout2d. Received a 2-D input:UserWarning")

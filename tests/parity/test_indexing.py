@@ -93,6 +93,7 @@ def cases(draw: Any) -> tuple[np.ndarray[Any, Any], tuple[Any, ...]]:
     return np.arange(float(np.prod(shape))).reshape(shape), draw(indices(shape))
 
 
+@pytest.mark.slow
 @given(cases())
 @settings(max_examples=250)
 def test_reading(case: tuple[Any, tuple[Any, ...]]) -> None:

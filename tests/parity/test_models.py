@@ -39,6 +39,7 @@ def train_both(make: str, module: types.ModuleType, x: Any, rtol: float, **setti
     equal(*results, rtol=rtol)
 
 
+@pytest.mark.slow
 def test_sizes_and_names_of_torchvision() -> None:
     counts = {"resnet18": 11_689_512, "resnet34": 21_797_672, "resnet50": 25_557_032}
     entries = {"resnet18": 122, "resnet34": 218, "resnet50": 320}
@@ -65,6 +66,7 @@ def test_sizes_of_the_deep_ones() -> None:
 PICTURES = np.random.default_rng(0).standard_normal((2, 3, 33, 33))
 
 
+@pytest.mark.slow
 def test_resnet18_trains_as_in_torch() -> None:
     train_both("resnet18", models.resnet, PICTURES, 1e-6, num_classes=5, zero_init_residual=True)
 

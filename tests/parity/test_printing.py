@@ -51,6 +51,7 @@ def numbers(draw: Any) -> Any:
     return x.reshape(shape)
 
 
+@pytest.mark.slow
 @given(numbers(), st.sampled_from(["float32", "float64", "float16", "bfloat16"]))
 @settings(max_examples=400)
 def test_floats(x: Any, dtype: str) -> None:

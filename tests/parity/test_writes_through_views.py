@@ -88,6 +88,7 @@ def scripts(draw: Any) -> list[tuple[Any, ...]]:
     return steps
 
 
+@pytest.mark.slow
 @given(scripts())
 @settings(max_examples=300)
 def test_random_scripts(steps: list[tuple[Any, ...]]) -> None:

@@ -234,6 +234,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.data())
 def test_mutated_structure(data: Any) -> None:

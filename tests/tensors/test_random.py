@@ -77,6 +77,7 @@ def test_the_stream_never_changes(name: str) -> None:
     assert draw().array.tolist() == wanted
 
 
+@pytest.mark.slow
 def test_the_stream_does_not_depend_on_the_processor() -> None:
     """numpy without any of its code for newer processors draws the same numbers."""
     from numpy._core import _multiarray_umath as numpy_core
