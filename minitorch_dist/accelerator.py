@@ -7,8 +7,7 @@ from typing import Any
 from minitorch_dist.cuda import current, memory, streams
 from minitorch_dist.cuda.streams import Stream
 from minitorch_dist.tensors import devices, dtypes, pools
-from minitorch_dist.tensors.devices import NO_ACCELERATOR
-from minitorch_dist.tensors.devices import device as Device
+from minitorch_dist.tensors.devices import NO_ACCELERATOR, device as Device
 
 Which = Device | str | int | None
 

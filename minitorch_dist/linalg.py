@@ -5,15 +5,24 @@ from __future__ import annotations
 from minitorch_dist.tensors.ops.chains import multi_dot
 from minitorch_dist.tensors.ops.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from minitorch_dist.tensors.ops.grids import linalg_vander as vander
-from minitorch_dist.tensors.ops.matrices import LinAlgError, matrix_exp, vecdot
-from minitorch_dist.tensors.ops.matrices import linalg_cross as cross
-from minitorch_dist.tensors.ops.matrix_norms import cond, diagonal, matrix_norm
-from minitorch_dist.tensors.ops.matrix_norms import linalg_norm as norm
+from minitorch_dist.tensors.ops.matrices import (
+    LinAlgError,
+    linalg_cross as cross,
+    matrix_exp,
+    vecdot,
+)
+from minitorch_dist.tensors.ops.matrix_norms import cond, diagonal, linalg_norm as norm, matrix_norm
 from minitorch_dist.tensors.ops.norms import vector_norm
 from minitorch_dist.tensors.ops.products import matmul
 from minitorch_dist.tensors.ops.pseudoinverse import lstsq, matrix_rank, pinv
-from minitorch_dist.tensors.ops.solving import det, inv, matrix_power, solve, solve_triangular
-from minitorch_dist.tensors.ops.solving import linalg_slogdet as slogdet
+from minitorch_dist.tensors.ops.solving import (
+    det,
+    inv,
+    linalg_slogdet as slogdet,
+    matrix_power,
+    solve,
+    solve_triangular,
+)
 
 __all__ = [
     "LinAlgError",

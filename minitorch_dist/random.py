@@ -9,20 +9,10 @@ from typing import Any
 from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.generator import (
     default as default_generator,
-)
-from minitorch_dist.tensors.generator import (
     get_rng_state as get_rng_state,
-)
-from minitorch_dist.tensors.generator import (
     initial_seed as initial_seed,
-)
-from minitorch_dist.tensors.generator import (
     manual_seed as manual_seed,
-)
-from minitorch_dist.tensors.generator import (
     seed as seed,
-)
-from minitorch_dist.tensors.generator import (
     set_rng_state as set_rng_state,
 )
 

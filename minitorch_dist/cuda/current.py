@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from minitorch_dist.tensors import devices, pools
 from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.devices import NO_CUDA
-from minitorch_dist.tensors.devices import device as Device
+from minitorch_dist.tensors.devices import NO_CUDA, device as Device
 
 
 def is_available() -> bool:

@@ -2,5 +2,4 @@
 
 from minitorch_dist.datasets.digits import SyntheticDigits as SyntheticDigits
 from minitorch_dist.datasets.mnist import MNIST as MNIST
-from minitorch_dist.datasets.plane import moons as moons
-from minitorch_dist.datasets.plane import spirals as spirals
+from minitorch_dist.datasets.plane import moons as moons, spirals as spirals

@@ -1,135 +1,161 @@
 """Building blocks of networks: modules and their parameters."""
 
-from minitorch_dist.nn import functional as functional
-from minitorch_dist.nn import init as init
-from minitorch_dist.nn import utils as utils
-from minitorch_dist.nn.modules.activation import CELU as CELU
-from minitorch_dist.nn.modules.activation import ELU as ELU
-from minitorch_dist.nn.modules.activation import GELU as GELU
-from minitorch_dist.nn.modules.activation import GLU as GLU
-from minitorch_dist.nn.modules.activation import SELU as SELU
-from minitorch_dist.nn.modules.activation import Hardshrink as Hardshrink
-from minitorch_dist.nn.modules.activation import Hardsigmoid as Hardsigmoid
-from minitorch_dist.nn.modules.activation import Hardswish as Hardswish
-from minitorch_dist.nn.modules.activation import Hardtanh as Hardtanh
-from minitorch_dist.nn.modules.activation import LeakyReLU as LeakyReLU
-from minitorch_dist.nn.modules.activation import LogSigmoid as LogSigmoid
-from minitorch_dist.nn.modules.activation import LogSoftmax as LogSoftmax
-from minitorch_dist.nn.modules.activation import Mish as Mish
-from minitorch_dist.nn.modules.activation import PReLU as PReLU
-from minitorch_dist.nn.modules.activation import ReLU as ReLU
-from minitorch_dist.nn.modules.activation import ReLU6 as ReLU6
-from minitorch_dist.nn.modules.activation import RReLU as RReLU
-from minitorch_dist.nn.modules.activation import Sigmoid as Sigmoid
-from minitorch_dist.nn.modules.activation import SiLU as SiLU
-from minitorch_dist.nn.modules.activation import Softmax as Softmax
-from minitorch_dist.nn.modules.activation import Softmax2d as Softmax2d
-from minitorch_dist.nn.modules.activation import Softmin as Softmin
-from minitorch_dist.nn.modules.activation import Softplus as Softplus
-from minitorch_dist.nn.modules.activation import Softshrink as Softshrink
-from minitorch_dist.nn.modules.activation import Softsign as Softsign
-from minitorch_dist.nn.modules.activation import Tanh as Tanh
-from minitorch_dist.nn.modules.activation import Tanhshrink as Tanhshrink
-from minitorch_dist.nn.modules.activation import Threshold as Threshold
+from minitorch_dist.nn import functional as functional, init as init, utils as utils
+from minitorch_dist.nn.modules.activation import (
+    CELU as CELU,
+    ELU as ELU,
+    GELU as GELU,
+    GLU as GLU,
+    SELU as SELU,
+    Hardshrink as Hardshrink,
+    Hardsigmoid as Hardsigmoid,
+    Hardswish as Hardswish,
+    Hardtanh as Hardtanh,
+    LeakyReLU as LeakyReLU,
+    LogSigmoid as LogSigmoid,
+    LogSoftmax as LogSoftmax,
+    Mish as Mish,
+    PReLU as PReLU,
+    ReLU as ReLU,
+    ReLU6 as ReLU6,
+    RReLU as RReLU,
+    Sigmoid as Sigmoid,
+    SiLU as SiLU,
+    Softmax as Softmax,
+    Softmax2d as Softmax2d,
+    Softmin as Softmin,
+    Softplus as Softplus,
+    Softshrink as Softshrink,
+    Softsign as Softsign,
+    Tanh as Tanh,
+    Tanhshrink as Tanhshrink,
+    Threshold as Threshold,
+)
 from minitorch_dist.nn.modules.attention import MultiheadAttention as MultiheadAttention
-from minitorch_dist.nn.modules.batchnorm import BatchNorm1d as BatchNorm1d
-from minitorch_dist.nn.modules.batchnorm import BatchNorm2d as BatchNorm2d
-from minitorch_dist.nn.modules.batchnorm import BatchNorm3d as BatchNorm3d
-from minitorch_dist.nn.modules.container import ModuleDict as ModuleDict
-from minitorch_dist.nn.modules.container import ModuleList as ModuleList
-from minitorch_dist.nn.modules.container import Sequential as Sequential
-from minitorch_dist.nn.modules.conv import Conv1d as Conv1d
-from minitorch_dist.nn.modules.conv import Conv2d as Conv2d
-from minitorch_dist.nn.modules.conv import ConvTranspose1d as ConvTranspose1d
-from minitorch_dist.nn.modules.conv import ConvTranspose2d as ConvTranspose2d
-from minitorch_dist.nn.modules.distance import CosineSimilarity as CosineSimilarity
-from minitorch_dist.nn.modules.distance import PairwiseDistance as PairwiseDistance
-from minitorch_dist.nn.modules.dropout import AlphaDropout as AlphaDropout
-from minitorch_dist.nn.modules.dropout import Dropout as Dropout
-from minitorch_dist.nn.modules.dropout import Dropout1d as Dropout1d
-from minitorch_dist.nn.modules.dropout import Dropout2d as Dropout2d
-from minitorch_dist.nn.modules.dropout import Dropout3d as Dropout3d
-from minitorch_dist.nn.modules.dropout import FeatureAlphaDropout as FeatureAlphaDropout
-from minitorch_dist.nn.modules.flatten import Flatten as Flatten
-from minitorch_dist.nn.modules.flatten import Unflatten as Unflatten
-from minitorch_dist.nn.modules.fold import Fold as Fold
-from minitorch_dist.nn.modules.fold import Unfold as Unfold
-from minitorch_dist.nn.modules.instancenorm import InstanceNorm1d as InstanceNorm1d
-from minitorch_dist.nn.modules.instancenorm import InstanceNorm2d as InstanceNorm2d
-from minitorch_dist.nn.modules.instancenorm import InstanceNorm3d as InstanceNorm3d
-from minitorch_dist.nn.modules.linear import Bilinear as Bilinear
-from minitorch_dist.nn.modules.linear import Identity as Identity
-from minitorch_dist.nn.modules.linear import Linear as Linear
-from minitorch_dist.nn.modules.loss import BCELoss as BCELoss
-from minitorch_dist.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
-from minitorch_dist.nn.modules.loss import CosineEmbeddingLoss as CosineEmbeddingLoss
-from minitorch_dist.nn.modules.loss import CrossEntropyLoss as CrossEntropyLoss
-from minitorch_dist.nn.modules.loss import GaussianNLLLoss as GaussianNLLLoss
-from minitorch_dist.nn.modules.loss import HingeEmbeddingLoss as HingeEmbeddingLoss
-from minitorch_dist.nn.modules.loss import HuberLoss as HuberLoss
-from minitorch_dist.nn.modules.loss import KLDivLoss as KLDivLoss
-from minitorch_dist.nn.modules.loss import L1Loss as L1Loss
-from minitorch_dist.nn.modules.loss import MarginRankingLoss as MarginRankingLoss
-from minitorch_dist.nn.modules.loss import MSELoss as MSELoss
-from minitorch_dist.nn.modules.loss import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
-from minitorch_dist.nn.modules.loss import MultiMarginLoss as MultiMarginLoss
-from minitorch_dist.nn.modules.loss import NLLLoss as NLLLoss
-from minitorch_dist.nn.modules.loss import PoissonNLLLoss as PoissonNLLLoss
-from minitorch_dist.nn.modules.loss import SmoothL1Loss as SmoothL1Loss
-from minitorch_dist.nn.modules.loss import SoftMarginLoss as SoftMarginLoss
-from minitorch_dist.nn.modules.loss import TripletMarginLoss as TripletMarginLoss
+from minitorch_dist.nn.modules.batchnorm import (
+    BatchNorm1d as BatchNorm1d,
+    BatchNorm2d as BatchNorm2d,
+    BatchNorm3d as BatchNorm3d,
+)
+from minitorch_dist.nn.modules.container import (
+    ModuleDict as ModuleDict,
+    ModuleList as ModuleList,
+    Sequential as Sequential,
+)
+from minitorch_dist.nn.modules.conv import (
+    Conv1d as Conv1d,
+    Conv2d as Conv2d,
+    ConvTranspose1d as ConvTranspose1d,
+    ConvTranspose2d as ConvTranspose2d,
+)
+from minitorch_dist.nn.modules.distance import (
+    CosineSimilarity as CosineSimilarity,
+    PairwiseDistance as PairwiseDistance,
+)
+from minitorch_dist.nn.modules.dropout import (
+    AlphaDropout as AlphaDropout,
+    Dropout as Dropout,
+    Dropout1d as Dropout1d,
+    Dropout2d as Dropout2d,
+    Dropout3d as Dropout3d,
+    FeatureAlphaDropout as FeatureAlphaDropout,
+)
+from minitorch_dist.nn.modules.flatten import Flatten as Flatten, Unflatten as Unflatten
+from minitorch_dist.nn.modules.fold import Fold as Fold, Unfold as Unfold
+from minitorch_dist.nn.modules.instancenorm import (
+    InstanceNorm1d as InstanceNorm1d,
+    InstanceNorm2d as InstanceNorm2d,
+    InstanceNorm3d as InstanceNorm3d,
+)
+from minitorch_dist.nn.modules.linear import (
+    Bilinear as Bilinear,
+    Identity as Identity,
+    Linear as Linear,
+)
 from minitorch_dist.nn.modules.loss import (
+    BCELoss as BCELoss,
+    BCEWithLogitsLoss as BCEWithLogitsLoss,
+    CosineEmbeddingLoss as CosineEmbeddingLoss,
+    CrossEntropyLoss as CrossEntropyLoss,
+    GaussianNLLLoss as GaussianNLLLoss,
+    HingeEmbeddingLoss as HingeEmbeddingLoss,
+    HuberLoss as HuberLoss,
+    KLDivLoss as KLDivLoss,
+    L1Loss as L1Loss,
+    MarginRankingLoss as MarginRankingLoss,
+    MSELoss as MSELoss,
+    MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss,
+    MultiMarginLoss as MultiMarginLoss,
+    NLLLoss as NLLLoss,
+    PoissonNLLLoss as PoissonNLLLoss,
+    SmoothL1Loss as SmoothL1Loss,
+    SoftMarginLoss as SoftMarginLoss,
+    TripletMarginLoss as TripletMarginLoss,
     TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss,
 )
 from minitorch_dist.nn.modules.module import Module as Module
-from minitorch_dist.nn.modules.normalization import GroupNorm as GroupNorm
-from minitorch_dist.nn.modules.normalization import LayerNorm as LayerNorm
-from minitorch_dist.nn.modules.normalization import LocalResponseNorm as LocalResponseNorm
-from minitorch_dist.nn.modules.normalization import RMSNorm as RMSNorm
-from minitorch_dist.nn.modules.padding import CircularPad1d as CircularPad1d
-from minitorch_dist.nn.modules.padding import CircularPad2d as CircularPad2d
-from minitorch_dist.nn.modules.padding import CircularPad3d as CircularPad3d
-from minitorch_dist.nn.modules.padding import ConstantPad1d as ConstantPad1d
-from minitorch_dist.nn.modules.padding import ConstantPad2d as ConstantPad2d
-from minitorch_dist.nn.modules.padding import ConstantPad3d as ConstantPad3d
-from minitorch_dist.nn.modules.padding import ReflectionPad1d as ReflectionPad1d
-from minitorch_dist.nn.modules.padding import ReflectionPad2d as ReflectionPad2d
-from minitorch_dist.nn.modules.padding import ReflectionPad3d as ReflectionPad3d
-from minitorch_dist.nn.modules.padding import ReplicationPad1d as ReplicationPad1d
-from minitorch_dist.nn.modules.padding import ReplicationPad2d as ReplicationPad2d
-from minitorch_dist.nn.modules.padding import ReplicationPad3d as ReplicationPad3d
-from minitorch_dist.nn.modules.padding import ZeroPad1d as ZeroPad1d
-from minitorch_dist.nn.modules.padding import ZeroPad2d as ZeroPad2d
-from minitorch_dist.nn.modules.padding import ZeroPad3d as ZeroPad3d
-from minitorch_dist.nn.modules.parameter_container import ParameterDict as ParameterDict
-from minitorch_dist.nn.modules.parameter_container import ParameterList as ParameterList
-from minitorch_dist.nn.modules.pixelshuffle import ChannelShuffle as ChannelShuffle
-from minitorch_dist.nn.modules.pixelshuffle import PixelShuffle as PixelShuffle
-from minitorch_dist.nn.modules.pixelshuffle import PixelUnshuffle as PixelUnshuffle
-from minitorch_dist.nn.modules.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
-from minitorch_dist.nn.modules.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
-from minitorch_dist.nn.modules.pooling import AdaptiveMaxPool1d as AdaptiveMaxPool1d
-from minitorch_dist.nn.modules.pooling import AdaptiveMaxPool2d as AdaptiveMaxPool2d
-from minitorch_dist.nn.modules.pooling import AvgPool1d as AvgPool1d
-from minitorch_dist.nn.modules.pooling import AvgPool2d as AvgPool2d
-from minitorch_dist.nn.modules.pooling import MaxPool1d as MaxPool1d
-from minitorch_dist.nn.modules.pooling import MaxPool2d as MaxPool2d
-from minitorch_dist.nn.modules.rnn import GRU as GRU
-from minitorch_dist.nn.modules.rnn import LSTM as LSTM
-from minitorch_dist.nn.modules.rnn import RNN as RNN
-from minitorch_dist.nn.modules.rnn import GRUCell as GRUCell
-from minitorch_dist.nn.modules.rnn import LSTMCell as LSTMCell
-from minitorch_dist.nn.modules.rnn import RNNBase as RNNBase
-from minitorch_dist.nn.modules.rnn import RNNCell as RNNCell
-from minitorch_dist.nn.modules.sparse import Embedding as Embedding
-from minitorch_dist.nn.modules.sparse import EmbeddingBag as EmbeddingBag
-from minitorch_dist.nn.modules.transformer import Transformer as Transformer
-from minitorch_dist.nn.modules.transformer import TransformerDecoder as TransformerDecoder
-from minitorch_dist.nn.modules.transformer import TransformerDecoderLayer as TransformerDecoderLayer
-from minitorch_dist.nn.modules.transformer import TransformerEncoder as TransformerEncoder
-from minitorch_dist.nn.modules.transformer import TransformerEncoderLayer as TransformerEncoderLayer
-from minitorch_dist.nn.modules.upsampling import Upsample as Upsample
-from minitorch_dist.nn.modules.upsampling import UpsamplingBilinear2d as UpsamplingBilinear2d
-from minitorch_dist.nn.modules.upsampling import UpsamplingNearest2d as UpsamplingNearest2d
-from minitorch_dist.nn.parameter import Buffer as Buffer
-from minitorch_dist.nn.parameter import Parameter as Parameter
+from minitorch_dist.nn.modules.normalization import (
+    GroupNorm as GroupNorm,
+    LayerNorm as LayerNorm,
+    LocalResponseNorm as LocalResponseNorm,
+    RMSNorm as RMSNorm,
+)
+from minitorch_dist.nn.modules.padding import (
+    CircularPad1d as CircularPad1d,
+    CircularPad2d as CircularPad2d,
+    CircularPad3d as CircularPad3d,
+    ConstantPad1d as ConstantPad1d,
+    ConstantPad2d as ConstantPad2d,
+    ConstantPad3d as ConstantPad3d,
+    ReflectionPad1d as ReflectionPad1d,
+    ReflectionPad2d as ReflectionPad2d,
+    ReflectionPad3d as ReflectionPad3d,
+    ReplicationPad1d as ReplicationPad1d,
+    ReplicationPad2d as ReplicationPad2d,
+    ReplicationPad3d as ReplicationPad3d,
+    ZeroPad1d as ZeroPad1d,
+    ZeroPad2d as ZeroPad2d,
+    ZeroPad3d as ZeroPad3d,
+)
+from minitorch_dist.nn.modules.parameter_container import (
+    ParameterDict as ParameterDict,
+    ParameterList as ParameterList,
+)
+from minitorch_dist.nn.modules.pixelshuffle import (
+    ChannelShuffle as ChannelShuffle,
+    PixelShuffle as PixelShuffle,
+    PixelUnshuffle as PixelUnshuffle,
+)
+from minitorch_dist.nn.modules.pooling import (
+    AdaptiveAvgPool1d as AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d as AdaptiveAvgPool2d,
+    AdaptiveMaxPool1d as AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d as AdaptiveMaxPool2d,
+    AvgPool1d as AvgPool1d,
+    AvgPool2d as AvgPool2d,
+    MaxPool1d as MaxPool1d,
+    MaxPool2d as MaxPool2d,
+)
+from minitorch_dist.nn.modules.rnn import (
+    GRU as GRU,
+    LSTM as LSTM,
+    RNN as RNN,
+    GRUCell as GRUCell,
+    LSTMCell as LSTMCell,
+    RNNBase as RNNBase,
+    RNNCell as RNNCell,
+)
+from minitorch_dist.nn.modules.sparse import Embedding as Embedding, EmbeddingBag as EmbeddingBag
+from minitorch_dist.nn.modules.transformer import (
+    Transformer as Transformer,
+    TransformerDecoder as TransformerDecoder,
+    TransformerDecoderLayer as TransformerDecoderLayer,
+    TransformerEncoder as TransformerEncoder,
+    TransformerEncoderLayer as TransformerEncoderLayer,
+)
+from minitorch_dist.nn.modules.upsampling import (
+    Upsample as Upsample,
+    UpsamplingBilinear2d as UpsamplingBilinear2d,
+    UpsamplingNearest2d as UpsamplingNearest2d,
+)
+from minitorch_dist.nn.parameter import Buffer as Buffer, Parameter as Parameter

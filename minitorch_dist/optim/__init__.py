@@ -3,8 +3,7 @@
 from minitorch_dist.optim import lr_scheduler as lr_scheduler
 from minitorch_dist.optim.adadelta import Adadelta as Adadelta
 from minitorch_dist.optim.adagrad import Adagrad as Adagrad
-from minitorch_dist.optim.adam import Adam as Adam
-from minitorch_dist.optim.adam import AdamW as AdamW
+from minitorch_dist.optim.adam import Adam as Adam, AdamW as AdamW
 from minitorch_dist.optim.adamax import Adamax as Adamax
 from minitorch_dist.optim.nadam import NAdam as NAdam
 from minitorch_dist.optim.optimizer import Optimizer as Optimizer

@@ -12,10 +12,12 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from minitorch_dist.tensors import pools
-from minitorch_dist.tensors.pools import Pool as Pool
-from minitorch_dist.tensors.pools import count as count
-from minitorch_dist.tensors.pools import pool as pool
-from minitorch_dist.tensors.pools import simulated as simulated
+from minitorch_dist.tensors.pools import (
+    Pool as Pool,
+    count as count,
+    pool as pool,
+    simulated as simulated,
+)
 
 TYPES: Final = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve",
                 "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia",

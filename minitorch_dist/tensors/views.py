@@ -18,8 +18,7 @@ from minitorch_dist.tensors import dtypes, grad_mode, graph
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.nodes import Edge, kind, type_name
 from minitorch_dist.tensors.storage import Storage
-from minitorch_dist.tensors.view_notes import INFERENCE, NO_GRAD, refusal
-from minitorch_dist.tensors.view_notes import MULTI as MULTI
+from minitorch_dist.tensors.view_notes import INFERENCE, MULTI as MULTI, NO_GRAD, refusal
 from minitorch_dist.tensors.windows import Window
 
 P = ParamSpec("P")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerFailed, PeerLost
 from minitorch_dist.distributed.operations import Operation

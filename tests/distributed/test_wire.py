@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minitorch_dist.distributed import wire
 

@@ -11,8 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import minitorch_dist as mtd
 from minitorch_dist import SerializationError

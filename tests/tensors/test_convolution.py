@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minitorch_dist.tensors.ops import correlation, grouped, shifted_rows, winograd
 from minitorch_dist.tensors.ops.sliding import Axis, col2im, im2col

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.nn import functional as F
-from minitorch_dist.nn import init as fill
+from minitorch_dist.nn import functional as F, init as fill
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors.ops import creation

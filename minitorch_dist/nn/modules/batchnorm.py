@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.nn import functional as F
-from minitorch_dist.nn import init
+from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import dtypes

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minitorch_dist.nn import functional as F
-from minitorch_dist.nn import init
+from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.dimensions import repeated
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter

@@ -10,8 +10,7 @@ import math
 import warnings
 from typing import Any, ClassVar
 
-from minitorch_dist.nn import functional as F
-from minitorch_dist.nn import init
+from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.nn.utils.rnn import PackedSequence

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.nn import functional as F
-from minitorch_dist.nn import init
+from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.attention import MultiheadAttention
 from minitorch_dist.nn.modules.container import ModuleList
 from minitorch_dist.nn.modules.dropout import Dropout

@@ -1,10 +1,14 @@
 """What is done to a network's gradients and parameters from outside of it."""
 
 from minitorch_dist.nn.utils import rnn as rnn
-from minitorch_dist.nn.utils.clip_grad import clip_grad_norm as clip_grad_norm
-from minitorch_dist.nn.utils.clip_grad import clip_grad_norm_ as clip_grad_norm_
-from minitorch_dist.nn.utils.clip_grad import clip_grad_value_ as clip_grad_value_
-from minitorch_dist.nn.utils.clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
-from minitorch_dist.nn.utils.clip_grad import get_total_norm as get_total_norm
-from minitorch_dist.nn.utils.convert_parameters import parameters_to_vector as parameters_to_vector
-from minitorch_dist.nn.utils.convert_parameters import vector_to_parameters as vector_to_parameters
+from minitorch_dist.nn.utils.clip_grad import (
+    clip_grad_norm as clip_grad_norm,
+    clip_grad_norm_ as clip_grad_norm_,
+    clip_grad_value_ as clip_grad_value_,
+    clip_grads_with_norm_ as clip_grads_with_norm_,
+    get_total_norm as get_total_norm,
+)
+from minitorch_dist.nn.utils.convert_parameters import (
+    parameters_to_vector as parameters_to_vector,
+    vector_to_parameters as vector_to_parameters,
+)

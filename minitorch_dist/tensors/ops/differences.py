@@ -12,8 +12,7 @@ from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops import pieces
 from minitorch_dist.tensors.ops.arithmetic import add, cast, mul
-from minitorch_dist.tensors.ops.reductions import axis
-from minitorch_dist.tensors.ops.reductions import sum as total
+from minitorch_dist.tensors.ops.reductions import axis, sum as total
 from minitorch_dist.tensors.ops.scans import cumsum
 
 

@@ -18,8 +18,7 @@ from minitorch_dist.tensors.ops.arithmetic import (
     sum_to,
 )
 from minitorch_dist.tensors.ops.extremes import beside_number, clamp, clipped
-from minitorch_dist.tensors.views import bump, check_writable, rebase
-from minitorch_dist.tensors.views import inplace as in_place
+from minitorch_dist.tensors.views import bump, check_writable, inplace as in_place, rebase
 
 
 def relu(input: T, inplace: bool = False) -> T:

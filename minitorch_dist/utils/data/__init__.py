@@ -1,21 +1,27 @@
 """Datasets, samplers and loaders: PyTorch's `torch.utils.data`."""
 
-from minitorch_dist.utils.data.collate import default_collate as default_collate
-from minitorch_dist.utils.data.collate import default_convert as default_convert
+from minitorch_dist.utils.data.collate import (
+    default_collate as default_collate,
+    default_convert as default_convert,
+)
 from minitorch_dist.utils.data.dataloader import DataLoader as DataLoader
-from minitorch_dist.utils.data.dataset import ChainDataset as ChainDataset
-from minitorch_dist.utils.data.dataset import ConcatDataset as ConcatDataset
-from minitorch_dist.utils.data.dataset import Dataset as Dataset
-from minitorch_dist.utils.data.dataset import IterableDataset as IterableDataset
-from minitorch_dist.utils.data.dataset import StackDataset as StackDataset
-from minitorch_dist.utils.data.dataset import Subset as Subset
-from minitorch_dist.utils.data.dataset import TensorDataset as TensorDataset
-from minitorch_dist.utils.data.dataset import random_split as random_split
+from minitorch_dist.utils.data.dataset import (
+    ChainDataset as ChainDataset,
+    ConcatDataset as ConcatDataset,
+    Dataset as Dataset,
+    IterableDataset as IterableDataset,
+    StackDataset as StackDataset,
+    Subset as Subset,
+    TensorDataset as TensorDataset,
+    random_split as random_split,
+)
 from minitorch_dist.utils.data.distributed import DistributedSampler as DistributedSampler
-from minitorch_dist.utils.data.sampler import BatchSampler as BatchSampler
-from minitorch_dist.utils.data.sampler import RandomSampler as RandomSampler
-from minitorch_dist.utils.data.sampler import Sampler as Sampler
-from minitorch_dist.utils.data.sampler import SequentialSampler as SequentialSampler
-from minitorch_dist.utils.data.sampler import SubsetRandomSampler as SubsetRandomSampler
-from minitorch_dist.utils.data.sampler import WeightedRandomSampler as WeightedRandomSampler
+from minitorch_dist.utils.data.sampler import (
+    BatchSampler as BatchSampler,
+    RandomSampler as RandomSampler,
+    Sampler as Sampler,
+    SequentialSampler as SequentialSampler,
+    SubsetRandomSampler as SubsetRandomSampler,
+    WeightedRandomSampler as WeightedRandomSampler,
+)
 from minitorch_dist.utils.data.worker import get_worker_info as get_worker_info
