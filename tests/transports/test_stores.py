@@ -5,23 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from transports.errors import DistStoreError, QueueEmptyError, StoreTimeout
+from transports.file_store import FileStore
 from transports.stores import HashStore, PrefixStore, Store
 from transports.tcp_store import TCPStore
 
 
-@pytest.fixture(params=["hash", "prefix", "tcp"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+@pytest.fixture(params=["hash", "prefix", "tcp", "file"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made: Store = HashStore()
     if request.param == "prefix":
         made = PrefixStore("a/b", PrefixStore("c", made))
     if request.param == "tcp":
         made = TCPStore("localhost", 0, is_master=True)
+    if request.param == "file":
+        made = FileStore(tmp_path / "store")
     yield made
     made.close()
 

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from transports.contract import Buffer, Transport
+from transports.errors import StoreTimeout
 from transports.stores import Store
 
+FAILED = "failed"  # the key that says that a rank has complained
+AFTER_ANOTHER = "another rank has failed"
 _TABLE = bytes(range(251)) * 2
 
 
@@ -190,11 +193,18 @@ class Desk:
             lambda: tray.count(src) >= count,
             f"only {tray.count(src)} of {count} messages from rank {src} had arrived",
         )
-        return tray.messages[src]
+        return tray.messages.get(src, [])[:count]
 
     def meet(self, place: str, away: int = 0) -> None:
         """Return when every rank (but `away` of them) has come to this place."""
         place = f"meet/{place}"
         if self.store.add(place, 1) == self.world_size - away:
             self.store.set(f"{place}/all", b"")
-        self.store.wait([f"{place}/all"], 3 * self.patience)
+        deadline = self.clock.deadline(3 * self.patience)
+        while not self.store.check([f"{place}/all"]):
+            self.demand(not self.store.check([FAILED]), AFTER_ANOTHER)
+            self.demand(not deadline.is_over(), f"the other ranks did not come to {place!r}")
+            try:
+                self.store.wait([f"{place}/all"], 0.1)
+            except StoreTimeout:
+                continue

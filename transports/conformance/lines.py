@@ -148,10 +148,10 @@ def threads_wait(desk: Desk) -> None:
                 return desk.tray.count(src) >= need
 
             while not done():
+                desk.transport.progress(deadline.left(), done)
                 if deadline.is_over():
                     late.append(thread)
                     return
-                desk.transport.progress(deadline.left(), done)
             reached[thread] = need
 
     threads = [desk.clock.start(partial(wait, n), f"waiter {n}") for n in range(4)]

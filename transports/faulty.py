@@ -1,0 +1,242 @@
+"""A transport on which things go wrong as `Faults` say. Wraps any other, in real or virtual time.
+
+The receiving side applies the verdicts: a message that passes is streamed through as ever, one that
+is late is kept whole and given to the inbox by `progress` when its time has come.
+
+    inner ── sink(src, …) ──► judge ── pass ───────────────────────► the inbox above
+                                 └── late, held, twice ── kept ──── progress ──┘
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from transports.clock import PICO
+from transports.contract import Buffer, Inbox, Sink, Store, Transport
+from transports.errors import PeerLost, TransportClosed
+from transports.faults import PASS, Faults, Message, Verdict
+from transports.wrapping import WrappedTransport
+
+_WAKE = b"\0faulty: look again\0"  # headers of our own messages
+_CUT = b"\0faulty: the connection is cut\0"
+
+
+class _Kept:
+    """A message, or the news that its sender is lost, waiting for its time."""
+
+    def __init__(self, src: int, header: bytes, nbytes: int, due: int, verdict: Verdict) -> None:
+        self.src, self.header, self.due, self.verdict = src, header, due, verdict
+        self.data, self.filled = bytearray(nbytes), 0
+        self.reason: Exception | None = None
+
+    def is_whole(self) -> bool:
+        return self.filled == len(self.data)
+
+    def write(self, piece: memoryview) -> None:
+        self.data[self.filled : self.filled + len(piece)] = piece
+        self.filled += len(piece)
+
+    def space(self) -> memoryview | None:
+        return memoryview(self.data)[self.filled :]
+
+    def advance(self, nbytes: int) -> None:
+        self.filled += nbytes
+
+
+class FaultyTransport(WrappedTransport):
+    """`faults` may change while it runs."""
+
+    scheme = "faulty"
+
+    def __init__(self, inner: Transport, faults: Faults) -> None:
+        super().__init__(inner)
+        self.faults = faults
+        self._guard = inner.clock.condition()  # one thread at a time calls the inbox
+        self._inbox: Inbox | None = None
+        self._kept: list[_Kept] = []
+        self._came: Counter[int] = Counter()
+        self._lost: dict[int, Exception] = {}
+        self._to_cut: list[int] = []
+        self._deliveries = self._reported = self._inside = 0
+        self._is_closed = False
+
+    def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
+        self._inbox = inbox
+        self.inner.connect(store, self, timeout)
+        self.faults.listen(self._wake)
+
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        if dst in self._lost:
+            raise PeerLost(dst, f"{self._lost[dst]}")
+        self.inner.send(dst, header, payload)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.faults.forget(self._wake)
+        self.inner.close()
+
+    # -- what the inner transport calls -----------------------------------------------------
+
+    def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
+        with self._guard:
+            if header == _CUT:
+                self._lose(src, PeerLost(src, "its connection was cut"))
+                return _Nowhere()
+            if header == _WAKE or src in self._lost:
+                return _Nowhere()
+            message = Message(src, self.rank, self._came[src], header, nbytes)
+            self._came[src] += 1
+            verdict = self.faults.judge(message)
+            if verdict.is_cut:
+                self._to_cut.append(src)
+                self._lose(src, PeerLost(src, "its connection was cut"))
+            if verdict.copies == 0:
+                return _Nowhere()
+            if verdict == PASS and all(kept.src != src for kept in self._kept):
+                assert self._inbox is not None, "connect came first"
+                self._deliveries += 1
+                return _Guarded(self, self._inbox.sink(src, header, nbytes))
+            due = self.clock.now() + round(verdict.seconds * PICO)
+            kept = _Kept(src, header, nbytes, due, verdict)
+            self._kept.append(kept)
+            return kept
+
+    def lost(self, src: int, reason: Exception) -> None:
+        with self._guard:
+            if any(kept.src == src for kept in self._kept):
+                last = _Kept(src, b"", 0, 0, PASS)
+                last.reason = reason
+                self._kept.append(last)
+            else:
+                self._lose(src, reason)
+
+    def _lose(self, src: int, reason: Exception) -> None:
+        if src not in self._lost and self._inbox is not None:
+            self._lost[src] = reason
+            self._kept = [kept for kept in self._kept if kept.src != src]
+            self._inbox.lost(src, reason)
+            self._deliveries += 1
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Under the guard; afterwards something more is delivered."""
+        with self._guard:
+            yield
+            self._deliveries += 1
+
+    # -- progress ---------------------------------------------------------------------------
+
+    def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
+        if self._is_closed:
+            raise TransportClosed(f"rank {self.rank} has closed its transport")
+        deadline = self.clock.deadline(timeout)
+        seen = self._reported if done is None else self._deliveries
+        with self._guard:
+            self._inside += 1
+        try:
+            while True:
+                next_due = self._hand_out()
+                if self._deliveries != seen or (done is not None and done()):
+                    break
+                left = deadline.left()
+                if next_due is not None:
+                    left = next_due if left is None else min(left, next_due)
+                self.inner.progress(left, self._until(seen, done))
+                self._hand_out()
+                if deadline.is_over() or self._deliveries != seen:
+                    break
+        finally:
+            with self._guard:
+                self._inside -= 1
+        found, self._reported = self._deliveries > self._reported, self._deliveries
+        return found
+
+    def _until(self, seen: int, done: Callable[[], bool] | None) -> Callable[[], bool]:
+        """What the inner transport asks before it waits: it does not know of our own deliveries."""
+        return lambda: self._deliveries != seen or (done is not None and done())
+
+    def _hand_out(self) -> float | None:
+        """Deliver what is due; seconds until the next is, if any."""
+        with self._guard:
+            before, cuts = self._deliveries, self._to_cut
+            self._to_cut = []
+            now = self.clock.now()
+            while due := [kept for kept in self._first_ones() if kept.due <= now]:
+                self._deliver(due[0])
+            waits = [kept.due for kept in self._first_ones()]
+            news = self._deliveries != before and self._inside > 1
+        for peer in cuts:
+            try:
+                self.inner.send(peer, _CUT, b"")
+            except (PeerLost, TransportClosed):
+                continue
+        if news:
+            self._wake()
+        return max(0, min(waits) - now) / PICO if waits else None
+
+    def _first_ones(self) -> list[_Kept]:
+        """Those that only wait for their time: whole, released, and not behind one of the same
+        sender that keeps the order."""
+        found, blocked = [], set()
+        for kept in self._kept:
+            if kept.src not in blocked and kept.is_whole() and not self._is_held(kept):
+                found.append(kept)
+            if kept.verdict.in_order:
+                blocked.add(kept.src)
+        return found
+
+    def _is_held(self, kept: _Kept) -> bool:
+        return kept.verdict.is_held and self.faults.is_held(kept.src, self.rank)
+
+    def _deliver(self, kept: _Kept) -> None:
+        self._kept.remove(kept)
+        if kept.reason is not None:
+            self._lose(kept.src, kept.reason)
+            return
+        assert self._inbox is not None, "connect came first"
+        for _ in range(kept.verdict.copies):
+            sink = self._inbox.sink(kept.src, kept.header, len(kept.data))
+            if kept.data:
+                sink.write(memoryview(kept.data))
+            self._deliveries += 1
+
+    def _wake(self) -> None:
+        """Let whoever waits in progress look again."""
+        try:
+            self.inner.send(self.rank, _WAKE, b"")
+        except TransportClosed:
+            return
+
+    def __repr__(self) -> str:
+        return f"<FaultyTransport, {self.faults!r}, {len(self._kept)} kept, around {self.inner!r}>"
+
+
+class _Guarded:
+    """A sink of the inbox above, called under the guard like the inbox itself."""
+
+    def __init__(self, transport: FaultyTransport, sink: Sink) -> None:
+        self._transport, self._sink = transport, sink
+        self.space = sink.space
+
+    def write(self, piece: memoryview) -> None:
+        with self._transport.counting():
+            self._sink.write(piece)
+
+    def advance(self, nbytes: int) -> None:
+        with self._transport.counting():
+            self._sink.advance(nbytes)
+
+
+class _Nowhere:
+    """Takes what nobody gets."""
+
+    def write(self, piece: memoryview) -> None:
+        pass
+
+    def space(self) -> memoryview | None:
+        return None
+
+    def advance(self, nbytes: int) -> None:
+        pass

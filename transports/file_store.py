@@ -1,0 +1,237 @@
+"""A store for processes that share a folder: a log of commands in one file, under a lock.
+
+    command:  lock ─ read what others have appended ─ do it on our own shelf ─ append it ─ unlock
+
+PyTorch's `FileStore`. Everybody replays the same log, so all shelves are equal; a record that a
+killed process has left half-written is cut off by the next who holds the lock. Who waits looks
+again, first often and then seldom.
+
+The log begins with who uses it: host, boot, process and when that started. So a file that a crashed
+run has left behind is told from one in use: all its users are gone, and the error says so. When the
+last user closes its handle, the file is deleted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from math import inf
+from pathlib import Path
+
+from transports import frames, processes, store_protocol
+from transports.clock import SYSTEM, Clock
+from transports.errors import DistStoreError, StoreTimeout, TrustError
+from transports.shelf import READS, NotYet, Shelf
+from transports.store_protocol import Request
+from transports.stores import ADVICE, TIMEOUT, Store
+
+JOIN, LEAVE = "user.join", "user.leave"
+PAUSES = (0.0005, 0.02)  # seconds between two looks, at first and at last
+
+
+class FileStore(Store):
+    """`world_size`, if it is told, is how many have to come before the file can be deleted."""
+
+    def __init__(
+        self,
+        file_name: str | os.PathLike[str],
+        world_size: int = -1,
+        timeout: float | timedelta = TIMEOUT,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        super().__init__(timeout)
+        self._path, self._world_size, self._clock = Path(file_name), world_size, clock
+        self._guard = clock.condition()  # threads that share this handle share its file's lock
+        self._log = Log(self._path)
+        user = f"{processes.mark()} {os.urandom(4).hex()}".encode()
+        with self._guard, self._log.locked(create=True):
+            self._log.read()
+            self._log.demand_fresh(world_size)
+            self._log.write(Request(JOIN, [], [user], 0.0))
+        self._finalizer = weakref.finalize(self, _leave, self._log, user, world_size)
+
+    @property
+    def path(self) -> str:
+        return str(self._path)
+
+    def command(
+        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
+    ) -> list[bytes]:
+        deadline = self._clock.deadline(None if timeout == inf else timeout)
+        request = Request(operation, list(keys), list(values), 0.0)
+        pause, longest = PAUSES
+        while True:
+            is_late = deadline.is_over()
+            with self._guard, self._log.locked():
+                self._log.read()
+                try:
+                    answer = self._log.shelf.do(operation, keys, values)
+                except NotYet as need:
+                    missing = need.missing
+                else:
+                    if operation not in READS:
+                        self._log.write(request, is_done=True)
+                    return answer
+            if is_late:
+                present = [key for key in keys if key not in missing]
+                raise StoreTimeout(timeout, missing, present, self._note())
+            left = deadline.left()
+            self._clock.sleep(pause if left is None else min(pause, left))
+            pause = min(2 * pause, longest)
+
+    def _note(self) -> str:
+        came = f"{self._log.joined} users of {self._path} have come so far. "
+        return came + ADVICE
+
+    def clone(self) -> FileStore:
+        return FileStore(self._path, self._world_size, self._seconds, self._clock)
+
+    def close(self) -> None:
+        """Leave; the last one deletes the file."""
+        with self._guard:
+            self._finalizer()
+
+    def __repr__(self) -> str:
+        state = f"{len(self._log.users)} users" if self._finalizer.alive else "closed"
+        return f"<FileStore {self._path} of {len(self._log.shelf.values)} keys, {state}>"
+
+
+class Log:
+    """The file, and what it says as far as we have read it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.shelf = path, Shelf()
+        self.users: list[bytes] = []
+        self.joined = 0
+        self._offset = 0
+        self._file = -1
+
+    @contextmanager
+    def locked(self, create: bool = False) -> Iterator[None]:
+        """Hold the lock of the file that now stands at the path."""
+        while True:
+            if create and self._file < 0:
+                self._file = self._open()
+            if self._file < 0:
+                raise DistStoreError(f"the FileStore {self.path} was closed")
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            if self._is_in_place():
+                break
+            if not create:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+                raise DistStoreError(
+                    f"{self.path} was deleted or replaced while this store used it. Leave the "
+                    "deleting to the store: its last user does it"
+                )
+            self.close()  # its last user deleted it between our open and our lock
+        try:
+            yield
+        finally:
+            if self._file >= 0:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _open(self) -> int:
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise DistStoreError(
+                f"cannot open the store's file {self.path}: {error.strerror}. Its folder has to "
+                "exist and to be writable for every rank (file:///folder/name, three slashes)"
+            ) from error
+        found = os.fstat(file)
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+            os.close(file)
+            raise TrustError(
+                f"{self.path} belongs to user {found.st_uid} with mode "
+                f"{stat.S_IMODE(found.st_mode):04o}: others could write into this store. Take "
+                "another name, in a folder of your own"
+            )
+        return file
+
+    def _is_in_place(self) -> bool:
+        try:
+            there = self.path.stat()
+        except FileNotFoundError:
+            return False
+        ours = os.fstat(self._file)
+        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+    def read(self) -> None:
+        """Replay what others have appended. The lock is held."""
+        size = os.fstat(self._file).st_size
+        data = os.pread(self._file, size - self._offset, self._offset)
+        start = 0
+        while True:
+            rest = memoryview(data)[start:]
+            try:
+                length = store_protocol.frame_length(bytes(rest[: frames.LENGTH]))
+                if length is None or length > len(rest):
+                    break
+                request = store_protocol.unpack_request(rest[frames.LENGTH : length])
+            except frames.FrameError as error:
+                raise DistStoreError(
+                    f"{self.path} is no store's file, or is damaged at byte "
+                    f"{self._offset + start}: {error}. Take another name, or delete it"
+                ) from error
+            self._replay(request)
+            start += length
+        self._offset += start
+        if len(data) > start:  # half a record, of a process that was killed while it wrote
+            os.ftruncate(self._file, self._offset)
+
+    def _replay(self, request: Request) -> None:
+        if request.operation == JOIN:
+            self.users.append(request.values[0])
+            self.joined += 1
+        elif request.operation == LEAVE:
+            self.users.remove(request.values[0])
+        else:
+            self.shelf.do(request.operation, request.keys, request.values)
+
+    def write(self, request: Request, is_done: bool = False) -> None:
+        """Append a record. The lock is held and everything is read."""
+        record = memoryview(store_protocol.pack_request(request))
+        written = 0
+        while written < len(record):
+            written += os.pwrite(self._file, record[written:], self._offset + written)
+        self._offset += len(record)
+        if not is_done:
+            self._replay(request)
+
+    def demand_fresh(self, world_size: int) -> None:
+        """DistStoreError if this is what a run has left behind that crashed."""
+        dead = [user for user in self.users if not processes.is_alive(_mark(user))]
+        is_late = not self.users and self.joined >= world_size > 0
+        if not self.joined or (len(dead) < len(self.users)) or (not dead and not is_late):
+            return
+        who = ", ".join(processes.shown(_mark(user)) for user in dead) or "all its users"
+        age = processes.age_of(self.path)
+        raise DistStoreError(
+            f"{self.path} is left from an earlier run: {who} used it and ended without closing it; "
+            f"it was last written {age} ago. If no rank of this run has just crashed, "
+            f"run: rm {self.path}"
+        )
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def _mark(user: bytes) -> str:
+    return user.decode().rpartition(" ")[0]
+
+
+def _leave(log: Log, user: bytes, world_size: int) -> None:
+    with suppress(DistStoreError, OSError), log.locked():
+        log.read()
+        log.write(Request(LEAVE, [], [user], 0.0))
+        alive = [other for other in log.users if processes.is_alive(_mark(other))]
+        if not alive and log.joined >= world_size:
+            log.path.unlink()
+    log.close()
