@@ -80,8 +80,23 @@ class Channel:
             raise self._refusal(self.broken)
         return Operation(self, fingerprint, callsite() if site is None else site, timeout)
 
+    @property
+    def count(self) -> int:
+        """How many operations were begun."""
+        return self._next
+
     def close(self) -> None:
         self.mailbox.shut(self)
+
+    def abort(self, reason: str) -> None:
+        """Let the operations under way fail, here and on the other members."""
+        error = DistBackendError(f"rank {self.mailbox.rank}: {reason}")
+        with self.mailbox.lock:
+            under_way = list(self._open.values())
+            if self.broken is None:
+                self._break(error)
+        for operation in under_way[:1]:
+            self._tell(operation, error)
 
     # ----------------------------------------------------------------- called by operations below
 

@@ -27,7 +27,7 @@ MATCH: Final = struct.Struct("<QQI")
 GROUP_AND_SEQUENCE: Final = struct.Struct("<QQ")
 STEP: Final = struct.Struct("<I")
 FINGERPRINT: Final = struct.Struct("<BBBBBi")
-KIND: Final = slice(MATCH.size, MATCH.size + 3)  # version, operation, dtype
+KIND_SIZE: Final = 3  # the fingerprint's version, operation and dtype: what a recv compares
 
 MAX_TAG: Final = 2**32 - 1
 MAX_DIMENSIONS: Final = 64

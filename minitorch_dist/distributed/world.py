@@ -27,7 +27,11 @@ class World:
         self.transport, self.mailbox, self.store, self.backend = transport, mailbox, store, backend
         self.clock = transport.clock
         self.rank, self.world_size = transport.rank, transport.world_size
+        self.identity = ""  # which of the process's worlds this is; the same on all ranks
         self.groups: dict[str, Any] = {}  # by name; the default group is one of them
+        self.group_kind: Any = None  # the class of new groups
+        self.group_count = 0
+        self.counts: dict[tuple[int, ...], int] = {}  # of groups that only their members made
         self.default_group: Any = None
         self.recorder: Recorder | None = None
         self.extras: dict[str, Any] = {}

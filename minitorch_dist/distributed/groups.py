@@ -1,0 +1,336 @@
+"""Process groups: some of the world's ranks, numbered anew, with a channel of their own.
+
+    world   0  1  2  3  4  5            every group has its own sequence numbers and its own number
+    group      0     1  2               on the wire, made of its name and its ranks: messages of
+                                        two groups never meet
+
+All ranks call `new_group` in the same order, members or not, and the n-th call means the same
+group everywhere. The first rank that comes writes down in the store what the n-th group is; who
+passes something else is told so, with both lists and both lines, instead of being wired to
+strangers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.exceptions import DistMismatch
+from minitorch_dist.distributed.operations import Channel, Operation
+from minitorch_dist.distributed.wire import Fingerprint
+from minitorch_dist.distributed.work import Task, Work, Worker
+from minitorch_dist.distributed.world import World, current
+from transports.stores import PrefixStore, Store
+
+NON_MEMBER: Final = -100  # what a rank gets that is not in the group; torch's value
+
+
+class Group:
+    """A process group. Members only have one; others get NON_MEMBER."""
+
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        ranks: Sequence[int],
+        timeout: float | None,
+        backend: str,
+        description: str = "undefined",
+        options: Any = None,
+    ) -> None:
+        self.world, self.group_name, self.ranks = world, name, tuple(ranks)
+        self.backend, self.group_desc, self.options = backend, description, options
+        number = wire.group_number(world.identity, name, self.ranks)
+        called = "default_pg" if description == "default_pg" else name
+        self.channel = Channel(world.mailbox, called, number, self.ranks, timeout, world.recorder)
+        self.bound_device_id: Any = None
+        self.is_closed = False
+        self.splits = 0
+        self._threads: list[Any] = []
+        self._worker: Worker | None = None
+        self._sender: Worker | None = None
+        self.point_to_point = wire.GROUP_AND_SEQUENCE.pack(number, wire.POINT_TO_POINT)
+        world.groups[name] = self
+
+    def rank(self) -> int:
+        """This rank within the group."""
+        return self.channel.rank
+
+    def size(self) -> int:
+        return self.channel.size
+
+    def name(self) -> str:
+        return self.backend
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that an operation may take; None is without end."""
+        return self.channel.timeout
+
+    def set_timeout(self, timeout: timedelta | float) -> None:
+        if isinstance(timeout, timedelta):
+            timeout = timeout.total_seconds()
+        self.channel.timeout = timeout
+
+    def get_group_store(self) -> Store:
+        return PrefixStore(f"group/{self.group_name}", self.world.store)
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self.channel.count
+
+    # -------------------------------------------------------------------------------- operations
+
+    def run(
+        self,
+        fingerprint: Fingerprint,
+        body: Callable[[Operation], None],
+        asynchronous: bool = False,
+        output: Any = None,
+        timeout: float | None = None,
+        site: str | None = None,
+    ) -> Work | None:
+        """Begin the group's next operation and let `body` carry it out: now, or (asynchronous) by
+        the group's worker, beside the caller; then a Work is returned."""
+        self.demand_open()
+        operation = self.channel.begin(fingerprint, callsite() if site is None else site, timeout)
+
+        def carry_out() -> None:
+            with operation:
+                body(operation)
+
+        if not asynchronous and (self._worker is None or self._worker.is_idle()):
+            carry_out()
+            return None
+        if self._worker is None:
+            self._worker = Worker(self.world, f"worker of group {self.channel.name}")
+        task = self._worker.submit(Task(self.world, carry_out, operation.describe, output))
+        if asynchronous:
+            return task
+        task.wait()
+        return None
+
+    @property
+    def sender(self) -> Worker:
+        """Who sends what takes longer."""
+        if self._sender is None:
+            self._sender = Worker(self.world, f"sender of group {self.channel.name}")
+        return self._sender
+
+    def demand_open(self) -> None:
+        if self.is_closed:
+            raise ValueError(
+                f"the process group {self.channel.name!r} was destroyed, or belongs to an earlier "
+                "init_process_group; make it anew"
+            )
+
+    # --------------------------------------------------------------------------------- its end
+
+    def shutdown(self) -> None:
+        """Take no further operations; what a worker has begun goes on to its end."""
+        self.is_closed = True
+        self._threads = [w.close() for w in (self._worker, self._sender) if w is not None]
+        self.channel.close()
+        self.world.groups.pop(self.group_name, None)
+
+    def join(self) -> None:
+        """After `shutdown`: return when no thread of this group runs."""
+        for thread in self._threads:
+            if thread is not None:
+                thread.join()
+
+    def abort(self) -> None:
+        """End it at once: the operations under way fail, here and, being told, on the others."""
+        self.channel.abort("the process group was aborted")
+        self.shutdown()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.is_closed else repr(self.channel.broken or "open")
+        return (
+            f"<{type(self).__name__} {self.channel.name!r}, rank {self.rank()} of {self.size()}, "
+            f"ranks {list(self.ranks)}, {state}>"
+        )
+
+
+# ------------------------------------------------------------------------------------- which group
+
+
+def resolve(group: Group | None) -> Group:
+    """The group itself, or the default group."""
+    if group is None:
+        default = current().default_group
+        assert isinstance(default, Group)
+        return default
+    return group
+
+
+def is_member(group: Any) -> bool:
+    return not (isinstance(group, int) and group == NON_MEMBER)
+
+
+def group_rank_of(group: Group, global_rank: int) -> int:
+    """The group rank of a rank of the world."""
+    if global_rank not in group.ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return group.ranks.index(global_rank)
+
+
+def global_rank_of(group: Group, group_rank: int) -> int:
+    """The rank in the world of a group rank."""
+    if not 0 <= group_rank < len(group.ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return group.ranks[group_rank]
+
+
+def canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
+    """The group rank, given as either of them."""
+    if group_rank is not None:
+        if global_rank is not None:
+            raise ValueError("Can't specify both group_rank and global_rank")
+        global_rank_of(group, group_rank)
+        return group_rank
+    if global_rank is None:
+        raise ValueError("Must specify global_rank or group_rank")
+    return group_rank_of(group, global_rank)
+
+
+# --------------------------------------------------------------------------------------- new groups
+
+
+def new_group(
+    ranks: Sequence[int] | None = None,
+    timeout: float | None = None,
+    backend: str | None = None,
+    options: Any = None,
+    use_local_synchronization: bool = False,
+    description: str | None = None,
+    sort_ranks: bool = True,
+) -> Any:
+    """A group of these ranks of the world; NON_MEMBER where this rank is none of them.
+
+    With `use_local_synchronization` only the members call this, and others get None.
+    """
+    world = current()
+    if use_local_synchronization and ranks is not None and world.rank not in ranks:
+        return None
+    if ranks is None:
+        ranks = range(world.world_size)
+    else:
+        ranks = sorted(ranks) if sort_ranks else list(ranks)
+        _check_ranks(ranks, world.world_size)
+    ranks = tuple(ranks)
+    if use_local_synchronization:
+        same = world.counts[ranks] = world.counts.get(ranks, 0) + 1
+        name = f"local/{'_'.join(map(str, ranks))}/{same}"
+    else:
+        world.group_count += 1
+        name = str(world.group_count)
+        _agree(world, name, f"new_group({list(ranks)})")
+    if world.rank not in ranks:
+        return NON_MEMBER
+    default = world.default_group
+    limit = default.timeout if timeout is None else timeout
+    return world.group_kind(
+        world, name, ranks, limit, backend or default.backend, description or "undefined", options
+    )
+
+
+def split_group(
+    parent: Group,
+    split_ranks: Sequence[Sequence[int]],
+    timeout: float | None = None,
+    backend: str | None = None,
+    options: Any = None,
+    description: str | None = None,
+) -> Any:
+    """One new group for each list of (parent's) ranks, which do not overlap; this rank's own, or
+    None. Every rank of the parent calls it."""
+    world, size = current(), parent.size()
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    seen: set[int] = set()
+    for part in split_ranks:
+        if not part:
+            raise ValueError("the split group cannot be empty")
+        if len(part) > size:
+            raise ValueError(
+                "the split group's size should be less or equal to the world_size set by init_process_group"
+            )
+        if len(set(part)) != len(part):
+            raise ValueError("the split group cannot have duplicate ranks")
+        if seen & set(part):
+            raise ValueError("split groups cannot overlap")
+        for rank in part:
+            if not 0 <= rank < size:
+                raise ValueError(f"rank {rank} is not in the parent group of {size} ranks")
+        seen |= set(part)
+    parent.splits += 1
+    name = f"{parent.group_name}:split:{parent.splits}"
+    _agree(world, name, f"split_group({[sorted(part) for part in split_ranks]})")
+    for number, part in enumerate(split_ranks):
+        if parent.rank() in part:
+            ranks = [parent.ranks[rank] for rank in sorted(part)]
+            return world.group_kind(
+                world, f"{name}:{number}", ranks, parent.timeout if timeout is None else timeout,
+                backend or parent.backend, description or f"{parent.group_desc}:split:{number}",
+                options,
+            )  # fmt: skip
+    return None
+
+
+def new_subgroups(
+    ranks_per_subgroup: Sequence[Sequence[int]],
+    timeout: float | None = None,
+    backend: str | None = None,
+    options: Any = None,
+    description: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """One group for each list of ranks; this rank's own (or None), and all of them."""
+    if not ranks_per_subgroup:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    where: dict[int, Sequence[int]] = {}
+    for ranks in ranks_per_subgroup:
+        for rank in ranks:
+            if rank in where:
+                raise ValueError(
+                    f"Rank {rank} has appeared in both subgroup {where[rank]} and {ranks}"
+                )
+            where[rank] = ranks
+    groups = [
+        new_group(ranks, timeout, backend, options, description=description)
+        for ranks in ranks_per_subgroup
+    ]
+    own = [group for group in groups if is_member(group)]
+    return (own[0] if own else None), groups
+
+
+def _check_ranks(ranks: Sequence[int], world_size: int) -> None:
+    if len(set(ranks)) != len(ranks):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {list(ranks)}")
+    if len(ranks) > world_size:
+        raise ValueError(
+            "the new group's world size should be less or equal to the world size set by "
+            "init_process_group"
+        )
+    for rank in ranks:
+        if rank < 0 or rank >= world_size:
+            raise ValueError(
+                f"Rank {rank} is out of range. Valid ranks are 0 to {world_size - 1} "
+                f"(world_size={world_size})"
+            )
+
+
+def _agree(world: World, name: str, what: str) -> None:
+    """Compare with what the first rank wrote down that made the group of this name."""
+    mine = f"{what}\nrank {world.rank} at {callsite()}"
+    theirs = world.store.compare_set(f"groups/{name}", "", mine).decode()
+    said, _, who = theirs.partition("\n")
+    if said != what:
+        raise DistMismatch(
+            f"rank {world.rank} passed {what} at {callsite()}, but {who.replace(' at', ' passed')}: "
+            f"{said}. This is call number {name} of its kind; every rank of the world must make "
+            "the same groups in the same order, also those it is not a member of (or pass "
+            "use_local_synchronization=True)"
+        )

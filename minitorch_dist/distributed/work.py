@@ -1,0 +1,259 @@
+"""Handles of what was begun and may not be over: `Work`, and the workers that carry it out.
+
+    irecv          the receive is posted at once; whoever waits for it drives the transport
+    isend          what is short is sent at once, what is long by the group's sender
+    async_op=True  by the group's worker, in the order of the calls
+
+A worker is one thread, started through the clock when there is something to do and ended when there
+has been nothing for a while.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final
+
+from minitorch_dist.distributed.exceptions import DistTimeout
+from minitorch_dist.distributed.receives import Receive
+from minitorch_dist.distributed.world import World
+from minitorch_dist.futures import Future
+from transports.clock import Thread
+
+LINGER: Final = 1.0  # seconds for which a worker waits for more
+
+
+def seconds_of(timeout: timedelta | float | None) -> float | None:
+    """A timeout as torch takes it; none, 0 and less mean the default."""
+    if isinstance(timeout, timedelta):
+        timeout = timeout.total_seconds()
+    return timeout if timeout is not None and timeout > 0 else None
+
+
+class Work:
+    """Something that is done, or will be. This class is what is done already."""
+
+    def __init__(self, world: World, output: Any = None) -> None:
+        self._world, self._output = world, output
+        self._error: BaseException | None = None
+        self._future: Future[Any] | None = None
+
+    def wait(self, timeout: timedelta | float | None = None) -> bool:
+        """True once it is done; raises what went wrong, or DistTimeout."""
+        self._finish(seconds_of(timeout))
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def _finish(self, timeout: float | None) -> None:
+        """Return when it is over, one way or the other."""
+
+    def is_completed(self) -> bool:
+        """Whether it is over. Asking also delivers what has arrived."""
+        return True
+
+    def is_success(self) -> bool:
+        """Whether it is over and nothing went wrong."""
+        return self.is_completed() and self._error is None
+
+    def exception(self) -> BaseException | None:
+        """What went wrong, if it is over and something did."""
+        return self._error if self.is_completed() else None
+
+    def result(self) -> list[Any]:
+        """The tensors that were written, once they are."""
+        self.wait()
+        return list(self._output) if isinstance(self._output, list | tuple) else [self._output]
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def block_current_stream(self) -> None:
+        self.wait()
+
+    def source_rank(self) -> int:
+        """The group rank that a receive from anybody got its message from."""
+        raise RuntimeError("sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call.")  # fmt: skip
+
+    def _source_rank(self) -> int:
+        return self.source_rank()
+
+    def get_future(self) -> Future[Any]:
+        """A future of the tensors that will be written."""
+        if self._future is None:
+            self._future = future = Future[Any](condition=self._world.clock.condition)
+            self._foresee(future)
+        return self._future
+
+    def _foresee(self, future: Future[Any]) -> None:
+        """See to it that `future` is completed."""
+        if self.is_completed():
+            self._settle(future)
+        else:  # somebody has to drive
+            self._world.start(lambda: self._finish_and_settle(future), "future")
+
+    def _finish_and_settle(self, future: Future[Any]) -> None:
+        try:
+            self._finish(None)
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            self._settle(future)
+
+    def _settle(self, future: Future[Any]) -> None:
+        if isinstance(self._error, Exception):
+            future.set_exception(self._error)
+        else:
+            output = self._output
+            future.set_result(output if isinstance(output, list) else [output])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {self._state()}>"
+
+    def _state(self) -> str:
+        return "done" if self._error is None else f"failed: {self._error}"
+
+
+class Receiving(Work):
+    """A posted receive. `arrived` is called once it is there, by the first who notices."""
+
+    def __init__(
+        self,
+        world: World,
+        receive: Receive,
+        timeout: float | None,
+        output: Any,
+        ranks: tuple[int, ...],
+        arrived: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(world, output)
+        self._receive, self._timeout, self._ranks = receive, timeout, ranks
+        self._arrived = arrived
+
+    def _finish(self, timeout: float | None) -> None:
+        receive = self._receive
+        if not receive.done:
+            limit = self._timeout if timeout is None else timeout
+            mailbox = self._world.mailbox
+            mailbox.wait(receive, mailbox.clock.deadline(limit))
+        self._note()
+
+    def _note(self) -> None:
+        self._error = self._receive.error
+        arrived, self._arrived = self._arrived, None
+        if arrived is not None and self._error is None:
+            arrived()
+
+    def is_completed(self) -> bool:
+        if not self._receive.done:
+            self._world.mailbox.poll()
+        if self._receive.done:
+            self._note()
+        return self._receive.done
+
+    def source_rank(self) -> int:
+        self.wait()
+        return self._ranks.index(self._receive.sender)
+
+    def _state(self) -> str:
+        return repr(self._receive)
+
+
+class Task(Work):
+    """Something that a worker does. `doing` says what, for the text of a timeout."""
+
+    def __init__(
+        self, world: World, function: Callable[[], Any], doing: Callable[[], str], output: Any
+    ) -> None:
+        super().__init__(world, output)
+        self._function, self._doing = function, doing
+        self._changed = world.clock.condition()
+        self._is_over = False
+
+    def run(self) -> None:
+        """Called by the worker."""
+        error: BaseException | None = None
+        try:
+            self._function()
+        except BaseException as caught:
+            error = caught
+        with self._changed:
+            self._error = error
+            self._is_over = True
+            future = self._future
+            self._changed.notify_all()
+        if future is not None:
+            self._settle(future)
+
+    def _finish(self, timeout: float | None) -> None:
+        if self._is_over:
+            return
+        deadline = self._world.clock.deadline(timeout)
+        with self._changed:
+            while not self._is_over:
+                if deadline.is_over():
+                    raise DistTimeout(
+                        f"rank {self._world.rank} waited {timeout} s for {self._doing()}, which is "
+                        "still going on; wait again, or longer"
+                    )
+                self._changed.wait(deadline.left())
+
+    def is_completed(self) -> bool:
+        return self._is_over
+
+    def _foresee(self, future: Future[Any]) -> None:
+        with self._changed:
+            if not self._is_over:
+                return  # `run` will settle it
+        self._settle(future)
+
+    def _state(self) -> str:
+        return super()._state() if self._is_over else f"going on: {self._doing()}"
+
+
+class Worker:
+    """Carries out tasks, one after the other."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self._world, self._name = world, name
+        self._changed = world.clock.condition()
+        self._tasks: deque[Task] = deque()
+        self._thread: Thread | None = None
+        self._is_busy = self._is_closed = False
+
+    def is_idle(self) -> bool:
+        return not self._tasks and not self._is_busy
+
+    def submit(self, task: Task) -> Task:
+        with self._changed:
+            if self._is_closed:
+                raise RuntimeError(f"{self._name} was closed with its process group")
+            self._tasks.append(task)
+            if self._thread is None:
+                self._thread = self._world.start(self._run, self._name)
+            self._changed.notify_all()
+        return task
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._is_busy = False
+                if not self._tasks and not self._is_closed:
+                    self._changed.wait(LINGER)
+                if not self._tasks:
+                    self._thread = None
+                    return
+                task = self._tasks.popleft()
+                self._is_busy = True
+            task.run()
+
+    def close(self) -> Thread | None:
+        """Take no more tasks. The thread, if there is one, ends after those that it has."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+            return self._thread
+
+    def __repr__(self) -> str:
+        return f"<Worker {self._name!r}, {len(self._tasks)} tasks wait>"
