@@ -42,6 +42,7 @@ from transports.clock import Deadline
 from transports.contract import Buffer, Sink, Transport
 
 AT: Final = wire.MATCH.size
+_POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 MAX_NOTICE: Final = 8192  # bytes
 
 
@@ -290,6 +291,12 @@ class Mailbox:
 
     def difference(self, doing: str, src: int, header: bytes) -> DistMismatch:
         """Two ranks that should do the same do not; the lower rank is named first."""
+        if header.startswith(_POINT_TO_POINT, 8):
+            return DistMismatch(
+                f"the message does not fit the receive: rank {self.rank} {doing}; rank {src} is in "
+                f"{self.said(header)}. Sender and receiver must name the same dtype, and use tags "
+                "where messages of one pair may come in another order."
+            )
         both = sorted([(self.rank, doing), (src, f"is in {self.said(header)}")])
         return DistMismatch(
             f"these ranks should do the same: {'; '.join(f'rank {r} {what}' for r, what in both)}. "

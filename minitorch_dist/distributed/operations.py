@@ -96,7 +96,7 @@ class Channel:
             if self.broken is None:
                 self._break(error)
         for operation in under_way[:1]:
-            self._tell(operation, error)
+            self._tell(operation, error, also=(self.mailbox.rank,))  # wakes who waits here
 
     # ----------------------------------------------------------------- called by operations below
 
@@ -120,7 +120,7 @@ class Channel:
         kind = type(error) if isinstance(error, DistBackendError) else DistBackendError
         return kind(text)
 
-    def _tell(self, operation: Operation, error: Exception) -> None:
+    def _tell(self, operation: Operation, error: Exception, also: Sequence[int] = ()) -> None:
         """Tell the other members that this operation has failed here."""
         lost = error.rank if isinstance(error, PeerLost) else -1
         text = error.reason if isinstance(error, PeerLost) else str(error)
@@ -129,12 +129,12 @@ class Channel:
         header = wire.encode(
             wire.Header(self.number, wire.NOTICE, 0, Fingerprint("notice"), operation.site)
         )
-        for rank in self.ranks:
-            if rank not in (self.mailbox.rank, lost):
-                try:
-                    self.mailbox.send(rank, header, note[:8000])
-                except (DistError, OSError):
-                    continue  # whom we cannot tell will notice by itself
+        others = [rank for rank in self.ranks if rank not in (self.mailbox.rank, lost)]
+        for rank in [*others, *also]:
+            try:
+                self.mailbox.send(rank, header, note[:8000])
+            except (DistError, OSError):
+                continue  # whom we cannot tell will notice by itself
 
     # --------------------------------------------------------------------- called by the mailbox
 

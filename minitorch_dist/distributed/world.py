@@ -34,6 +34,8 @@ class World:
         self.counts: dict[tuple[int, ...], int] = {}  # of groups that only their members made
         self.default_group: Any = None
         self.recorder: Recorder | None = None
+        self.own_store: Store | None = None  # to be closed with this world
+        self.at_end: list[Callable[[], None]] = []  # what to call when it ends, last first
         self.extras: dict[str, Any] = {}
 
     def start(self, function: Callable[[], None], name: str) -> Thread:

@@ -1,0 +1,148 @@
+"""Names of backends, torch's and ours, and the transport that each of them means.
+
+A backend is a transport's scheme (`tcp`, `file`, `queue`, `mqtt`, …) or a whole address
+(`mqtt://broker`). `gloo` is a name for `tcp`, and `nccl` too, where devices are simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from transports import registry
+from transports.contract import Transport
+
+
+class Backend(str):
+    """A backend's name in lower case. `Backend("GLOO") == Backend.GLOO == "gloo"`."""
+
+    __slots__ = ()
+
+    UNDEFINED: ClassVar[str] = "undefined"
+    GLOO: ClassVar[str] = "gloo"
+    NCCL: ClassVar[str] = "nccl"
+    UCC: ClassVar[str] = "ucc"
+    MPI: ClassVar[str] = "mpi"
+    XCCL: ClassVar[str] = "xccl"
+    FAKE: ClassVar[str] = "fake"
+    TCP: ClassVar[str] = "tcp"
+    FILE: ClassVar[str] = "file"
+    QUEUE: ClassVar[str] = "queue"
+    MQTT: ClassVar[str] = "mqtt"
+    SIM: ClassVar[str] = "sim"
+
+    default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": "gloo", "cuda": "nccl"}
+    registered: ClassVar[dict[str, type[Transport]]] = {}
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return super().__new__(cls, name if "://" in name else name.lower())
+
+    @classmethod
+    def register_backend(
+        cls,
+        name: str,
+        func: type[Transport],
+        extended_api: bool = False,
+        devices: str | list[str] | None = None,
+    ) -> None:
+        """Let `name` mean the Transport class `func`.
+
+        torch takes a function that makes a process group; ours are the same over any transport, so
+        what you add is a transport. An installed package needs no call: see `transports.registry`.
+        """
+        if not (isinstance(func, type) and issubclass(func, Transport)):
+            raise TypeError(
+                f"register_backend({name!r}, …) takes a subclass of transports.contract.Transport, "
+                f"but got {func!r}: groups and collectives are the same over every transport"
+            )
+        if name.lower() in cls.registered or name.lower() in registry.known():
+            raise RuntimeError(f"{name} c10d backend already exist.")
+        cls.registered[name.lower()] = func
+        setattr(cls, name.upper(), name.lower())
+        for device in [devices] if isinstance(devices, str) else devices or []:
+            cls.default_device_backend_map[device] = name.lower()
+
+
+class BackendConfig:
+    """The backend of each kind of device: `cpu:gloo,cuda:gloo` of `gloo`."""
+
+    def __init__(self, backend: str) -> None:
+        self.device_backend_map: dict[str, Backend] = {}
+        if "://" not in backend and ":" in backend:
+            self._parse(backend.lower())
+            return
+        if backend == Backend.UNDEFINED:
+            self.device_backend_map["cpu"] = Backend(Backend.GLOO)
+            return
+        devices = ("cuda",) if backend == Backend.NCCL else ("cpu", "cuda")
+        self.device_backend_map = dict.fromkeys(devices, Backend(backend))
+
+    def _parse(self, text: str) -> None:
+        advice = (
+            "Backends by device have the form '<device_type1>:<backend1>,<device_type2>:<backend2>', "
+            "e.g. 'cpu:gloo,cuda:nccl'"
+        )
+        for pair in text.split(","):
+            device, _, name = pair.partition(":")
+            if not device or not name or ":" in name:
+                raise ValueError(f"Invalid device:backend pairing: {pair} in {text}. {advice}")
+            if device in self.device_backend_map:
+                raise ValueError(f"Duplicate device type {device} in {text}. {advice}")
+            self.device_backend_map[device] = Backend(name)
+
+    def get_device_backend_map(self) -> dict[str, Backend]:
+        return self.device_backend_map
+
+    def __repr__(self) -> str:
+        return ",".join(f"{device}:{name}" for device, name in self.device_backend_map.items())
+
+
+has_devices: list[Callable[[], bool]] = []  # the floor of tensors says whether there are some
+
+
+def is_nccl_available() -> bool:
+    """Whether `nccl` may be asked for: it moves tensors of simulated devices, over TCP."""
+    return any(there() for there in has_devices)
+
+
+def transport_for(backend: str, default: str) -> tuple[Callable[..., Transport], str]:
+    """The class of the transport, and its address. Errors are torch's."""
+    name = backend
+    if "://" not in name and ":" in name:
+        chosen = BackendConfig(name).device_backend_map
+        name = chosen.get("cpu") or next(iter(chosen.values()))
+    if name == Backend.UNDEFINED:
+        name = default
+    if name in Backend.registered:
+        return Backend.registered[name], ""
+    scheme = registry.scheme_of(name)
+    if scheme in (Backend.NCCL, Backend.UCC, Backend.XCCL, Backend.FAKE):
+        if scheme != Backend.NCCL or not is_nccl_available():
+            raise RuntimeError(f"Distributed package doesn't have {scheme.upper()} built in")
+        scheme = name = Backend.TCP
+    if scheme not in registry.known():
+        raise AssertionError(f"Unknown backend type {backend}")
+    return registry.find(name), name if "://" in name else ""
+
+
+def names() -> list[str]:
+    """All that `is_backend_available` says yes to."""
+    nccl = [Backend.NCCL] if is_nccl_available() else []
+    return [Backend.GLOO, *nccl, *registry.known(), *Backend.registered]
+
+
+def is_backend_available(backend: str) -> bool:
+    if "://" not in backend and ":" in backend:
+        chosen = BackendConfig(backend).get_device_backend_map().values()
+        return all(map(is_backend_available, chosen))
+    name = registry.scheme_of(backend) if "://" in backend else backend.lower()
+    return is_mpi_available() if name == Backend.MPI else name in names()
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("mpi4py") is not None

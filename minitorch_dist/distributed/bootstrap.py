@@ -1,0 +1,219 @@
+"""From nothing to a world and back: `init_process_group` and `destroy_process_group`.
+
+    rendezvous ──► store ──► generation ──► transport.connect ──► World, with its default group
+
+Every init counts in the store how often this rank was here. That number is a prefix for all keys
+that follow, so destroy and init again with the same store meets no leftovers; and a rank that comes
+while another of its number is still there is told that it is a duplicate.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Final
+
+from minitorch_dist.distributed import backends, rendezvous, world
+from minitorch_dist.distributed.backends import Backend
+from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.mailbox import Mailbox
+from minitorch_dist.distributed.world import World
+from transports.clock import Deadline
+from transports.stores import PrefixStore, Store
+
+TIMEOUT: Final = rendezvous.TIMEOUT
+RETRY: Final = 0.05  # seconds
+
+
+def check_arguments(
+    init_method: str | None, store: Store | None, world_size: int, rank: int
+) -> str | None:
+    """torch's checks of what must not be given together; the init method that results."""
+    if world.is_here() and "fresh" not in world.place().given:
+        raise ValueError("trying to initialize the default process group twice!")
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    if store is not None:
+        if world_size <= 0:
+            raise AssertionError("world_size must be positive if using store")
+        if rank < 0:
+            raise AssertionError("rank must be non-negative if using store")
+        return None
+    return init_method or "env://"
+
+
+def check_timeout(timeout: Any) -> None:
+    if not isinstance(timeout, timedelta):
+        raise TypeError(
+            f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
+        )
+
+
+def init(
+    backend: str | None,
+    init_method: str | None,
+    timeout: timedelta | None,
+    world_size: int,
+    rank: int,
+    store: Store | None,
+    kind: type[Group],
+    options: Any = None,
+) -> World:
+    """Make this rank's world; the arguments have passed `check_arguments`."""
+    name = Backend(Backend.UNDEFINED if backend is None else backend)
+    timeout = TIMEOUT if timeout is None else timeout
+    check_timeout(timeout)
+    given = world.place().given
+    if "fresh" in given:
+        return _adopt(name, timeout, world_size, rank, given)
+    if "store" in given and store is None and init_method == "env://":
+        store = given["store"]
+        rank = given["rank"] if rank < 0 else rank
+        world_size = given["world_size"] if world_size < 0 else world_size
+    clock = world.place().clock
+    deadline = clock.deadline(timeout.total_seconds())
+    while True:
+        found = store
+        try:
+            if found is None:
+                assert init_method is not None
+                found, rank_here, size = next(
+                    rendezvous.rendezvous(init_method, rank, world_size, timeout=timeout)
+                )
+                found.set_timeout(timeout)
+            else:
+                rank_here, size = rank, world_size
+            return _join(name, found, rank_here, size, timeout, deadline, kind, options, found is not store)  # fmt: skip
+        except DistNetworkError:
+            if found is not None and found is not store:
+                found.close()
+            if not given.get("was_here") or deadline.is_over() or store is not None:
+                raise
+            clock.sleep(
+                RETRY
+            )  # the master has not left its last world yet, or not come to this one
+        except BaseException:
+            if found is not None and found is not store:
+                found.close()
+            raise
+
+
+def _adopt(
+    name: Backend, timeout: timedelta, world_size: int, rank: int, given: dict[str, Any]
+) -> World:
+    """In a world that a launcher has made already: take it over, once."""
+    here = world.current()
+    if rank not in (-1, here.rank) or world_size not in (-1, here.world_size):
+        raise ValueError(
+            f"init_process_group(rank={rank}, world_size={world_size}) in a world that was launched "
+            f"with rank {here.rank} of {here.world_size}"
+        )
+    del given["fresh"]
+    if name != Backend.UNDEFINED:
+        here.default_group.backend = name
+    here.default_group.set_timeout(timeout)
+    return here
+
+
+def _join(
+    name: Backend, store: Store, rank: int, size: int, timeout: timedelta, deadline: Deadline,
+    kind: type[Group], options: Any, is_ours: bool,
+) -> World:  # fmt: skip
+    place = world.place()
+    if not 0 <= rank < size:
+        raise RuntimeError(f"rank < size. {rank} vs {size}" if rank >= size else f"rank {rank} < 0")
+    transport_kind, address = backends.transport_for(name, place.given.get("address", "tcp"))
+    address = address or place.given.get("address", "")
+    root = PrefixStore("default_pg", store)
+    generation = _arrive(root, rank, size)
+    keys = PrefixStore(str(generation), root)
+    transport = transport_kind(rank, size, address, place.clock)
+    transport.patience = timeout.total_seconds()
+    mailbox = Mailbox(transport)
+    try:
+        transport.connect(keys, mailbox, deadline.left())
+    except BaseException:
+        transport.close()
+        raise
+    here = World(transport, mailbox, keys, name)
+    here.identity = str(generation)
+    here.group_kind = kind
+    here.own_store = store if is_ours else None
+    here.default_group = kind(
+        here, "0", range(size), timeout.total_seconds(), name, "default_pg", options
+    )
+    place.world = here
+    place.given["was_here"] = True
+    if "store" not in place.given:
+        here.at_end.append(_sign_tracebacks(rank))
+    if os.environ.get("TORCH_DIST_INIT_BARRIER", "0") == "1":
+        keys.barrier("init_barrier", size, timeout)
+    return here
+
+
+def _arrive(store: Store, rank: int, size: int) -> int:
+    """Say that we are here; how often this rank was."""
+    said = store.compare_set("world_size", "", f"{size} by rank {rank}").decode()
+    if said.partition(" ")[0] != str(size):
+        raise ValueError(
+            f"rank {rank} was started with world_size={size}, but world_size={said}. All ranks must "
+            "be given the same world size"
+        )
+    generation = store.add(f"here/{rank}", 1)
+    if generation > 1 and not store.check([f"left/{rank}/{generation - 1}"]):
+        store.add(f"here/{rank}", -1)
+        raise DistStoreError(
+            f"rank {rank} is taken: another process has joined this world of {size} as rank {rank} "
+            "and has not left it. Each rank may come once: look for a second process with the same "
+            "RANK, or for one that crashed; a new run needs a new store (port, file or prefix)"
+        )
+    return generation
+
+
+def leave(place: world.Place) -> None:
+    """End this place's world and all of its groups."""
+    here, place.world = place.world, None
+    if here is None:
+        return
+    place.given.pop("fresh", None)
+    groups: list[Group] = list(here.groups.values())
+    for group in groups:
+        group.shutdown()
+    for act in reversed(here.at_end):
+        act()
+    here.transport.close()
+    for group in groups:
+        group.join()
+    try:
+        root = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
+        root.set(f"left/{here.rank}/{here.identity}", b"")
+        if all(root.check([f"left/{r}/{here.identity}"]) for r in range(here.world_size)):
+            root.delete_key("world_size")  # the next world on this store may have another size
+    except (DistError, OSError):
+        pass  # the master left first, and its store with it
+    if here.own_store is not None:
+        here.own_store.close()
+
+
+def _sign_tracebacks(rank: int) -> Callable[[], None]:
+    """Put `[rank3]:` before each line of an uncaught exception; what takes that back."""
+    before = sys.excepthook
+
+    def signed(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
+        sys.stderr.write("".join(f"[rank{rank}]: {line}\n" if line else "\n" for line in lines))
+        sys.stderr.flush()
+
+    def undo() -> None:
+        if sys.excepthook is signed:
+            sys.excepthook = before
+
+    sys.excepthook = signed
+    return undo

@@ -1,0 +1,191 @@
+"""How ranks find their store: an address says where it is, the environment who we are.
+
+    env://            MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE (or what Slurm or Open MPI has set)
+    tcp://host:port   rank 0 serves the store there
+    file:///path      the store is a file that all ranks can reach
+    mqtt://broker     the store is kept by a broker
+
+A handler is a generator that yields (store, rank, world_size), as torch has it; rank and world_size
+may stand in the address (`?rank=0&world_size=4`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from importlib import import_module
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+from transports.stores import Store
+
+Found = tuple[Store, int, int]
+Handler = Callable[..., Iterator[Found]]
+
+TIMEOUT: Final = timedelta(minutes=30)
+_handlers: dict[str, Handler] = {}
+
+
+def register_rendezvous_handler(scheme: str, handler: Handler) -> None:
+    """Let addresses `scheme://…` be resolved by a generator function of your own."""
+    if scheme in _handlers:
+        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
+    _handlers[scheme] = handler
+
+
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **options: Any) -> Iterator[Found]:
+    """The handler's answer for an address. Rank and world size are given here or in it, not twice."""
+    if not isinstance(url, str):
+        raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
+    if not isinstance(rank, int):
+        raise RuntimeError(f"`rank` must be an integer. {rank}")
+    if not isinstance(world_size, int):
+        raise RuntimeError(f"`world_size` must be an integer. {world_size}")
+    parts = urlsplit(url)
+    query = _query(parts)
+    if rank != -1 or world_size != -1:
+        if "rank" in query or "world_size" in query:
+            raise AssertionError(
+                f"The url: {url} has node-specific arguments(rank, world_size) already."
+            )
+        given = {"rank": rank, "world_size": world_size}
+        query |= {name: str(value) for name, value in given.items() if value != -1}
+        rest = "&".join(f"{name}={value}" for name, value in query.items())
+        url = parts._replace(query=rest).geturl()
+        if parts.scheme == "file" and not parts.netloc:  # urlsplit drops the empty host
+            url = url.replace("file:/", "file:///", 1) if "file:///" not in url else url
+        if "://" not in url:
+            url = url.replace(f"{parts.scheme}:", f"{parts.scheme}://", 1)
+    if parts.scheme not in _handlers:
+        raise RuntimeError(f"No rendezvous handler for {parts.scheme}://")
+    return _handlers[parts.scheme](url, **options)
+
+
+def _query(parts: SplitResult) -> dict[str, str]:
+    pairs = (pair.partition("=") for pair in parts.query.split("&") if pair)
+    return {name: value for name, _, value in pairs}
+
+
+def _error(scheme: str, text: str) -> ValueError:
+    return ValueError(f"Error initializing torch.distributed using {scheme}:// rendezvous: {text}")
+
+
+def _who(scheme: str, query: dict[str, str]) -> tuple[int, int]:
+    """Rank and world size from an address that must have them."""
+    if "rank" not in query:
+        raise _error(scheme, "rank parameter missing")
+    if "world_size" not in query:
+        raise _error(scheme, "world size parameter missing")
+    return int(query["rank"]), int(query["world_size"])
+
+
+# ------------------------------------------------------------------------------------- the handlers
+
+
+def tcp_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
+    parts = urlsplit(url)
+    if parts.port is None:
+        raise _error("tcp", "port number missing")
+    rank, world_size = _who("tcp", _query(parts))
+    if parts.hostname is None:
+        raise AssertionError("hostname cannot be None")
+    yield tcp_store(parts.hostname, parts.port, rank, timeout), rank, world_size
+    raise RuntimeError("Unable to perform re-rendezvous using tcp:// method")
+
+
+def file_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
+    parts = urlsplit(url)
+    if not parts.path:
+        raise _error("file", "path missing")
+    if parts.netloc not in ("", "localhost"):
+        raise _error(
+            "file",
+            f"{url.partition('?')[0]} has two slashes, so that {parts.netloc!r} is a host and the "
+            f"path is {parts.path!r}; write three: file:///{parts.netloc}{parts.path}",
+        )
+    rank, world_size = _who("file", _query(parts))
+    kind = import_module("transports.file_store").FileStore
+    yield kind(parts.path, world_size), rank, world_size
+    raise RuntimeError("Unable to perform rerendezvous using file:// method")
+
+
+def mqtt_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
+    parts = urlsplit(url)
+    rank, world_size = _who("mqtt", _query(parts))
+    kind = import_module("transports.mqtt_store").MQTTStore
+    yield kind(url.partition("?")[0], rank, world_size, timeout), rank, world_size
+    raise RuntimeError("Unable to perform rerendezvous using mqtt:// method")
+
+
+def env_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
+    query = _query(urlsplit(url))
+    found = _surroundings()
+
+    def demand(name: str) -> str:
+        value = query.get(name.lower()) or os.environ.get(name) or found.get(name)
+        if not value:
+            raise _error("env", f"environment variable {name} expected, but not set")
+        return value
+
+    rank, world_size = int(demand("RANK")), int(demand("WORLD_SIZE"))
+    host, port = demand("MASTER_ADDR"), int(demand("MASTER_PORT"))
+    yield tcp_store(host, port, rank, timeout), rank, world_size
+    raise RuntimeError("Unable to perform re-rendezvous using env:// method")
+
+
+def tcp_store(host: str, port: int, rank: int, timeout: timedelta) -> Store:
+    """The store at this address; rank 0 serves it, unless torchrun's agent does."""
+    from transports.tcp_store import TCPStore
+
+    if not 0 <= port < 2**16:
+        raise ValueError(f"port must have value from 0 to 65535 but was {port}.")
+    agent_serves = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    is_master = rank == 0 and not agent_serves
+    return TCPStore(host, port, is_master=is_master, timeout=timeout, multi_tenant=True)
+
+
+for _scheme, _handler in {
+    "tcp": tcp_handler, "env": env_handler, "file": file_handler, "mqtt": mqtt_handler,
+}.items():  # fmt: skip
+    register_rendezvous_handler(_scheme, _handler)
+
+
+# ------------------------------------------------------------------------- what others have set
+
+
+def _surroundings() -> dict[str, str]:
+    """What `env://` finds where nothing was set for it, but a cluster engine started us."""
+    environment = os.environ
+    if "OMPI_COMM_WORLD_SIZE" in environment:
+        found = {
+            "RANK": environment.get("OMPI_COMM_WORLD_RANK", ""),
+            "WORLD_SIZE": environment["OMPI_COMM_WORLD_SIZE"],
+        }
+        if environment.get("OMPI_COMM_WORLD_LOCAL_SIZE") == environment["OMPI_COMM_WORLD_SIZE"]:
+            found["MASTER_ADDR"] = "127.0.0.1"
+        job = environment.get("PMIX_NAMESPACE") or environment.get("OMPI_MCA_ess_base_jobid", "")
+        return found | {"MASTER_PORT": _port_of(job)}
+    if "SLURM_PROCID" in environment and "SLURM_NTASKS" in environment:
+        nodes = environment.get("SLURM_STEP_NODELIST") or environment.get("SLURM_JOB_NODELIST", "")
+        return {
+            "RANK": environment["SLURM_PROCID"],
+            "WORLD_SIZE": environment["SLURM_NTASKS"],
+            "MASTER_ADDR": first_node(nodes) or environment.get("SLURM_LAUNCH_NODE_IPADDR", ""),
+            "MASTER_PORT": _port_of(environment.get("SLURM_JOB_ID", "")),
+        }
+    return {}
+
+
+def _port_of(job: str) -> str:
+    """A port that all ranks of a job choose alike, and two jobs seldom."""
+    return str(20000 + zlib.crc32(job.encode()) % 10000)
+
+
+def first_node(nodes: str) -> str:
+    """`gpu007` of `gpu[007-011,13],cpu1`: Slurm's way to write many hosts."""
+    match = re.match(r"([^,\[]*)(?:\[([^\],-]*)[^\]]*\]([^,]*))?", nodes)
+    assert match is not None
+    return "".join(part or "" for part in match.groups())
