@@ -645,6 +645,7 @@ from minitorch_dist.version import __version__ as __version__
 if TYPE_CHECKING:
     from minitorch_dist import (
         datasets as datasets,
+        distributed as distributed,
         func as func,
         futures as futures,
         models as models,
@@ -653,6 +654,7 @@ if TYPE_CHECKING:
         transforms as transforms,
         utils as utils,
     )
+    from minitorch_dist.launching import launch as launch
     from minitorch_dist.serialization import (
         SerializationError as SerializationError,
         load as load,
@@ -661,6 +663,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "datasets",
+    "distributed",
     "func",
     "futures",
     "models",
@@ -669,7 +672,12 @@ _ROOMS = {
     "transforms",
     "utils",
 }
-_FROM = {"SerializationError": "serialization", "load": "serialization", "save": "serialization"}
+_FROM = {
+    "SerializationError": "serialization",
+    "launch": "launching",
+    "load": "serialization",
+    "save": "serialization",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,147 @@
+"""Tensors from one rank to another: torch's send, recv, isend, irecv and their batches.
+
+Ranks are ranks of the world, whatever the group; `group_dst` and `group_src` are ranks of the
+group. Both ranks may send first, and `isend` to oneself meets one's own `irecv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minitorch_dist.distributed import groups, point_to_point
+from minitorch_dist.distributed.distributed_c10d import get_rank, warn_not_in_group
+from minitorch_dist.distributed.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.tensor_arrays import check_tensor, to_send
+from minitorch_dist.distributed.work import Work
+from minitorch_dist.tensors.base import TensorBase
+
+
+def isend(
+    tensor: TensorBase,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Send beside the caller, who does not write to the tensor until the Work is done."""
+    if not groups.is_member(group):
+        warn_not_in_group("isend")
+        return None
+    which = or_default(group)
+    to = groups.canonical_rank(which, dst, group_dst)
+    check_tensor(tensor, "tensor")
+    return which.send([tensor], to, tag)
+
+
+def irecv(
+    tensor: TensorBase,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work | None:
+    """Receive into the tensor, which holds the message once the Work is done."""
+    check_tensor(tensor, "tensor")
+    if not groups.is_member(group):
+        warn_not_in_group("irecv")
+        return None
+    which = or_default(group)
+    if src is None and group_src is None:
+        return which.recv_anysource([tensor], tag)
+    return which.recv([tensor], groups.canonical_rank(which, src, group_src), tag)
+
+
+def send(
+    tensor: TensorBase,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
+    """Send; the tensor may be written to when this returns, though it may not be received yet."""
+    if not groups.is_member(group):
+        warn_not_in_group("send")
+        return
+    which = or_default(group)
+    to = groups.canonical_rank(which, dst, group_dst)
+    _not_oneself(which, to, "destination")
+    check_tensor(tensor, "tensor")
+    point_to_point.send(which, to_send(tensor), to, tag)
+
+
+def recv(
+    tensor: TensorBase,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
+    """Receive into the tensor from a rank, or from any; the sender's rank in the world."""
+    work = irecv(tensor, src, group, tag, group_src)
+    if work is None:
+        return -1
+    work.wait()
+    which = or_default(group)
+    if src is None and group_src is None:
+        group_src = work.source_rank()
+        _not_oneself(which, group_src, "source")
+    return src if src is not None else groups.global_rank_of(which, group_src or 0)
+
+
+def _not_oneself(group: ProcessGroup, rank: int, kind: str) -> None:
+    if group.rank() == rank:
+        raise ValueError(
+            f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current "
+            "process."
+        )
+
+
+class P2POp:
+    """One send or receive of a batch: `P2POp(isend, tensor, peer)`."""
+
+    def __init__(
+        self,
+        op: Callable[..., Any],
+        tensor: TensorBase,
+        peer: int | None = None,
+        group: ProcessGroup | None = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
+        if op not in (isend, irecv):
+            raise ValueError(
+                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
+                "``torch.distributed.irecv``."
+            )
+        check_tensor(tensor, "tensor")
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.group = or_default(group)
+        self.group_peer = groups.canonical_rank(self.group, peer, group_peer)
+        self.peer = self.group.ranks[self.group_peer]
+
+    def __repr__(self) -> str:
+        own, peer = get_rank(self.group), self.group_peer
+        src, dst = (own, peer) if self.op is isend else (peer, own)
+        return (
+            f"P2POp({self.op.__name__} pg={self.group.group_name}, group_src={src}, "
+            f"group_dst={dst},  {tuple(self.tensor.array.shape)}, {self.tensor.dtype})"
+        )
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Begin all of these; sends and receives may stand in any order. One Work for each."""
+    if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
+        raise ValueError(
+            "Invalid ``p2p_op_list``. Each op is expected to to be of type "
+            "``torch.distributed.P2POp``."
+        )
+    if any(op.group is not p2p_op_list[0].group for op in p2p_op_list):
+        raise ValueError("All ops need to use the same group.")
+    works: dict[int, Work] = {}
+    for wanted in (irecv, isend):  # what is received first finds its place posted
+        for number, op in enumerate(p2p_op_list):
+            if op.op is wanted:
+                begin = op.group.recv if wanted is irecv else op.group.send
+                works[number] = begin([op.tensor], op.group_peer, op.tag)
+    return [works[number] for number in range(len(p2p_op_list))]

@@ -1,0 +1,76 @@
+"""The ways to make one value of many, under torch's names."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, ClassVar
+
+
+class RedOpType(IntEnum):
+    SUM = 0
+    AVG = 1
+    PRODUCT = 2
+    MIN = 3
+    MAX = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+    PREMUL_SUM = 8
+    UNUSED = 9
+
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"
+
+
+_Kind = RedOpType
+
+
+class ReduceOp:
+    """`ReduceOp.SUM` and its siblings. An instance is one of them with its factor, if it has one."""
+
+    RedOpType: ClassVar[type[_Kind]] = _Kind
+    SUM: ClassVar[_Kind] = _Kind.SUM
+    AVG: ClassVar[_Kind] = _Kind.AVG
+    PRODUCT: ClassVar[_Kind] = _Kind.PRODUCT
+    MIN: ClassVar[_Kind] = _Kind.MIN
+    MAX: ClassVar[_Kind] = _Kind.MAX
+    BAND: ClassVar[_Kind] = _Kind.BAND
+    BOR: ClassVar[_Kind] = _Kind.BOR
+    BXOR: ClassVar[_Kind] = _Kind.BXOR
+    PREMUL_SUM: ClassVar[_Kind] = _Kind.PREMUL_SUM
+    UNUSED: ClassVar[_Kind] = _Kind.UNUSED
+
+    __slots__ = ("factor", "op")
+
+    def __init__(self, op: _Kind | int, factor: Any = None) -> None:
+        self.op, self.factor = _Kind(op), factor
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ReduceOp):
+            return self.op is other.op and self.factor is other.factor
+        return isinstance(other, _Kind) and self.op is other
+
+    def __hash__(self) -> int:
+        return hash(self.op)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ReduceOp, (self.op, self.factor)
+
+    def __repr__(self) -> str:
+        factor = "" if self.factor is None else f" with factor {self.factor}"
+        return f"<ReduceOp {self.op.name}{factor}>"
+
+
+def premul_sum(factor: Any) -> ReduceOp:
+    """The sum of what every rank has multiplied with `factor` before."""
+    return ReduceOp(RedOpType.PREMUL_SUM, factor)
+
+
+def name_of(op: ReduceOp | RedOpType | int) -> str:
+    """The name in the core: `sum`."""
+    kind = op.op if isinstance(op, ReduceOp) else RedOpType(op)
+    return kind.name.lower()
+
+
+def factor_of(op: Any) -> Any:
+    return op.factor if isinstance(op, ReduceOp) else None

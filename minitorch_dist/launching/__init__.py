@@ -1,0 +1,54 @@
+"""`launch`: run a function on every rank of a world, and get the results back.
+
+    launch(train, 4)                               ranks are threads of this process
+    launch(train, 4, "tcp://", args=(model,))      ranks are processes of this host
+
+The world stands before the function is called: `get_rank()` answers, and a script's own
+`init_process_group(…)` takes over what is there. Every rank begins with a copy of the caller's
+random generator. The first rank that fails ends the others, and its exception is raised here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from minitorch_dist.launching import processes, threads
+from transports import registry
+from transports.clock import SYSTEM, Clock
+
+T = TypeVar("T")
+
+THREADS = {"queue", "sim"}
+
+
+def launch(
+    fn: Callable[..., T],
+    world_size: int,
+    transport: str = "queue://",
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    timeout: timedelta | float | None = None,
+    clock: Clock = SYSTEM,
+) -> list[T]:
+    """What `fn(*args, **kwargs)` returns on each rank, by rank.
+
+    `transport` is the address of a transport: `queue://` makes threads, `tcp://`, `file://` and
+    others make processes, for which `fn`, its arguments and results must be picklable (a function
+    typed into a notebook is sent as its source). `timeout` is that of every operation (30 minutes).
+    """
+    if world_size < 1:
+        raise ValueError(f"a world has at least one rank, but world_size is {world_size}")
+    if not callable(fn):
+        raise TypeError(f"launch takes a function, but got {fn!r}")
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    limit = timedelta(minutes=30) if seconds is None else timedelta(seconds=seconds)
+    registry.find(transport)
+    if registry.scheme_of(transport) in THREADS:
+        return threads.run(fn, world_size, transport, args, kwargs or {}, limit, clock)
+    return processes.run(fn, world_size, transport, args, kwargs or {}, limit)
+
+
+__all__ = ["launch"]

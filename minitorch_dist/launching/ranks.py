@@ -1,0 +1,44 @@
+"""One rank of a launched world: make the world, call the function, end the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from minitorch_dist.distributed import bootstrap, world
+from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.tensors import generator
+from transports.clock import Clock
+from transports.stores import Store
+
+
+def place_for(
+    rank: int, world_size: int, transport: str, store: Store, clock: Clock
+) -> world.Place:
+    """Where a launched rank will stand."""
+    return world.Place(
+        clock, rank=rank, world_size=world_size, local_rank=rank, store=store, address=transport
+    )
+
+
+def run(
+    place: world.Place,
+    random_state: generator.Generator,
+    timeout: timedelta,
+    fn: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """In the rank's own thread: what `fn` returns there. The world is left by `end`."""
+    generator.install(random_state)
+    given = place.given
+    bootstrap.init(
+        None, None, timeout, given["world_size"], given["rank"], given["store"], ProcessGroup
+    )
+    given["fresh"] = True  # a script may call init_process_group once
+    return fn(*args, **kwargs)
+
+
+def end(place: world.Place) -> None:
+    bootstrap.leave(place)

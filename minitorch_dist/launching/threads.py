@@ -1,0 +1,69 @@
+"""A world whose ranks are threads of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from minitorch_dist.distributed import world
+from minitorch_dist.launching import ranks
+from minitorch_dist.tensors import generator
+from transports.clock import Clock
+from transports.stores import HashStore
+
+
+def run(
+    fn: Callable[..., Any],
+    world_size: int,
+    transport: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    timeout: timedelta,
+    clock: Clock,
+) -> list[Any]:
+    """The results by rank, or the exception of the first rank that failed."""
+    store = HashStore(clock, timeout)
+    places = [
+        ranks.place_for(rank, world_size, transport, store, clock) for rank in range(world_size)
+    ]
+    results: list[Any] = [None] * world_size
+    failures: list[tuple[int, BaseException]] = []
+    random_state = generator.current()
+
+    def one(rank: int) -> None:
+        place = places[rank]
+        with world.standing_in(place):
+            try:
+                results[rank] = ranks.run(
+                    place, random_state.clone_state(), timeout, fn, args, kwargs
+                )
+            except BaseException as error:
+                failures.append((rank, error))
+                end_others(places)
+            finally:
+                ranks.end(place)
+
+    threads = [clock.start(partial(one, rank), f"rank {rank}") for rank in range(world_size)]
+    try:
+        for thread in threads:
+            thread.join()
+    except BaseException:  # Ctrl-C: nobody stays behind
+        end_others(places)
+        for thread in threads:
+            thread.join()
+        raise
+    if failures:
+        rank, error = failures[0]
+        error.add_note(f"(in rank {rank} of {world_size}, a thread over {transport})")
+        raise error
+    return results
+
+
+def end_others(places: Sequence[world.Place]) -> None:
+    """Whoever waits for a message does so in vain from now on, and notices."""
+    for place in places:
+        here = place.world
+        if here is not None:
+            here.transport.close()
