@@ -1,0 +1,210 @@
+"""Both brokers that the MQTT tests run against, and a client that can say anything."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from transports import keys
+from transports.broker import launch, packets
+from transports.broker.credentials import credentials
+
+KEY = "the key of this test"  # as in conftest
+MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+NO_MOSQUITTO = "mosquitto is not installed (apt-get install -y mosquitto)"
+KINDS = [
+    "embedded",
+    pytest.param("mosquitto", marks=pytest.mark.skipif(MOSQUITTO is None, reason=NO_MOSQUITTO)),
+]
+
+
+class Broker:
+    """A broker of one kind, which can be killed and started again on its port."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.port = kind, 0
+        self._embedded: launch.BrokerProcess | None = None
+        self._mosquitto: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.mkdtemp(prefix="broker-")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(keys.VARIABLE, KEY)
+            self.username, self.password = credentials()
+        self.start()
+
+    @property
+    def address(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Listen: on a free port at first, then on the same again."""
+        if self.kind == "embedded":
+            environment = {**os.environ, keys.VARIABLE: KEY}
+            self._embedded = launch.start("--port", str(self.port), environment=environment)
+            self.port = int(self._embedded.address.rpartition(":")[2])
+        else:
+            self.port = self.port or free_port()
+            self._mosquitto = self._start_mosquitto()
+
+    def _start_mosquitto(self) -> subprocess.Popen[bytes]:
+        assert MOSQUITTO is not None
+        folder = Path(self._folder)
+        known = folder / "passwords"
+        if not known.exists():
+            subprocess.run(
+                ["mosquitto_passwd", "-b", "-c", known, self.username, self.password],
+                check=True, capture_output=True,
+            )  # fmt: skip
+        lines = [
+            f"listener {self.port} 127.0.0.1", "allow_anonymous false", f"password_file {known}",
+            "set_tcp_nodelay true", "persistence false", "max_queued_messages 100000",
+        ]  # fmt: skip
+        if os.geteuid() == 0:
+            lines.append("user root")
+        (folder / "conf").write_text("\n".join(lines) + "\n")
+        process = subprocess.Popen(
+            [MOSQUITTO, "-c", folder / "conf"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            except OSError:
+                assert process.poll() is None, "mosquitto ended"
+                time.sleep(0.01)
+            else:
+                return process
+        raise AssertionError("mosquitto does not listen")
+
+    def kill(self) -> None:
+        """As kill -9 does it."""
+        if self._embedded is not None:
+            os.kill(self._embedded.pid, 9)
+            self._embedded.stop()
+        if self._mosquitto is not None:
+            self._mosquitto.kill()
+            self._mosquitto.wait()
+
+    def stop(self) -> None:
+        self.kill()
+        shutil.rmtree(self._folder)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def text(value: str | bytes) -> bytes:
+    data = value.encode() if isinstance(value, str) else value
+    return struct.pack(">H", len(data)) + data
+
+
+def connect_packet(
+    identifier: str = "c", name: str | None = None, password: str | None = None,
+    keepalive: int = 60, will: tuple[str, bytes, int, bool] | None = None, clean: bool = True,
+    protocol: str = "MQTT", level: int = 4,
+) -> bytes:  # fmt: skip
+    flags = clean << 1 | (name is not None) << 7 | (password is not None) << 6
+    parts = [text(identifier)]
+    if will is not None:
+        topic, payload, qos, retain = will
+        flags |= 4 | qos << 3 | retain << 5
+        parts += [text(topic), text(payload)]
+    parts += [text(part) for part in (name, password) if part is not None]
+    head = text(protocol) + bytes((level, flags)) + struct.pack(">H", keepalive)
+    return packets.packet(0x10, head, *parts)
+
+
+class Client:
+    """Speaks MQTT byte by byte, so that it can also speak it wrongly."""
+
+    def __init__(self, broker: Broker, identifier: str = "c", **options: Any) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", broker.port), 20)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        options = {"name": broker.username, "password": broker.password, **options}
+        self.say(connect_packet(identifier, **options))
+
+    def say(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def hear(self) -> tuple[int, bytes]:
+        """The next packet; EOFError where the connection ends."""
+        first, length, shift = self._exactly(1)[0], 0, 0
+        while True:
+            byte = self._exactly(1)[0]
+            length |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return first, self._exactly(length)
+
+    def _exactly(self, nbytes: int) -> bytes:
+        data = bytearray()
+        while len(data) < nbytes:
+            try:
+                piece = self.socket.recv(nbytes - len(data))
+            except ConnectionError:
+                piece = b""
+            if not piece:
+                raise EOFError
+            data += piece
+        return bytes(data)
+
+    def welcomed(self) -> Client:
+        assert self.hear() == (0x20, b"\0\0")
+        return self
+
+    def subscribe(self, *filters: tuple[str, int]) -> bytes:
+        body = b"".join(text(name) + bytes((qos,)) for name, qos in filters)
+        self.say(packets.packet(0x82, b"\0\x07", body))
+        first, answer = self.hear()
+        assert first == 0x90 and answer[:2] == b"\0\x07"
+        return answer[2:]
+
+    def publish(self, topic: str, payload: bytes, qos: int = 0, retain: bool = False) -> None:
+        self.say(packets.publish(packets.Message(topic, payload, qos, retain), 9))
+        if qos:
+            assert self.hear() == (0x40, b"\0\x09")
+
+    def message(self) -> tuple[str, bytes, int, bool]:
+        """The next message: topic, payload, QoS, whether it was retained."""
+        first, body = self.hear()
+        assert first >> 4 == packets.PUBLISH, f"a message was expected, not {first:#x} {body!r}"
+        end = 2 + int.from_bytes(body[:2], "big")
+        qos = first >> 1 & 3
+        if qos:
+            self.say(packets.puback(int.from_bytes(body[end : end + 2], "big")))
+        return body[2:end].decode(), body[end + 2 * bool(qos) :], qos, bool(first & 1)
+
+    def is_closed(self) -> bool:
+        """Whether the broker ends the connection, saying nothing more."""
+        try:
+            self.hear()
+        except EOFError:
+            return True
+        return False
+
+    def synchronize(self) -> None:
+        """Return when everything said before has been handled."""
+        self.say(b"\xc0\0")
+        assert self.hear() == (0xD0, b"")
+
+    def leave(self, politely: bool = True) -> None:
+        if politely:
+            self.say(b"\xe0\0")
+        self.socket.close()
+
+    def __enter__(self) -> Client:
+        return self.welcomed()
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()

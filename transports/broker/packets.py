@@ -1,0 +1,260 @@
+"""MQTT 3.1.1 packets as bytes and back: pure functions, no sockets.
+
+    first byte          remaining length         body
+    ┌──────┬───────┐    ┌─────────────────┐      ┌──────────────────────────────┐
+    │ kind │ flags │    │ 1–4 bytes, 7 bit│      │ numbers, texts, the payload  │
+    └──────┴───────┘    └─────────────────┘      └──────────────────────────────┘
+
+Numbers are big-endian; a text is its length in two bytes, then UTF-8. `decode` reads what clients
+send, and says `Malformed` to everything else. Source: OASIS, *MQTT Version 3.1.1*, 2014, chapters
+2 and 3; [MQTT-…] in a comment is the number of the rule there.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+CONNECT, CONNACK, PUBLISH, PUBACK = 1, 2, 3, 4
+SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, DISCONNECT = 8, 9, 10, 11, 12, 13, 14
+
+ACCEPTED, WRONG_VERSION, BAD_IDENTIFIER, BAD_PASSWORD = 0, 1, 2, 4  # in CONNACK
+REFUSED = 0x80  # in SUBACK
+
+_NUMBER = struct.Struct(">H")
+
+
+class Malformed(Exception):
+    """These bytes are not what a client may send. The connection ends."""
+
+
+class WrongVersion(Malformed):
+    """A CONNECT of another version of MQTT."""
+
+
+class Message(NamedTuple):
+    """What is published."""
+
+    topic: str
+    payload: bytes
+    qos: int = 0
+    retain: bool = False
+
+
+class Connect(NamedTuple):
+    identifier: str
+    is_clean: bool
+    keepalive: int
+    will: Message | None
+    username: str | None
+    password: bytes | None
+
+
+class Publish(NamedTuple):
+    message: Message
+    number: int  # 0 with QoS 0
+
+
+class Acknowledge(NamedTuple):
+    number: int
+
+
+class Subscribe(NamedTuple):
+    number: int
+    filters: list[tuple[str, int]]
+
+
+class Unsubscribe(NamedTuple):
+    number: int
+    filters: list[str]
+
+
+class Ping(NamedTuple):
+    pass
+
+
+class Disconnect(NamedTuple):
+    pass
+
+
+Packet: TypeAlias = "Connect | Publish | Acknowledge | Subscribe | Unsubscribe | Ping | Disconnect"
+
+
+# -- reading --------------------------------------------------------------------------------
+
+
+class _Body:
+    """Takes a packet's body apart from the front."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def take(self, nbytes: int) -> bytes:
+        end = self.at + nbytes
+        if end > len(self.data):
+            raise Malformed(f"{nbytes} bytes are announced at {self.at} of {len(self.data)}")
+        piece = self.data[self.at : end]
+        self.at = end
+        return piece
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def number(self) -> int:
+        return int(_NUMBER.unpack(self.take(2))[0])
+
+    def binary(self) -> bytes:
+        return self.take(self.number())
+
+    def text(self) -> str:
+        try:
+            found = self.binary().decode()  # refuses surrogates, as it must [MQTT-1.5.3-1]
+        except UnicodeDecodeError as error:
+            raise Malformed(f"a text is not UTF-8: {error}") from None
+        if "\0" in found:  # [MQTT-1.5.3-2]
+            raise Malformed("a text holds a NUL")
+        return found
+
+    def packet_number(self) -> int:
+        number = self.number()
+        if number == 0:  # [MQTT-2.3.1-1]
+            raise Malformed("0 is no packet number")
+        return number
+
+    def is_over(self) -> bool:
+        return self.at == len(self.data)
+
+    def demand_end(self) -> None:
+        if not self.is_over():
+            raise Malformed(f"{len(self.data) - self.at} bytes follow the packet's end")
+
+
+def decode(first: int, data: bytes) -> Packet:
+    """The packet with this first byte and body; Malformed if a client may not send it."""
+    kind, flags = first >> 4, first & 15
+    if kind == PUBLISH:
+        return _publish(flags, _Body(data))
+    expected = 2 if kind in (SUBSCRIBE, UNSUBSCRIBE) else 0
+    if flags != expected:  # [MQTT-2.2.2-2]
+        raise Malformed(f"packet kind {kind} has flags {flags}, not {expected}")
+    body = _Body(data)
+    packet: Packet
+    if kind == CONNECT:
+        packet = _connect(body)
+    elif kind == PUBACK:
+        packet = Acknowledge(body.packet_number())
+    elif kind == SUBSCRIBE:
+        packet = _subscribe(body)
+    elif kind == UNSUBSCRIBE:
+        packet = _unsubscribe(body)
+    elif kind == PINGREQ:
+        packet = Ping()
+    elif kind == DISCONNECT:
+        packet = Disconnect()
+    else:
+        raise Malformed(f"a client may not send packet kind {kind}")
+    body.demand_end()
+    return packet
+
+
+def _connect(body: _Body) -> Connect:
+    name, level = body.text(), body.byte()
+    if (name, level) != ("MQTT", 4):
+        if name in ("MQTT", "MQIsdp"):
+            raise WrongVersion(f"{name} level {level}; this broker speaks 3.1.1, which is level 4")
+        raise Malformed(f"the protocol is {name[:40]!r}, not 'MQTT'")
+    flags, keepalive = body.byte(), body.number()
+    has_will, will_qos, will_retain = bool(flags & 4), flags >> 3 & 3, bool(flags & 32)
+    has_name, has_password = bool(flags & 128), bool(flags & 64)
+    if flags & 1 or (not has_will and (will_qos or will_retain)) or will_qos > 1:
+        raise Malformed(f"the flags {flags:#04x} of CONNECT are not possible here")
+    if has_password and not has_name:  # [MQTT-3.1.2-22]
+        raise Malformed("a password without a user name")
+    identifier = body.text()
+    will = None
+    if has_will:
+        will = Message(publishable(body.text()), body.binary(), will_qos, will_retain)
+    username = body.text() if has_name else None
+    password = body.binary() if has_password else None
+    return Connect(identifier, bool(flags & 2), keepalive, will, username, password)
+
+
+def _publish(flags: int, body: _Body) -> Publish:
+    qos = flags >> 1 & 3
+    if qos > 1:
+        raise Malformed(f"QoS {qos}: this broker offers 0 and 1")
+    if flags & 8 and not qos:  # [MQTT-3.3.1-2]
+        raise Malformed("a repeated message of QoS 0")
+    topic = publishable(body.text())
+    number = body.packet_number() if qos else 0
+    return Publish(Message(topic, body.data[body.at :], qos, bool(flags & 1)), number)
+
+
+def _subscribe(body: _Body) -> Subscribe:
+    number = body.packet_number()
+    filters = []
+    while not body.is_over():
+        name, qos = body.text(), body.byte()
+        if qos > 2:  # [MQTT-3-8.3-4]
+            raise Malformed(f"a subscription asks for QoS {qos}")
+        filters.append((name, qos))
+    if not filters:  # [MQTT-3.8.3-3]
+        raise Malformed("a SUBSCRIBE to nothing")
+    return Subscribe(number, filters)
+
+
+def _unsubscribe(body: _Body) -> Unsubscribe:
+    number = body.packet_number()
+    filters = []
+    while not body.is_over():
+        filters.append(body.text())
+    if not filters:  # [MQTT-3.10.3-2]
+        raise Malformed("an UNSUBSCRIBE from nothing")
+    return Unsubscribe(number, filters)
+
+
+def publishable(topic: str) -> str:
+    if not topic or "+" in topic or "#" in topic:  # [MQTT-3.3.2-2], [MQTT-4.7.3-1]
+        raise Malformed(f"nothing can be published to {topic[:80]!r}")
+    return topic
+
+
+# -- writing --------------------------------------------------------------------------------
+
+
+def packet(first: int, *parts: bytes) -> bytes:
+    """A packet of this first byte and body."""
+    left = sum(map(len, parts))
+    length = bytearray()
+    while True:
+        left, low = left >> 7, left & 127
+        length.append(low | (128 if left else 0))
+        if not left:
+            return b"".join((bytes((first,)), length, *parts))
+
+
+def connack(code: int) -> bytes:
+    return packet(CONNACK << 4, bytes((0, code)))
+
+
+def publish(message: Message, number: int = 0) -> bytes:
+    """`number` is needed with QoS 1."""
+    topic = message.topic.encode()
+    head = _NUMBER.pack(len(topic)) + topic + (_NUMBER.pack(number) if message.qos else b"")
+    return packet(PUBLISH << 4 | message.qos << 1 | message.retain, head, message.payload)
+
+
+def puback(number: int) -> bytes:
+    return packet(PUBACK << 4, _NUMBER.pack(number))
+
+
+def suback(number: int, granted: Sequence[int]) -> bytes:
+    return packet(SUBACK << 4, _NUMBER.pack(number), bytes(granted))
+
+
+def unsuback(number: int) -> bytes:
+    return packet(UNSUBACK << 4, _NUMBER.pack(number))
+
+
+PONG = packet(PINGRESP << 4)

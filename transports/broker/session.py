@@ -1,0 +1,219 @@
+"""One client of the broker, from its connection to its end.
+
+    connection ── CONNECT in time, with the password? ──► client ── DISCONNECT ──► gone
+         │ no: closed, nothing changed                      │ anything else: its will is sent
+
+The next packet is read only when all readers of the last one have room for more: so a slow reader
+slows its senders, and the broker's memory stays bounded. A reader that takes nothing at all is
+dropped after a while, so that it cannot stop the others for ever.
+
+Sessions end with their connection: a client that asks for more (`clean session` 0) is told that
+there was no earlier session, and starts anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from transports.broker import packets, topics
+from transports.broker.packets import Connect, Malformed, Message
+from transports.broker.router import Router
+
+GREETING = 1 << 14  # bytes that a connection may send before it has shown the password
+STALL = 5.0  # seconds after which a reader that takes nothing is dropped
+MAX_FILTERS = 1000  # subscriptions of one client
+
+
+@dataclass
+class House:
+    """What all sessions of a broker share."""
+
+    username: str
+    password: bytes
+    router: Router = field(default_factory=Router)
+    clients: dict[str, Session] = field(default_factory=dict)
+    max_packet: int = 16 << 20  # bytes
+    max_clients: int = 1024
+    max_buffer: int = 64 << 20  # bytes that may wait for one reader
+    greeting_seconds: float = 5.0
+
+
+class Session:
+    """A connection, and once it has shown the password, a client."""
+
+    def __init__(
+        self, house: House, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.house, self._reader, self._writer = house, reader, writer
+        self._transport = writer.transport
+        self._transport.set_write_buffer_limits(house.max_buffer, house.max_buffer * 3 // 4)
+        self._clock = asyncio.get_running_loop().time
+        self.identifier = ""
+        self.keepalive = 0.0  # seconds of silence that the client allowed itself
+        self.heard = self._clock()
+        self.is_client = False
+        self.is_polite = False  # it said DISCONNECT
+        self.is_busy = False  # with its last packet; then its silence is ours
+        self.end = "open"
+        self._will: Message | None = None
+        self._filters: set[str] = set()
+        self._number = 0
+
+    async def run(self) -> None:
+        """Serve the connection until it ends, in whatever way."""
+        try:
+            async with asyncio.timeout(self.house.greeting_seconds):
+                await self._greet()
+            while self.is_client and not self.is_polite:
+                packet = await self._read(self.house.max_packet)
+                self.is_busy = True
+                await self._handle(*packet)
+                self.is_busy, self.heard = False, self._clock()
+            self.end = "left" if self.is_polite else self.end
+        except (Malformed, OSError, EOFError, TimeoutError) as error:
+            if self.end == "open":
+                self.end = f"{type(error).__name__}: {error}"
+        finally:
+            await self._leave()
+
+    # -- the beginning ----------------------------------------------------------------------
+
+    async def _greet(self) -> None:
+        first, body = await self._read(GREETING)
+        try:
+            packet = packets.decode(first, body)
+        except packets.WrongVersion:
+            self._refuse(packets.WRONG_VERSION, "another version")
+            return
+        if not isinstance(packet, Connect):
+            raise Malformed("the first packet is not a CONNECT")
+        if not self._is_known(packet):
+            self._refuse(packets.BAD_PASSWORD, "wrong user name or password")
+        elif not packet.identifier and not packet.is_clean:  # [MQTT-3.1.3-8]
+            self._refuse(packets.BAD_IDENTIFIER, "no identifier")
+        elif len(self.house.clients) >= self.house.max_clients:
+            self.end = f"there are {self.house.max_clients} clients already"
+        else:
+            self._enter(packet)
+
+    def _is_known(self, packet: Connect) -> bool:
+        name = hmac.compare_digest((packet.username or "").encode(), self.house.username.encode())
+        return name & hmac.compare_digest(packet.password or b"", self.house.password)
+
+    def _refuse(self, code: int, why: str) -> None:
+        self.end = why
+        self.send(packets.connack(code))
+
+    def _enter(self, packet: Connect) -> None:
+        self.identifier = packet.identifier or f"unnamed-{os.urandom(8).hex()}"
+        self.keepalive, self._will = float(packet.keepalive), packet.will
+        old = self.house.clients.get(self.identifier)
+        if old is not None:  # [MQTT-3.1.4-2]
+            old.drop("another client came with its identifier")
+        self.house.clients[self.identifier] = self
+        self.is_client = True
+        self.send(packets.connack(packets.ACCEPTED))
+
+    # -- what a client says -----------------------------------------------------------------
+
+    async def _read(self, cap: int) -> tuple[int, bytes]:
+        """The next packet's first byte and body."""
+        read = self._reader.readexactly
+        first = (await read(1))[0]
+        length = shift = 0
+        while True:
+            byte = (await read(1))[0]
+            length |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+            if shift > 21:  # [MQTT-2.2.3]
+                raise Malformed("a packet's length takes more than four bytes")
+        if length > cap:
+            raise Malformed(f"a packet of {length} bytes; at most {cap} are taken here")
+        return first, await read(length)
+
+    async def _handle(self, first: int, body: bytes) -> None:
+        packet = packets.decode(first, body)
+        if isinstance(packet, packets.Publish):
+            await self.house.router.publish(packet.message)
+            if packet.number:
+                self.send(packets.puback(packet.number))
+        elif isinstance(packet, packets.Subscribe):
+            await self._subscribe(packet)
+        elif isinstance(packet, packets.Unsubscribe):
+            for name in self._filters.intersection(packet.filters):
+                self._forget(name)
+            self.send(packets.unsuback(packet.number))
+        elif isinstance(packet, packets.Ping):
+            self.send(packets.PONG)
+        elif isinstance(packet, packets.Disconnect):
+            self.is_polite = True
+        elif isinstance(packet, Connect):  # [MQTT-3.1.0-2]
+            raise Malformed("a second CONNECT")
+        await self.room()
+
+    async def _subscribe(self, packet: packets.Subscribe) -> None:
+        granted = []
+        for name, qos in packet.filters:
+            is_full = len(self._filters) >= MAX_FILTERS and name not in self._filters
+            is_fine = topics.is_filter(name) and not is_full
+            granted.append(min(qos, 1) if is_fine else packets.REFUSED)
+        self.send(packets.suback(packet.number, granted))
+        for (name, _), best in zip(packet.filters, granted, strict=True):
+            if best != packets.REFUSED:
+                self._filters.add(name)
+                await self.house.router.subscribe(self, name, best)
+
+    # -- what a client is told --------------------------------------------------------------
+
+    def send(self, packet: bytes) -> None:
+        if not self._transport.is_closing():
+            self._writer.write(packet)
+
+    async def room(self) -> None:
+        waiting = self._transport.get_write_buffer_size()
+        while waiting > self.house.max_buffer:
+            with suppress(TimeoutError, OSError):
+                async with asyncio.timeout(STALL):
+                    await self._writer.drain()
+            before, waiting = waiting, self._transport.get_write_buffer_size()
+            if waiting >= before:
+                self.drop(f"it took nothing for {STALL} s, while {waiting} bytes waited for it")
+                return
+
+    def next_number(self) -> int:
+        self._number = self._number % 0xFFFF + 1
+        return self._number
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def drop(self, why: str) -> None:
+        """End the connection from our side."""
+        self.end = why
+        self._transport.abort()
+
+    def _forget(self, name: str) -> None:
+        self._filters.discard(name)
+        self.house.router.subscriptions.remove(self, name)
+
+    async def _leave(self) -> None:
+        for name in list(self._filters):
+            self._forget(name)
+        if self.house.clients.get(self.identifier) is self:
+            del self.house.clients[self.identifier]
+        self._writer.close()
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(1):
+                await self._writer.wait_closed()
+        self._transport.abort()
+        if self._will is not None and not self.is_polite:
+            await self.house.router.publish(self._will)
+
+    def __repr__(self) -> str:
+        name = self.identifier or "stranger"
+        return f"<Session {name!r}, {len(self._filters)} filters, {self.end}>"
