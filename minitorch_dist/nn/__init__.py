@@ -140,9 +140,11 @@ from minitorch_dist.nn.modules.rnn import (
     GRU as GRU,
     LSTM as LSTM,
     RNN as RNN,
+    RNNBase as RNNBase,
+)
+from minitorch_dist.nn.modules.rnn_cell import (
     GRUCell as GRUCell,
     LSTMCell as LSTMCell,
-    RNNBase as RNNBase,
     RNNCell as RNNCell,
 )
 from minitorch_dist.nn.modules.sparse import Embedding as Embedding, EmbeddingBag as EmbeddingBag
