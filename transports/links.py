@@ -15,8 +15,9 @@ from transports import frames
 from transports.clock import Clock
 from transports.contract import Inbox, Sink
 from transports.errors import PeerLost
+from transports.turn import Turn
 
-BUFFER = 1 << 15
+BUFFER = 1 << 17
 SCRATCH = 1 << 18
 READS = 64  # in a row from one peer, before the others have their turn
 PIECE = 1 << 20  # bytes of a sink's space offered to one read
@@ -31,7 +32,7 @@ class Link:
         self, peer: int, incoming: socket.socket, outgoing: socket.socket, clock: Clock
     ) -> None:
         self.peer, self.incoming, self.outgoing = peer, incoming, outgoing
-        self.sending = clock.condition()  # held by the thread whose message is on its way
+        self.sending = Turn(clock)  # of the thread whose message is on its way
         self.lost: PeerLost | None = None
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
@@ -49,7 +50,8 @@ class Link:
                     delivered = True
                 else:
                     asked = len(self._buffer) - self._end
-                    got = self.incoming.recv_into(self._view[self._end :])
+                    view = self._view[self._end :] if self._end else self._view
+                    got = self.incoming.recv_into(view)
                     if not got:
                         raise EOFError
                     self._end += got

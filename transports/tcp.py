@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from transports import endpoints, frames, links, rendezvous
@@ -26,6 +26,7 @@ from transports.errors import DistNetworkError, PeerLost, TransportClosed
 from transports.handshake import Claim
 from transports.keys import job_key
 from transports.links import Link
+from transports.turn import Turn
 
 SPINS = 40  # looks at the sockets before the system is asked to wake us
 SLICE = 1.0  # seconds of waiting, after which we look whether the peers' hosts still answer
@@ -46,8 +47,7 @@ class TcpTransport(Transport):
         self._by_file: dict[int, Link] = {}
         self._poll = select.poll()  # touched only by the thread that drives
         self._scratch = memoryview(bytearray(links.SCRATCH))
-        self._beside = clock.condition()  # guards the turn: one drives, the others wait here
-        self._driving = False
+        self._turn = Turn(clock)  # to drive
         self._deliveries = self._reported = 0
         self._state = "not connected"
         self._refused = ""
@@ -142,39 +142,36 @@ class TcpTransport(Transport):
     # -- receiving --------------------------------------------------------------------------
 
     def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
-        if not self._take_turn(timeout, done):
+        if self._state != "open":
+            raise self._not_open()
+        seen = self._reported if done is None else self._deliveries
+        if not self._turn.try_take() and not self._wait_beside(timeout, seen, done):
             return self._report()
         found = False
         try:
-            found = self._drive(timeout)
+            if self._deliveries == seen and not (done is not None and done()):
+                found = self._drive(timeout)
         finally:
-            self._end_turn(found)
-        self._demand_open()
+            self._deliveries += found
+            self._turn.give()
+        if self._state != "open":
+            raise self._not_open()
         return self._report()
 
-    def _take_turn(self, timeout: float | None, done: Callable[[], bool] | None) -> bool:
-        """True once it is ours to drive; False if there is no need to, or no time left."""
-        deadline = None
-        with self._beside:
-            self._demand_open()
-            seen = self._reported if done is None else self._deliveries
-            while True:
-                if self._deliveries != seen or (done is not None and done()):
-                    return False
-                if not self._driving:
-                    self._driving = True
-                    return True
-                deadline = deadline or self.clock.deadline(timeout)
-                if deadline.is_over():
-                    return False
-                self._beside.wait(deadline.left())
-                self._demand_open()
+    def _wait_beside(
+        self, timeout: float | None, seen: int, done: Callable[[], bool] | None
+    ) -> bool:
+        """Somebody else drives: wait for our turn (True), or for something to be delivered."""
 
-    def _end_turn(self, found: bool) -> None:
-        with self._beside:
-            self._driving = False
-            self._deliveries += found
-            self._beside.notify_all()
+        def unless() -> bool:
+            return (
+                self._state != "open" or self._deliveries != seen or (done is not None and done())
+            )
+
+        is_ours = self._turn.take(self.clock.deadline(timeout), unless)
+        if not is_ours and self._state != "open":
+            raise self._not_open()
+        return is_ours
 
     def _report(self) -> bool:
         found, self._reported = self._deliveries > self._reported, self._deliveries
@@ -236,32 +233,38 @@ class TcpTransport(Transport):
 
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         view = flat(header, payload)
-        self._demand_open()
+        if self._state != "open":
+            raise self._not_open()
         link = self._links.get(dst)
         if link is None:
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
-        head = frames.pack(len(header), view.nbytes) + header
-        with link.sending:
+        length = view.nbytes
+        head = frames.pack(len(header), length) + header
+        parts: Sequence[Buffer]
+        link.sending.try_take() or link.sending.take(self.clock.deadline(None))
+        try:
             if link.lost is not None:
                 raise PeerLost(dst, link.lost.reason)
-            try:
-                if view.nbytes <= JOINED:
-                    parts = [memoryview(head + view)]
-                    sent = link.outgoing.send(parts[0])
-                else:
-                    parts = [memoryview(head), view]
-                    sent = link.outgoing.sendmsg(parts)
-            except BlockingIOError:
-                sent = 0
-            except OSError as error:
-                raise self._send_failed(link, error) from error
-            if sent < len(head) + view.nbytes:
+            if length <= JOINED:
+                parts = [head + view]
+                sent = link.outgoing.send(parts[0])
+            else:
+                parts = [head, view]
+                sent = link.outgoing.sendmsg(parts)
+            if sent < len(head) + length:
                 self._send_rest(link, parts, sent)
+        except BlockingIOError:
+            self._send_rest(link, parts, 0)
+        except OSError as error:
+            raise self._send_failed(link, error) from error
+        finally:
+            link.sending.give()
 
-    def _send_rest(self, link: Link, parts: list[memoryview], sent: int) -> None:
+    def _send_rest(self, link: Link, parts: Sequence[Buffer], sent: int) -> None:
         """Deliver what arrives until there is room for the rest."""
         try:
-            while parts := _after(parts, sent):
+            while rest := _after(parts, sent):
+                parts = rest
                 self._make_way(link)
                 try:
                     sent = link.outgoing.sendmsg(parts)
@@ -275,12 +278,11 @@ class TcpTransport(Transport):
 
     def _make_way(self, link: Link) -> None:
         """Wait a moment for room, driving if nobody else does."""
-        with self._beside:
-            self._demand_open()
-            if link.lost is not None:
-                raise PeerLost(link.peer, link.lost.reason)
-            is_ours, self._driving = not self._driving, True
-        if not is_ours:
+        if self._state != "open":
+            raise self._not_open()
+        if link.lost is not None:
+            raise PeerLost(link.peer, link.lost.reason)
+        if not self._turn.try_take():
             poll = select.poll()
             poll.register(link.outgoing, select.POLLOUT)
             poll.poll(5)
@@ -289,7 +291,8 @@ class TcpTransport(Transport):
         try:
             found = self._drive_for_room(link)
         finally:
-            self._end_turn(found)
+            self._deliveries += found
+            self._turn.give()
 
     def _drive_for_room(self, link: Link) -> bool:
         both = link.incoming is link.outgoing
@@ -317,28 +320,23 @@ class TcpTransport(Transport):
             return PeerLost(link.peer, link.lost.reason)
         return PeerLost(link.peer, f"its connection broke while we sent: {error.strerror}")
 
-    def _demand_open(self) -> None:
-        if self._state != "open":
-            raise TransportClosed(f"the tcp transport of rank {self.rank} is {self._state}")
+    def _not_open(self) -> TransportClosed:
+        return TransportClosed(f"the tcp transport of rank {self.rank} is {self._state}")
 
     # -- closing ----------------------------------------------------------------------------
 
     def close(self) -> None:
-        with self._beside:
-            was_open, self._state = self._state == "open", "closed"
-            if not was_open:
-                return
-            with suppress(OSError):
-                self._links[self.rank].outgoing.shutdown(socket.SHUT_WR)  # wakes the driver
-            self._beside.notify_all()
-            while self._driving:
-                self._beside.wait(SLICE)
-            self._driving = True
-        self._say_goodbye([link for link in self._links.values() if link.peer != self.rank])
-        for link in self._links.values():
-            with link.sending:
-                link.close()
-        self._end_turn(False)
+        was_open, self._state = self._state == "open", "closed"
+        if not was_open:
+            return
+        with suppress(OSError):
+            self._links[self.rank].outgoing.shutdown(socket.SHUT_WR)  # wakes the driver
+        self._turn.wake()
+        with self._turn.held(self.clock):
+            self._say_goodbye([link for link in self._links.values() if link.peer != self.rank])
+            for link in self._links.values():
+                with link.sending.held(self.clock):
+                    link.close()
 
     def _say_goodbye(self, parting: list[Link]) -> None:
         """Wait until the peers' hosts have what we sent.
@@ -381,12 +379,12 @@ class TcpTransport(Transport):
         )
 
 
-def _after(parts: list[memoryview], sent: int) -> list[memoryview]:
+def _after(parts: Sequence[Buffer], sent: int) -> Sequence[Buffer]:
     """What is left of `parts` once `sent` bytes are gone."""
     while parts and sent >= len(parts[0]):
         sent -= len(parts[0])
         parts = parts[1:]
-    return [parts[0][sent:], *parts[1:]] if parts else []
+    return [memoryview(parts[0])[sent:], *parts[1:]] if parts else []
 
 
 def _unacknowledged(link: Link) -> int:
