@@ -42,7 +42,7 @@ def curve(values: Sequence[float], width: int = 60, height: int = 8, label: str 
     columns, rows = 2 * width, 4 * height
     at = np.linspace(0, len(data) - 1, columns)
     line = np.interp(at, np.arange(len(data)), data)
-    low, high = float(data.min()), float(data.max())
+    low, high = float(line.min()), float(line.max())
     scale = (rows - 1) / (high - low) if high > low else 0.0
     level = np.round((high - line) * scale).astype(int)
     dots = np.zeros((rows, columns), bool)
