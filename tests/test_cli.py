@@ -18,6 +18,14 @@ def test_without_a_command_it_says_what_there_is(capsys: pytest.CaptureFixture[s
     assert all(name in out for name in COMMANDS)
 
 
+def test_the_package_can_be_run_by_name() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "minitorch_dist.cli"], capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    assert "demo" in done.stdout
+
+
 def test_a_wrong_word_is_refused_and_the_right_ones_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
