@@ -118,7 +118,9 @@ def holder_of(port: int) -> str:
         return ""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if any(os.readlink(fd.path) in inodes for fd in os.scandir(process / "fd")):  # noqa: PTH115
+            with os.scandir(process / "fd") as files:
+                is_holder = any(os.readlink(file.path) in inodes for file in files)  # noqa: PTH115
+            if is_holder:
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
                 return f"pid {process.name} ({command[:100]})"
     return "a process of another user"
