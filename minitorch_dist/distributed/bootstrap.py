@@ -90,13 +90,12 @@ def init(
                 rank_here, size = rank, world_size
             return _join(name, found, rank_here, size, timeout, deadline, kind, options, found is not store)  # fmt: skip
         except DistNetworkError:
-            if found is not None and found is not store:
-                found.close()
-            if not given.get("was_here") or deadline.is_over() or store is not None:
+            if found is None or found is store:
                 raise
-            clock.sleep(
-                RETRY
-            )  # the master has not left its last world yet, or not come to this one
+            found.close()
+            if not given.get("was_here") or deadline.is_over():
+                raise
+            clock.sleep(RETRY)  # the store was the last world's, which its master left only now
         except BaseException:
             if found is not None and found is not store:
                 found.close()

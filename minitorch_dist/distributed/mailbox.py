@@ -27,6 +27,7 @@ Post before you send: what finds its receive waiting is never copied twice.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
 from typing import Final, Protocol
 
@@ -39,7 +40,7 @@ from minitorch_dist.distributed.exceptions import (
 )
 from minitorch_dist.distributed.receives import DISCARD, Arrival, Receive
 from transports.clock import Deadline
-from transports.contract import Buffer, Sink, Transport
+from transports.contract import Buffer, Sink, Transport, Waiting
 
 AT: Final = wire.MATCH.size
 _POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
@@ -131,6 +132,14 @@ class Mailbox:
                 self.withdraw(receive)
                 if not receive.done:
                     raise DistTimeout(self.late(receive, deadline.elapsed()))
+
+    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
+        """Whom a thread waits for that called `progress(…, done)`, and in what."""
+        receive = getattr(done, "__self__", None)
+        if not isinstance(receive, Receive):
+            return None
+        ranks = () if receive.source is None else (receive.source,)
+        return Waiting(ranks, receive.owner.describe())
 
     def poll(self) -> None:
         """Deliver what has arrived, without waiting."""

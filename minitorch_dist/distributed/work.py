@@ -168,7 +168,7 @@ class Task(Work):
     ) -> None:
         super().__init__(world, output)
         self._function, self._doing = function, doing
-        self._changed = world.clock.condition()
+        self._changed = world.clock.condition(doing)
         self._is_over = False
 
     def run(self) -> None:
@@ -217,7 +217,7 @@ class Worker:
 
     def __init__(self, world: World, name: str) -> None:
         self._world, self._name = world, name
-        self._changed = world.clock.condition()
+        self._changed = world.clock.condition(f"something for {name} to do")
         self._tasks: deque[Task] = deque()
         self._thread: Thread | None = None
         self._is_busy = self._is_closed = False

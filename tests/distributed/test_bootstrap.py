@@ -1,0 +1,278 @@
+"""Worlds begin, end and begin again; and each way to fail has a message of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist.distributed import rendezvous, world
+from transports.clock import SYSTEM
+
+SECOND = timedelta(seconds=1)
+
+
+def in_threads(acts: list[Callable[[], Any]]) -> list[Any]:
+    """Run each in a thread that is a place of its own; what they return or raise."""
+    results: list[Any] = [None] * len(acts)
+
+    def one(number: int) -> None:
+        with world.standing_in(world.Place()):
+            try:
+                results[number] = acts[number]()
+            except Exception as error:
+                results[number] = error
+            finally:
+                if dist.is_initialized():
+                    dist.destroy_process_group()
+
+    threads = [SYSTEM.start(lambda n=n: one(n), f"rank {n}") for n in range(len(acts))]
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def exchange() -> list[int]:
+    """Everybody sends to everybody."""
+    me, size = dist.get_rank(), dist.get_world_size()
+    got = [torch.zeros(1) for _ in range(size)]
+    works = [dist.irecv(got[r], r) for r in range(size)]
+    works += [dist.isend(torch.tensor([10.0 * me + r]), r) for r in range(size)]
+    for work in works:
+        work.wait()
+    return [int(t.item()) for t in got]
+
+
+def expected(size: int) -> list[list[int]]:
+    return [[10 * src + me for src in range(size)] for me in range(size)]
+
+
+@pytest.mark.parametrize("backend", ["queue", "tcp", "gloo"])
+def test_destroy_and_init_again_with_the_same_store(backend: str) -> None:
+    store = dist.HashStore()
+
+    def rank(me: int) -> list[Any]:
+        said = []
+        for turn in range(3):
+            dist.init_process_group(backend, store=store, rank=me, world_size=3)
+            assert dist.get_backend() == backend
+            said.append(exchange())
+            if turn < 2:
+                dist.destroy_process_group()
+        return said
+
+    said = in_threads([lambda me=me: rank(me) for me in range(3)])
+    assert said == [[row] * 3 for row in expected(3)], said
+
+
+def test_init_again_at_the_same_port() -> None:
+    with contextlib.closing(dist.TCPStore("localhost", 0, is_master=True)) as free:
+        port = free.port
+
+    def rank(me: int) -> list[Any]:
+        said = []
+        for _ in range(4):
+            dist.init_process_group("tcp", f"tcp://localhost:{port}", rank=me, world_size=3)
+            said.append(exchange())
+            dist.destroy_process_group()
+        return said
+
+    said = in_threads([lambda me=me: rank(me) for me in range(3)])
+    assert said == [[row] * 4 for row in expected(3)], said
+
+
+def test_who_is_missing_is_named() -> None:
+    store = dist.HashStore()
+    said = in_threads(
+        [
+            lambda me=me: dist.init_process_group(
+                "queue", store=store, rank=me, world_size=4, timeout=SECOND / 4
+            )
+            for me in (0, 2)
+        ]
+    )
+    for error in said:
+        assert isinstance(error, dist.DistNetworkError)
+        assert "for ranks 1, 3 of a world of 4; 0, 2 came" in str(error)
+
+
+def test_a_rank_that_is_taken() -> None:
+    store = dist.HashStore()
+    give_up = {"timeout": SECOND / 2}
+    said = in_threads(
+        [
+            lambda me=me: dist.init_process_group(
+                "queue", store=store, rank=me, world_size=3, **give_up
+            )
+            for me in (0, 1, 1)
+        ]
+    )
+    assert sum("rank 1 is taken" in str(error) for error in said) == 1, said
+
+
+def test_world_sizes_that_differ() -> None:
+    store = dist.HashStore()
+    said = in_threads(
+        [
+            lambda me=me: dist.init_process_group(
+                "queue", store=store, rank=me, world_size=3 + (me == 1), timeout=SECOND / 4
+            )
+            for me in (0, 1)
+        ]
+    )
+    texts = [str(error) for error in said if isinstance(error, ValueError)]
+    assert len(texts) == 1 and "All ranks must be given the same world size" in texts[0]
+
+
+def test_a_master_that_is_not_there() -> None:
+    with contextlib.closing(dist.TCPStore("localhost", 0, is_master=True)) as free:
+        port = free.port
+    with pytest.raises(dist.DistNetworkError, match=str(port)):
+        dist.init_process_group(
+            "tcp", f"tcp://localhost:{port}", rank=1, world_size=3, timeout=SECOND / 4
+        )
+
+
+def test_the_environment_of_slurm_and_open_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    asked: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(rendezvous, "tcp_store", lambda *given: asked.append(given))
+    with monkeypatch.context() as slurm:
+        for name, value in {
+            "SLURM_PROCID": "3", "SLURM_NTASKS": "5", "SLURM_JOB_ID": "77",
+            "SLURM_JOB_NODELIST": "gpu[007-011,13],cpu1",
+        }.items():  # fmt: skip
+            slurm.setenv(name, value)
+        assert next(rendezvous.rendezvous("env://"))[1:] == (3, 5)
+        slurm.setenv("MASTER_PORT", "123")
+        slurm.setenv("RANK", "4")
+        assert next(rendezvous.rendezvous("env://"))[1:] == (4, 5)
+    with monkeypatch.context() as mpi:
+        for name, value in {
+            "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3",
+            "OMPI_COMM_WORLD_LOCAL_SIZE": "3", "PMIX_NAMESPACE": "prterun-1",
+        }.items():  # fmt: skip
+            mpi.setenv(name, value)
+        assert next(rendezvous.rendezvous("env://"))[1:] == (1, 3)
+    assert [given[0] for given in asked] == ["gpu007", "gpu007", "127.0.0.1"]
+    assert 20000 <= asked[0][1] < 30000 and asked[1][1] == 123
+    for nodes, first in {"a1": "a1", "a[3,5]b,c": "a3b", "n-[01-04].x": "n-01.x", "": ""}.items():
+        assert rendezvous.first_node(nodes) == first
+
+
+def test_a_path_with_two_slashes_is_explained() -> None:
+    with pytest.raises(ValueError, match=r"write three: file:///mnt/nfs/x"):
+        dist.init_process_group("tcp", "file://mnt/nfs/x", rank=0, world_size=1)
+
+
+def test_a_handler_of_ones_own() -> None:
+    store = dist.HashStore()
+
+    def handler(url: str, **options: Any) -> Any:
+        rank = int(url.partition("rank=")[2].partition("&")[0])
+        yield store, rank, 3
+
+    dist.register_rendezvous_handler("mine", handler)
+    try:
+        with pytest.raises(RuntimeError, match="already registered"):
+            dist.register_rendezvous_handler("mine", handler)
+
+        def rank(me: int) -> list[int]:
+            dist.init_process_group("queue", "mine://x", rank=me, world_size=3)
+            return exchange()
+
+        assert in_threads([lambda me=me: rank(me) for me in range(3)]) == expected(3)
+    finally:
+        del rendezvous._handlers["mine"]
+
+
+def test_tracebacks_are_signed(capsys: pytest.CaptureFixture[str]) -> None:
+    before = sys.excepthook
+    dist.init_process_group("queue", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        sys.excepthook(ValueError, ValueError("oh"), None)
+        assert capsys.readouterr().err == "[rank0]: ValueError: oh\n"
+    finally:
+        dist.destroy_process_group()
+    assert sys.excepthook is before
+
+
+# ------------------------------------------------------------------------------------------ launch
+
+
+def over_processes(offset: int) -> tuple[int, list[int], float, str]:
+    dist.init_process_group("gloo")  # takes over what the launcher has made
+    with pytest.raises(ValueError, match="twice"):
+        dist.init_process_group("gloo")
+    return offset + dist.get_node_local_rank(), exchange(), torch.rand(1).item(), os.environ["RANK"]
+
+
+def fails_in_rank_1() -> None:
+    if dist.get_rank() == 1:
+        raise KeyError("of rank 1")
+    dist.recv(torch.zeros(1), 1)
+
+
+def killed_in_rank_1() -> None:
+    if dist.get_rank() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.recv(torch.zeros(1), 1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_launch_threads(size: int) -> None:
+    torch.manual_seed(5)
+    random = torch.rand(1).item()
+    torch.manual_seed(5)
+
+    def rank() -> Any:
+        return dist.get_rank(), exchange(), torch.rand(1).item(), torch.rand(1).item() != random
+
+    found = torch.launch(rank, size)
+    assert found == [(r, expected(size)[r], random, True) for r in range(size)]
+    assert torch.rand(1).item() == random and not dist.is_initialized()
+
+
+@pytest.mark.slow
+def test_launch_processes() -> None:
+    torch.manual_seed(5)
+    found = torch.launch(over_processes, 3, "tcp://", args=(100,))
+    random = torch.rand(1).item()
+    assert found == [(100 + r, expected(3)[r], random, str(r)) for r in range(3)]
+
+
+def test_the_first_that_fails_ends_the_others() -> None:
+    with pytest.raises(KeyError) as caught:
+        torch.launch(fails_in_rank_1, 3)
+    assert caught.value.__notes__ == ["(in rank 1 of 3, a thread over queue://)"]
+    assert caught.traceback[-1].name == "fails_in_rank_1"
+
+
+@pytest.mark.slow
+def test_the_first_process_that_fails_ends_the_others() -> None:
+    with pytest.raises(KeyError) as caught:
+        torch.launch(fails_in_rank_1, 3, "tcp://")
+    (note,) = caught.value.__notes__
+    assert "in rank 1 of 3, a process over tcp://" in note and 'raise KeyError("of rank 1")' in note
+    with pytest.raises((RuntimeError, dist.PeerLost), match=r"SIGKILL|rank 1 is lost"):
+        torch.launch(killed_in_rank_1, 3, "tcp://")
+
+
+def test_launch_refuses() -> None:
+    with pytest.raises(ValueError, match="at least one rank"):
+        torch.launch(exchange, 0)
+    with pytest.raises(ValueError, match="scheme 'foo' is not known"):
+        torch.launch(exchange, 3, "foo://")
+    with pytest.raises(TypeError, match="cannot be sent to another process"):
+        torch.launch(lambda: 1, 3, "tcp://")
+    with pytest.raises(ValueError, match=r"launched with rank \d of 3"):
+        torch.launch(lambda: dist.init_process_group(rank=7, world_size=8), 3)
