@@ -49,10 +49,14 @@ class FileStore(Store):
         self._guard = clock.condition()  # threads that share this handle share its file's lock
         self._log = Log(self._path)
         user = f"{processes.mark()} {os.urandom(4).hex()}".encode()
-        with self._guard, self._log.locked(create=True):
-            self._log.read()
-            self._log.demand_fresh(world_size)
-            self._log.write(Request(JOIN, [], [user], 0.0))
+        try:
+            with self._guard, self._log.locked(create=True):
+                self._log.read()
+                self._log.demand_fresh(world_size)
+                self._log.write(Request(JOIN, [], [user], 0.0))
+        except BaseException:
+            self._log.close()
+            raise
         self._finalizer = weakref.finalize(self, _leave, self._log, user, world_size)
 
     @property

@@ -1,0 +1,233 @@
+"""TCPStore beyond what all stores share: servers, workers, ports, and ends."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from transports import endpoints, tcp_store
+from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
+from transports.tcp_store import TCPStore
+
+
+def master(**options: Any) -> TCPStore:
+    return TCPStore("localhost", 0, is_master=True, **options)
+
+
+def test_a_client_in_another_process() -> None:
+    store = master()
+    script = (
+        "import sys; from transports.tcp_store import TCPStore\n"
+        "store = TCPStore('localhost', int(sys.argv[1]))\n"
+        "store.set('answer', store.get('question') + b'!'); store.queue_push('q', 'x')"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(store.port)])
+    store.set("question", "ready?")
+    assert store.get("answer") == b"ready?!" and store.queue_pop("q") == b"x"
+    assert process.wait(60) == 0
+    store.close()
+
+
+def test_a_thread_that_waits_holds_up_no_other_of_the_same_handle() -> None:
+    store, got = master(), []
+    waiting = [threading.Thread(target=lambda: got.append(store.get("late"))) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    store.set("late", "here")
+    for thread in waiting:
+        thread.join(60)
+    assert got == [b"here"] * 3
+    store.close()
+
+
+def test_an_error_of_one_key_ends_nothing() -> None:
+    """torch's server drops the client, and every later call of it fails."""
+    store = master()
+    store.set("text", "abc")
+    for _ in range(2):
+        with pytest.raises(DistStoreError, match="'text' holds b'abc', which is not a whole num"):
+            store.add("text", 1)
+    with pytest.raises(DistStoreError, match="no operation 'explode'"):
+        store.command("explode", [], [], 1.0)
+    with pytest.raises(DistStoreError, match="add with 0 keys"):
+        store.command("add", [], [], 1.0)
+    assert store.get("text") == b"abc" and store.num_keys() == 1
+    store.close()
+
+
+def test_the_master_waits_for_its_workers() -> None:
+    port: list[int] = []
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port.append(probe.getsockname()[1])
+    made: list[TCPStore] = []
+
+    def join(is_master: bool) -> None:
+        made.append(TCPStore("127.0.0.1", port[0], 3, is_master, timeout=60))
+
+    threads = [threading.Thread(target=join, args=(role,)) for role in (False, True, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(made) == 3
+    with pytest.raises(StoreTimeout, match="3 of 3 have joined this store"):
+        made[0].wait(["nothing"], 0)
+    for store in sorted(made, key=lambda store: store._server is not None):
+        store.close()
+
+
+def test_workers_that_do_not_come_are_counted() -> None:
+    with pytest.raises(
+        DistStoreError, match=r"Timed out after 0\.1 seconds waiting for clients\. 1/2"
+    ):
+        master(world_size=2, timeout=timedelta(milliseconds=100))
+
+
+def test_a_port_in_use_is_named_with_its_holder() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        with pytest.raises(DistNetworkError, match=rf"cannot listen on localhost:{port}") as caught:
+            TCPStore("localhost", port, is_master=True)
+    if os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - not a real folder
+        caught.match(rf"held by pid {os.getpid()} \(.*python")
+    caught.match("MASTER_PORT")
+
+
+def test_an_unreachable_master_is_named_and_the_timeout_kept() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    start = time.monotonic()
+    with pytest.raises(DistNetworkError, match=rf"localhost:{port} within 0\.2 s"):
+        TCPStore("localhost", port, timeout=timedelta(seconds=0.2))
+    assert time.monotonic() - start < 60
+    with pytest.raises(DistNetworkError, match=r"no\.such\.host\.invalid:1 within 0\.2 s"):
+        TCPStore("no.such.host.invalid", 1, timeout=timedelta(seconds=0.2))
+
+
+def test_the_master_leaves_while_others_wait() -> None:
+    store = master()
+    other, errors = TCPStore("localhost", store.port), list[Exception]()
+
+    def wait() -> None:
+        try:
+            other.get("never")
+        except DistNetworkError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while "1 waiting" not in repr(store):
+        time.sleep(0.001)
+    store.close()
+    thread.join(60)
+    assert "is gone" in str(errors[0]) and "rank 0" in str(errors[0])
+    store.close()
+    with pytest.raises(DistStoreError, match="was closed"):
+        store.get("k")
+    other.close()
+
+
+def test_a_client_that_is_gone_is_forgotten() -> None:
+    store = master()
+    clients = [TCPStore("localhost", store.port) for _ in range(5)]
+    for client in clients[:4]:
+        client.close()
+    del clients[:4]
+    while "for 2 connections" not in repr(store):
+        time.sleep(0.001)
+    client = clients.pop()
+    store.close()
+    client.close()
+
+
+def test_a_handle_that_nobody_closes_leaves_nothing() -> None:
+    store = master()
+    store.set("k", "v")
+    del store
+    gc.collect()  # the fixture looks for threads and sockets
+
+
+def test_masters_of_one_port_may_share_a_server() -> None:
+    first = master(multi_tenant=True)
+    second = TCPStore("localhost", first.port, is_master=True, multi_tenant=True)
+    first.set("k", "v")
+    first.close()
+    assert second.get("k") == b"v"
+    second.close()
+    assert tcp_store._shared == {}
+
+
+def test_a_listening_socket_may_be_given() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    store = TCPStore("127.0.0.1", port, is_master=True, master_listen_fd=listener.detach())
+    assert store.port == port and store.add("n", 1) == 1
+    store.close()
+
+
+def test_by_name_by_address_and_from_outside() -> None:
+    hosts = ["localhost", "127.0.0.1", socket.gethostname()]
+    if endpoints_has_ipv6():
+        hosts.append("::1")
+    for host in hosts:
+        store = TCPStore(host, 0, is_master=True)
+        store.set("host", host)
+        assert (
+            TCPStore("127.0.0.1" if host != "::1" else host, store.port).get("host")
+            == host.encode()
+        )
+        store.close()
+
+
+def endpoints_has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_value_that_is_too_long_is_refused_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = master()
+    monkeypatch.setattr("transports.store_protocol.MAX_MESSAGE", 1000)
+    with pytest.raises(DistStoreError, match="too many for a store"):
+        store.set("k", bytes(2000))
+    store.set("k", bytes(500))
+    assert store.get("k") == bytes(500)
+    store.close()
+
+
+def test_big_values_pass() -> None:
+    store = master()
+    value = os.urandom(5_000_000)
+    store.set("k", value)
+    assert store.get("k") == value
+    store.close()
+
+
+def test_addresses() -> None:
+    assert endpoints.split("tcp://[::1]:29500?a=b") == ("::1", 29500, {"a": "b"})
+    assert endpoints.split("tcp://") == ("", 0, {}) and endpoints.split("tcp://h") == ("h", 0, {})
+    with pytest.raises(ValueError, match="is no address"):
+        endpoints.split("tcp://host:port")
+    assert endpoints.shown("::1", 5) == "[::1]:5" and endpoints.shown("h", 5) == "h:5"
+    assert endpoints.own_address("127.0.0.1") == "127.0.0.1"
+
+
+def test_a_network_card_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not sys.platform.startswith("linux"):
+        pytest.skip("network cards are asked for their address in Linux's way")
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    assert endpoints.own_address("192.0.2.7") == "127.0.0.1"
+    monkeypatch.setenv("MINITORCH_DIST_INTERFACE", "nosuch0")
+    with pytest.raises(DistNetworkError, match=r"MINITORCH_DIST_INTERFACE=nosuch0.*there are lo"):
+        endpoints.own_address("192.0.2.7")
