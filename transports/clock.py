@@ -11,6 +11,7 @@ durations that people write (timeouts, sleeps) are seconds.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -89,6 +90,38 @@ class Deadline:
 
     def __repr__(self) -> str:
         return f"<Deadline {self.left()} of {self.seconds} s left>"
+
+
+SHORTEST_NAP, LONGEST_NAP = 10e-6, 1e-3  # seconds
+
+
+class Backoff:
+    """How to wait for what another process writes to memory, where nobody can be told to wake us.
+
+    Some looks in a row, as an answer is often under way; then the core is given to whoever wants
+    it, between two looks; then sleeps, each a little longer. `pause` is called after each look that
+    found nothing, `reset` after one that found something.
+    """
+
+    __slots__ = ("_longest", "_looks", "_turn", "_yields")
+
+    def __init__(self, looks: int, yields: int, longest: float = LONGEST_NAP) -> None:
+        self._looks, self._yields, self._longest = looks, looks + yields, longest
+        self._turn = 0
+
+    def reset(self) -> None:
+        self._turn = 0
+
+    def pause(self, most: float | None = None) -> None:
+        """Wait a little, at most `most` seconds."""
+        self._turn += 1
+        if self._turn <= self._looks:
+            return
+        if self._turn <= self._yields:
+            os.sched_yield()
+            return
+        nap = min(self._longest, SHORTEST_NAP * 1.1 ** min(self._turn - self._yields, 100))
+        time.sleep(nap if most is None else min(nap, most))
 
 
 class SystemClock(Clock):
