@@ -1,0 +1,80 @@
+"""Who a process is, and whether it still lives, as seen by another one.
+
+A process number alone says little: numbers are used again, and a process that was killed but not
+yet waited for still has its own. So an identity is the number and the instant at which the process
+began, which the kernel tells in `/proc`, together with where that number means anything: this boot
+of this machine, and this namespace of numbers (containers have their own). Where there is no
+`/proc`, the number has to do.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Identity:
+    host: str  # its name, for people
+    boot: str  # one boot of one machine
+    numbers: str  # the namespace in which `pid` is its number
+    pid: int
+    started: int  # in the kernel's ticks since it booted; 0 where that is not known
+
+    def is_watched_from(self, other: Identity) -> bool:
+        """Whether `other` can see if this process lives."""
+        return (self.boot, self.numbers) == (other.boot, other.numbers)
+
+    def is_alive(self) -> bool:
+        """Whether the process lives; asked where it can be watched from."""
+        if self.started:
+            return _started(self.pid) == self.started
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    def card(self) -> dict[str, str | int]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+def here() -> Identity:
+    """This process."""
+    pid = os.getpid()
+    return Identity(platform.node(), _boot(), _numbers(), pid, _started(pid))
+
+
+def _boot() -> str:
+    try:
+        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return f"host {platform.node()}"
+
+
+def _numbers() -> str:
+    with suppress(OSError):
+        return f"{(PROC / 'self/ns/pid').readlink()}"
+    return ""
+
+
+def _started(pid: int) -> int:
+    """When a living process began; 0 if there is none (or only what is left of a killed one)."""
+    try:
+        text = (PROC / f"{pid}/stat").read_bytes()
+    except OSError:
+        return 0
+    state, *fields = text[
+        text.rfind(b")") + 2 :
+    ].split()  # its name, in brackets, may hold anything
+    return 0 if state in (b"Z", b"X", b"x") else int(fields[18])

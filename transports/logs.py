@@ -1,0 +1,328 @@
+"""One append-only file for each ordered pair of ranks, with plain reads and writes.
+
+For where memory is not shared: a network file system, or ranks on several hosts that see one
+folder. Slower than rings, and correct under weaker promises:
+
+    file s-d.0    │ length · check · record │ length · check · record │ length · check ·▒▒▒▒
+                  one writer appends                     one reader follows     not there yet
+
+A record counts as written when its check (CRC-32 of its place and its bytes) is right. So it may
+arrive in any order, in parts or with holes, as blocks of a network file system do; the reader just
+looks again. A large payload is cut into records, read straight to where it belongs.
+
+Files do not grow without end. After `room` bytes the writer goes on in the next segment, and before
+a third one it waits until the reader has removed the first. On a network file system (`is_far`)
+the writer calls fsync, and a reader that found nothing opens the file anew, as that is when such a
+file system asks its server for what is new.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from contextlib import suppress
+from pathlib import Path
+from zlib import crc32
+
+from transports.clock import Clock, Deadline
+from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
+from transports.meeting import Handle, Meeting
+from transports.rings import Damaged
+
+_FRAME = struct.Struct("<II")  # length and check of a record
+_BEGIN = struct.Struct("<QI")  # payload and header of a message, in its first record
+INLINE = 3000  # a payload up to this goes into the first record
+LONGEST = 1 << 20  # record of a larger payload
+GLIMPSE = 4096  # bytes that one read asks for, where no length is known
+NEXT, END = 0xFFFF_FFFE, 0xFFFF_FFFF  # instead of a length: go on in the next segment; the end
+TORN = 30.0  # seconds after which a record that stays wrong is not under way but damaged
+
+
+def _name(folder: Path, src: int, dst: int, segment: int) -> Path:
+    return folder / f"{src}-{dst}.{segment}"
+
+
+class Logs:
+    """One rank's view of the folder."""
+
+    def __init__(self, meeting: Meeting, rank: int, is_far: bool, clock: Clock) -> None:
+        self._folder, self._rank = meeting.path, rank
+        room, size = meeting.terms.room, meeting.terms.world_size
+        self.outlets = [LogOutlet(self._folder, rank, dst, room, is_far) for dst in range(size)]
+        self.inlets = [LogInlet(self._folder, src, rank, is_far, clock) for src in range(size)]
+        self._beats = 0
+        self._seen: list[tuple[int, int]] = []
+
+    def has_news(self) -> bool:
+        """Nothing tells; the files have to be read."""
+        return True
+
+    def has_moved(self) -> bool:
+        """Whether the last round of reading found anything."""
+        before, self._seen = self._seen, [inlet.position for inlet in self.inlets]
+        return self._seen != before
+
+    def forget(self) -> None:
+        """A round of reading broke off; nothing is remembered that would be wrong."""
+
+    def beat(self) -> None:
+        self._beats += 1
+        path = self._folder / f"beat-{self._rank}"
+        with suppress(OSError):  # a full disk is not our death; the next beat may come through
+            descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(descriptor, self._beats.to_bytes(8, "little"), 0)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def pulse(self, peer: int) -> int:
+        try:
+            return int.from_bytes((self._folder / f"beat-{peer}").read_bytes()[:8], "little")
+        except OSError:
+            return 0
+
+    def close(self) -> None:
+        for outlet in self.outlets:
+            outlet.release()
+        for inlet in self.inlets:
+            inlet.release()
+
+
+class LogOutlet:
+    """The writing end."""
+
+    def __init__(self, folder: Path, src: int, dst: int, room: int, is_far: bool) -> None:
+        self._folder, self._src, self._dst, self._room = folder, src, dst, room
+        self._is_far = is_far
+        self._segment = self._offset = 0
+        self._file = self._create()
+        self._parts: list[tuple[bytes, memoryview]] = []  # of a message that is not wholly in yet
+        self._is_begun = False
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a message is not wholly in yet."""
+        return bool(self._parts)
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether some of it is in, so that it has to be ended."""
+        return self._is_begun
+
+    def offer(self, header: bytes, payload: memoryview) -> bool:
+        """Begin a message. True if it is wholly in; else `push` until it is."""
+        nbytes = len(payload)
+        front = _BEGIN.pack(nbytes, len(header)) + header
+        if nbytes <= INLINE:
+            self._parts = [(front, payload)]
+        else:
+            pieces = range(0, nbytes, LONGEST)
+            self._parts = [(front, payload[:0])]
+            self._parts += [(b"", payload[at : at + LONGEST]) for at in pieces]
+        self._is_begun = False  # a record that could not be written leaves nothing behind
+        self.push()
+        return not self._parts
+
+    def push(self) -> bool:
+        """Write as much as there is room for; True if that was anything."""
+        moved = False
+        while self._parts and self._turn_the_page():
+            self._write(*self._parts[0])
+            del self._parts[0]
+            self._is_begun = bool(self._parts)
+            moved = True
+        return moved
+
+    def end(self) -> None:
+        """Nothing will follow."""
+        self._parts, self._is_begun = [], False
+        if self._file.number >= 0:
+            with suppress(OSError):
+                self._mark(END)
+
+    def release(self) -> None:
+        self._file.close()
+
+    def _write(self, front: bytes, rest: memoryview) -> None:
+        length = len(front) + len(rest)
+        check = crc32(rest, crc32(front, self._offset & 0xFFFF_FFFF))
+        record = [memoryview(_FRAME.pack(length, check) + front), rest]
+        at = self._offset
+        try:
+            while record:
+                written = os.pwritev(self._file.number, record, at)
+                at += written
+                while record and written >= len(record[0]):
+                    written -= len(record.pop(0))
+                if record:
+                    record[0] = record[0][written:]
+            if self._is_far:
+                os.fsync(self._file.number)
+        except BaseException:  # a full disk, most likely; what comes next begins where this did
+            with suppress(OSError):
+                os.ftruncate(self._file.number, self._offset)
+            raise
+        self._offset = at
+
+    def _mark(self, what: int) -> None:
+        mark = _FRAME.pack(what, crc32(b"", self._offset & 0xFFFF_FFFF))
+        os.pwrite(self._file.number, mark, self._offset)
+        if self._is_far:
+            os.fsync(self._file.number)
+
+    def _turn_the_page(self) -> bool:
+        """Go on in a new segment where this one is full; False while the reader is too far behind."""
+        if self._offset < self._room:
+            return True
+        if self._segment and _exists(_name(self._folder, self._src, self._dst, self._segment - 1)):
+            return False
+        self._segment += 1
+        try:
+            fresh = self._create()
+        except OSError:
+            self._segment -= 1
+            raise
+        self._mark(NEXT)
+        self._file.close()
+        self._file, self._offset = fresh, 0
+        return True
+
+    def _create(self) -> Handle:
+        path = _name(self._folder, self._src, self._dst, self._segment)
+        return Handle(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def _exists(path: Path) -> bool:
+    """Asked by opening: a network file system may answer anything else from memory."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    except FileNotFoundError:
+        return False
+    return True
+
+
+class LogInlet:
+    """The reading end. What it reads is believed only as far as it makes sense."""
+
+    def __init__(self, folder: Path, src: int, dst: int, is_far: bool, clock: Clock) -> None:
+        self.src, self._dst = src, dst
+        self._folder, self._is_far, self._clock = folder, is_far, clock
+        self.is_ended = False
+        self._segment = self._offset = 0
+        self._file = Handle(-1)
+        self._torn: Deadline | None = None
+        self._sink: Sink | None = None  # of a message that has begun to come
+        self._left = 0  # bytes of its payload still to come
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether a message has begun to come and is not complete."""
+        return self._left > 0
+
+    @property
+    def position(self) -> tuple[int, int]:
+        return self._segment, self._offset
+
+    def drain(self, inbox: Inbox) -> int:
+        """Deliver what is there; how many messages were completed."""
+        count = 0
+        if self._file.number < 0 and not self._open():
+            return 0
+        while not self.is_ended:
+            glimpse = os.pread(self._file.number, GLIMPSE, self._offset)
+            if len(glimpse) < _FRAME.size:
+                if self._is_far:
+                    self.release()
+                break
+            length, check = _FRAME.unpack_from(glimpse)
+            if length == 0 and check == 0:  # a hole that will be filled
+                self._wait_for_the_rest()
+                break
+            if length in (NEXT, END):
+                if check != crc32(b"", self._offset & 0xFFFF_FFFF):
+                    self._wait_for_the_rest()
+                elif length == END:
+                    self.is_ended = True
+                elif self._next():
+                    continue
+                break
+            done = self._record(inbox, length, check, glimpse)
+            if done is None:
+                self._wait_for_the_rest()
+                break
+            self._torn = None
+            self._offset += _FRAME.size + length
+            count += done
+        return count
+
+    def release(self) -> None:
+        self._file.close()
+
+    def _open(self) -> bool:
+        with suppress(FileNotFoundError):  # its writer makes it before it says so, but hosts differ
+            path = _name(self._folder, self.src, self._dst, self._segment)
+            self._file = Handle(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW))
+        return self._file.number >= 0
+
+    def _next(self) -> bool:
+        """All of a segment was read: remove it, so that the writer may go on, and open the next."""
+        self.release()
+        _name(self._folder, self.src, self._dst, self._segment).unlink(missing_ok=True)
+        self._segment += 1
+        self._offset = 0
+        return self._open()
+
+    def _record(self, inbox: Inbox, length: int, check: int, glimpse: bytes) -> int | None:
+        """Take one record: how many messages it completed; None if it is not wholly there."""
+        at, start = self._offset + _FRAME.size, self._offset & 0xFFFF_FFFF
+        if self._left:
+            if length > min(self._left, LONGEST):
+                raise Damaged(f"a record has {length} bytes where {self._left} were still to come")
+            return self._piece(length, check, at, start)
+        if length > _BEGIN.size + MAX_HEADER + INLINE:
+            raise Damaged(f"a message begins with a record of {length} bytes, which is too long")
+        record = glimpse[_FRAME.size : _FRAME.size + length]
+        if len(record) < length:
+            record = os.pread(self._file.number, length, at)
+        if len(record) < length or crc32(record, start) != check:
+            return None
+        nbytes, header_bytes = _BEGIN.unpack_from(record) if length >= _BEGIN.size else (0, -1)
+        begin = _BEGIN.size + header_bytes
+        inline = nbytes if nbytes <= INLINE else 0
+        if header_bytes > MAX_HEADER or nbytes > MAX_PAYLOAD or length != begin + inline:
+            raise Damaged(
+                f"a message begins with a record of {length} bytes and tells of a header of "
+                f"{header_bytes} and a payload of {nbytes}, which cannot be"
+            )
+        sink = inbox.sink(self.src, record[_BEGIN.size : begin], nbytes)
+        if inline:
+            sink.write(memoryview(record)[begin:])
+        if inline == nbytes:
+            return 1
+        self._sink, self._left = sink, nbytes
+        return 0
+
+    def _piece(self, length: int, check: int, at: int, start: int) -> int | None:
+        """Take one piece of a large payload, straight to where it belongs if it has a place."""
+        sink = self._sink
+        assert sink is not None, "bytes are left to come only after their sink was asked for"
+        space = sink.space()
+        room = memoryview(bytearray(length)) if space is None else space[:length]
+        if os.preadv(self._file.number, [room], at) < length or crc32(room, start) != check:
+            return None
+        if space is None:
+            sink.write(room)
+        else:
+            sink.advance(length)
+        self._left -= length
+        return 0 if self._left else 1
+
+    def _wait_for_the_rest(self) -> None:
+        """A record is torn: it is still on its way, or never will be right."""
+        if self._is_far:
+            self.release()
+        if self._torn is None:
+            self._torn = self._clock.deadline(TORN)
+        elif self._torn.is_over():
+            raise Damaged(f"the record at byte {self._offset} has been wrong for {TORN:.0f} s")

@@ -1,0 +1,79 @@
+"""What an address of the file transport says: where, how, and how large.
+
+file://                      the ranks choose a place in memory
+file:///scratch/job          a file beside this name, for the time of the run
+file:///scratch              in this folder, if it is one
+?mode=append                 one append-only file per pair, also where mappings would work
+?ring=65536 ?segment=…       bytes of one ring, or of one piece of an append-only file
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from transports.meeting import MODES
+from transports.rings import UNIT
+
+MEMORY = Path("/dev/shm")
+NAME = "minitorch-dist"
+BUDGET = 1 << 25  # bytes of all rings together, unless they would become smaller than SMALLEST
+SMALLEST, LARGEST = 1 << 13, 1 << 20  # bytes of a ring
+SEGMENT = 1 << 26  # bytes of an append-only file, after which the next one begins
+
+
+@dataclass(frozen=True)
+class Place:
+    base: Path  # the file's name begins like this
+    is_ours: bool  # whether nobody asked for this place
+    mode: str | None  # None: rings wherever they work
+    ring: int | None
+    segment: int | None
+
+    def room(self, mode: str, world_size: int) -> int:
+        """Bytes of one ring, or of one segment."""
+        if mode == "append":
+            return self.segment or SEGMENT
+        if self.ring is not None:
+            return self.ring
+        fair = BUDGET // world_size**2
+        return min(max(fair // SMALLEST * SMALLEST, SMALLEST), LARGEST)
+
+
+def parse(address: str) -> Place:
+    """The place an address names; ValueError says what is wrong with it."""
+    parts = urlsplit(address if "://" in address else f"{address}://")
+    if parts.netloc:
+        raise ValueError(
+            f"{address!r} names a host {parts.netloc!r}, and a file has none: three slashes and an "
+            f"absolute path, as in file:///{parts.netloc}{parts.path}"
+        )
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := sorted(set(options) - {"mode", "ring", "segment"}):
+        raise ValueError(
+            f"{address!r} has unknown options {unknown}; there are mode, ring, segment"
+        )
+    mode = options.get("mode")
+    if mode is not None and mode not in MODES:
+        raise ValueError(f"{address!r} asks for mode {mode!r}; there are {' and '.join(MODES)}")
+    ring, segment = _size(address, options, "ring"), _size(address, options, "segment")
+    if ring is not None and (ring % UNIT or ring < UNIT):
+        raise ValueError(
+            f"{address!r} asks for rings of {ring} bytes: they are multiples of {UNIT}"
+        )
+    path = Path(unquote(parts.path))
+    if path == Path():
+        memory = MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
+        return Place(memory / NAME, True, mode, ring, segment)
+    return Place(path / NAME if path.is_dir() else path, False, mode, ring, segment)
+
+
+def _size(address: str, options: dict[str, str], name: str) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1 << 40:
+        raise ValueError(f"{address!r} asks for {name}={text}, which is no number of bytes")
+    return int(text)

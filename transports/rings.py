@@ -1,0 +1,374 @@
+"""One mapped file of rings: each ordered pair of ranks has one, with one writer and one reader.
+
+                      tail ──► read ──► head ──► free
+    ring s → r   │ ░░░░░│▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓│░░░░░░░░░░░│     only s moves head, only r moves tail
+
+Both count bytes and only grow; `position % size` is the place in the ring. The writer puts bytes
+into free room and then moves its head; the reader takes them and then moves its tail. So neither
+ever waits for a lock, and what is cut off by a death was never within head: no torn message is seen.
+
+A message is two words (MARK | length of header, length of payload), the header, the payload, each
+filled up to 16 bytes: words stay whole and no number is cut in two at the ring's end. A message
+larger than the ring streams through it in pieces.
+
+The file:  signed page │ a line per rank: heartbeat │ heads, a row per reader │ tails, a row per
+writer │ rings. All heads that one rank waits for stand in one row, so it looks at all its peers by
+comparing a few bytes with those it saw last.
+
+Order. A word is written through a memoryview of 'Q', which is one aligned machine store, and x86
+shows stores to other cores in the order they were made and loads them in program order; CPython
+moves nothing across its calls. So bytes written before the head moves are there when the new head
+is seen. Processors that promise less (ARM, POWER) get a lock taken and given back between the two,
+which is a barrier there.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import platform
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock  # noqa: TID251 - a memory barrier; nobody waits on it
+
+from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
+from transports.meeting import PAGE, Meeting
+
+MARK = 0x6D74_6400 << 32  # in the first word of each message
+ENDED = 1 << 63  # in a head: nothing will follow
+LINE = 64
+UNIT = 16
+PIECE = 1 << 16  # of a large message: the reader copies one while the writer copies the next
+IS_ORDERED = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686"}
+
+
+class Damaged(Exception):
+    """What a peer wrote cannot be true."""
+
+
+def _up(nbytes: int, unit: int) -> int:
+    return -(-nbytes // unit) * unit
+
+
+def _barrier() -> Callable[[], None] | None:
+    if IS_ORDERED:
+        return None
+    lock = Lock()
+
+    def fence() -> None:
+        lock.acquire()
+        lock.release()
+
+    return fence
+
+
+class Rings:
+    """One rank's view of the whole file."""
+
+    def __init__(self, meeting: Meeting, rank: int) -> None:
+        size, ring = meeting.terms.world_size, meeting.terms.room
+        row = _up(8 * size, LINE)
+        heads = PAGE + size * LINE
+        tails = heads + size * row
+        first = _up(tails + size * row, PAGE)
+        stride = _up(ring, PAGE if ring >= PAGE else LINE)
+        self.nbytes = first + size * size * stride
+        if os.fstat(meeting.file.number).st_size < self.nbytes:
+            _allocate(meeting.file.number, self.nbytes)
+        self._memory = mmap.mmap(meeting.file.number, self.nbytes)
+        self._bytes = memoryview(self._memory)
+        self._words = self._bytes.cast("Q")
+        self._row = slice(heads + rank * row, heads + rank * row + 8 * size)
+        self._seen = b""
+        self._beats = [(PAGE + peer * LINE) // 8 for peer in range(size)]
+        self._rank = rank
+        self.outlets, self.inlets = [], []
+
+        def ends(src: int, dst: int) -> tuple[int, int, int, int]:
+            ring_at = first + (src * size + dst) * stride
+            return ring_at, ring, (heads + dst * row) // 8 + src, (tails + src * row) // 8 + dst
+
+        parts = self._memory, self._bytes, self._words
+        self.outlets = [Outlet(*parts, *ends(rank, dst)) for dst in range(size)]
+        self.inlets = [Inlet(src, *parts, *ends(src, rank)) for src in range(size)]
+
+    def has_news(self) -> bool:
+        """Whether any peer has moved its head since this last said yes."""
+        row = self._memory[self._row]
+        if row == self._seen:
+            return False
+        self._seen = row
+        return True
+
+    def has_moved(self) -> bool:
+        """Whether the last round of reading found anything: it did, or there were no news."""
+        return True
+
+    def forget(self) -> None:
+        """A round of reading broke off: look again at everything."""
+        self._seen = b""
+
+    def beat(self) -> None:
+        """Show the others that we live."""
+        self._words[self._beats[self._rank]] += 1
+
+    def pulse(self, peer: int) -> int:
+        """A number that changes while `peer` lives."""
+        return self._words[self._beats[peer]]
+
+    def close(self) -> None:
+        for end in (*self.outlets, *self.inlets):
+            end.release()
+        self._words.release()
+        self._bytes.release()
+        with suppress(BufferError):  # a sink has kept a piece: the mapping ends with that
+            self._memory.close()
+
+
+def _allocate(descriptor: int, nbytes: int) -> None:
+    """Get the room now: a write into a mapped hole of a full disk would kill the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, nbytes)
+    else:
+        os.ftruncate(descriptor, nbytes)
+
+
+class _End:
+    """What writer and reader of a ring have in common."""
+
+    __slots__ = (
+        "_at",
+        "_bytes",
+        "_fence",
+        "_head_word",
+        "_memory",
+        "_size",
+        "_tail_word",
+        "_words",
+    )
+
+    def __init__(
+        self, memory: mmap.mmap, view: memoryview, words: memoryview,
+        at: int, size: int, head_word: int, tail_word: int,
+    ) -> None:  # fmt: skip
+        self._memory, self._bytes, self._words = memory, view, words
+        self._at, self._size = at, size
+        self._head_word, self._tail_word = head_word, tail_word
+        self._fence = _barrier()
+
+    def release(self) -> None:
+        self._bytes = self._words = memoryview(b"")
+
+
+class Outlet(_End):
+    """The writing end."""
+
+    __slots__ = ("_head", "_limit", "_parts", "_start")
+
+    def __init__(
+        self, memory: mmap.mmap, view: memoryview, words: memoryview,
+        at: int, size: int, head_word: int, tail_word: int,
+    ) -> None:  # fmt: skip
+        super().__init__(memory, view, words, at, size, head_word, tail_word)
+        self._head = 0
+        self._limit = size  # head may go this far, by the tail that was seen last
+        self._parts: list[memoryview] = []  # of a message that is not wholly in yet
+        self._start = 0  # of that message
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a message is not wholly in yet."""
+        return bool(self._parts)
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether some of it is in, so that it has to be ended."""
+        return bool(self._parts) and self._head > self._start
+
+    def offer(self, header: bytes, payload: memoryview) -> bool:
+        """Begin a message. True if it is wholly in; else `push` until it is."""
+        length, nbytes = len(header), len(payload)
+        head, start = self._head, UNIT + (length + 15 & -16)
+        whole = start + (nbytes + 15 & -16)
+        if whole <= PIECE:
+            if head + whole > self._limit:
+                self._look()
+            place = head % self._size
+            if head + whole <= self._limit and place + whole <= self._size:
+                at = self._at + place
+                self._words[at >> 3] = MARK | length
+                self._words[(at >> 3) + 1] = nbytes
+                if length:
+                    self._memory[at + UNIT : at + UNIT + length] = header
+                if nbytes:
+                    self._memory[at + start : at + start + nbytes] = payload
+                self._head = head + whole
+                if self._fence is not None:
+                    self._fence()
+                self._words[self._head_word] = self._head
+                return True
+        self._start = head
+        front = struct.pack("=QQ", MARK | length, nbytes) + header
+        self._parts = [memoryview(front), payload] if nbytes else [memoryview(front)]
+        self.push()
+        return not self._parts
+
+    def push(self) -> bool:
+        """Put in as much as there is room for; True if that was anything."""
+        before = self._head
+        while self._parts:
+            if self._head == self._limit:
+                self._look()
+                if self._head == self._limit:
+                    break
+            part, place = self._parts[0], self._head % self._size
+            most = min(self._limit - self._head, self._size - place, PIECE)
+            piece = part[:most]
+            at = self._at + place
+            self._bytes[at : at + len(piece)] = piece
+            if len(piece) < len(part):
+                self._parts[0] = part[len(piece) :]
+            else:
+                del self._parts[0]
+            self._head += len(piece) + 15 & -16
+            if self._fence is not None:
+                self._fence()
+            self._words[self._head_word] = self._head
+        return self._head != before
+
+    def _look(self) -> None:
+        """See how far the reader has come."""
+        tail = self._words[self._tail_word]
+        if not 0 <= self._head - tail <= self._size or tail % UNIT:
+            raise Damaged(
+                f"it says it has read {tail} bytes of {self._head}, of which a ring of "
+                f"{self._size} holds the last"
+            )
+        self._limit = tail + self._size
+        if self._fence is not None:
+            self._fence()
+
+    def end(self) -> None:
+        """Nothing will follow."""
+        self._parts = []
+        if len(self._words):
+            self._words[self._head_word] = self._head | ENDED
+
+
+class Inlet(_End):
+    """The reading end. What it reads is believed only as far as it makes sense."""
+
+    __slots__ = ("_front", "_left", "_sink", "_tail", "is_ended", "src")
+
+    def __init__(
+        self, src: int, memory: mmap.mmap, view: memoryview, words: memoryview,
+        at: int, size: int, head_word: int, tail_word: int,
+    ) -> None:  # fmt: skip
+        super().__init__(memory, view, words, at, size, head_word, tail_word)
+        self.src = src
+        self.is_ended = False
+        self._tail = 0
+        self._sink: Sink | None = None  # of a message that has begun to come
+        self._left = 0  # bytes of its payload still to come
+        self._front = bytearray()  # the words and header of a message, where they came in pieces
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether a message has begun to come and is not complete."""
+        return self._left > 0 or bool(self._front)
+
+    def drain(self, inbox: Inbox) -> int:
+        """Deliver what is there; how many messages were completed."""
+        head = self._words[self._head_word]
+        if head == self._tail:
+            return 0
+        if head & ENDED:
+            head, self.is_ended = head ^ ENDED, True
+        if not 0 <= head - self._tail <= self._size or head % UNIT:
+            raise Damaged(
+                f"it says it has written {head} bytes where {self._tail} were read, and its ring "
+                f"holds {self._size}"
+            )
+        if self._fence is not None:
+            self._fence()
+        count, bytes_, size = 0, self._bytes, self._size
+        while self._tail != head:
+            if self._left:
+                count += self._more(head)
+                continue
+            place = self._tail % size
+            if not self._front:
+                at = self._at + place
+                length, nbytes = self._words[at >> 3], self._words[(at >> 3) + 1]
+                length = _checked(length, nbytes)
+                start = UNIT + (length + 15 & -16)
+                whole = start + (nbytes + 15 & -16)
+                if whole <= head - self._tail and place + whole <= size:
+                    sink = inbox.sink(
+                        self.src, self._memory[at + UNIT : at + UNIT + length], nbytes
+                    )
+                    if nbytes:
+                        sink.write(bytes_[at + start : at + start + nbytes])
+                    self._tail += whole
+                    count += 1
+                    continue
+            count += self._begin(inbox, head)
+        if self._fence is not None:
+            self._fence()
+        self._words[self._tail_word] = self._tail
+        return count
+
+    def _begin(self, inbox: Inbox, head: int) -> int:
+        """Gather words and header, which may come in pieces; then ask where the payload goes."""
+        place = self._tail % self._size
+        at = self._at + place
+        if not self._front:
+            self._front += self._bytes[at : at + UNIT]
+            self._advance(UNIT)
+        word, nbytes = struct.unpack_from("=QQ", self._front)
+        missing = UNIT + _checked(word, nbytes) - len(self._front)
+        while missing:
+            if self._tail == head:
+                return 0
+            place = self._tail % self._size
+            most = min(missing, head - self._tail, self._size - place)
+            at = self._at + place
+            self._front += self._bytes[at : at + most]
+            self._advance(most)
+            missing -= most
+        header = bytes(self._front[UNIT:])
+        self._front.clear()
+        self._sink, self._left = inbox.sink(self.src, header, nbytes), nbytes
+        return 0 if nbytes else 1
+
+    def _more(self, head: int) -> int:
+        """Hand on the next piece of a payload; 1 if it was the last."""
+        place = self._tail % self._size
+        most = min(self._left, head - self._tail, self._size - place)
+        at = self._at + place
+        assert self._sink is not None, "bytes are left to come only after their sink was asked for"
+        self._sink.write(self._bytes[at : at + most])
+        self._left -= most
+        self._advance(most)
+        if self._left:
+            return 0
+        self._sink = None
+        return 1
+
+    def _advance(self, nbytes: int) -> None:
+        self._tail += nbytes + 15 & -16
+        if self._fence is not None:
+            self._fence()
+        self._words[self._tail_word] = self._tail
+
+
+def _checked(word: int, nbytes: int) -> int:
+    """The length of the header that a message's first word tells, if both words can be true."""
+    length = word ^ MARK
+    if length > MAX_HEADER or nbytes > MAX_PAYLOAD:
+        raise Damaged(
+            f"a message begins with the words {word:#x} and {nbytes}: there is no such header "
+            f"(at most {MAX_HEADER} bytes) or no such payload (at most {MAX_PAYLOAD})"
+        )
+    return length

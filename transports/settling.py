@@ -1,0 +1,169 @@
+"""How the ranks of the file transport come together, before the first message.
+
+    1. all      leave a card in the store (who they are, which address they were given)
+    2. rank 0   sees from the cards whether rings will do, makes the file, tells where it is
+    3. others   open it and prove it
+    4. all      say so, or why not; whoever fails, all know it, and why
+
+Then rank 0 takes the name of a mapped file away: all have it open, and nobody else shall.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from transports import identity, meeting, mounts, rendezvous
+from transports.clock import Clock, Deadline
+from transports.contract import Store
+from transports.errors import ConnectError, DistError, StoreTimeout
+from transports.identity import Identity
+from transports.meeting import Meeting, Terms
+from transports.places import Place
+
+
+@dataclass
+class Party:
+    """One rank, on its way in."""
+
+    rank: int
+    world_size: int
+    address: str
+    place: Place
+    key: bytes
+    store: Store
+    clock: Clock
+    deadline: Deadline
+
+
+def settle(party: Party, enter: Callable[[Meeting, list[Identity]], None]) -> Meeting:
+    """Find the others and the file, and `enter` it; ConnectError names who is missing, or what went
+    wrong with whom."""
+    identities = _introduce(party)
+    held, failure, trouble = None, None, ""
+    try:
+        held = _lead(party, identities) if party.rank == 0 else _follow(party)
+        enter(held, identities)
+    except (OSError, DistError) as error:
+        failure, trouble = error, f"{error}" or type(error).__name__
+    try:
+        answers = _exchange(party, "file/attached", trouble.encode())
+        troubles = {rank: text.decode() for rank, text in enumerate(answers) if text}
+        if trouble:
+            raise ConnectError(f"rank {party.rank} over file: {trouble}") from failure
+        if troubles:
+            said = "; ".join(f"rank {rank}: {text}" for rank, text in troubles.items())
+            raise ConnectError(f"rank {party.rank} is ready over file, but not all are: {said}")
+        assert held is not None, "who has no file has trouble"
+    except BaseException:
+        if held is not None:
+            abandon(held, party.rank)
+        raise
+    if not held.is_folder:
+        if party.rank == 0:
+            held.remove()
+        held.file.close()  # the mapping keeps it
+    return held
+
+
+def abandon(held: Meeting, rank: int) -> None:
+    """Let go of a file that no world came of; its maker takes it away."""
+    if rank == 0:
+        held.remove()
+    held.leave()
+
+
+def _exchange(party: Party, name: str, card: bytes) -> list[bytes]:
+    return rendezvous.exchange(
+        party.store, name, party.rank, party.world_size, card, party.clock, party.deadline.left()
+    )
+
+
+def _introduce(party: Party) -> list[Identity]:
+    """Who all ranks are; ConnectError if they were not given the same address."""
+    card = {"address": party.address, **identity.here().card()}
+    identities = []
+    for rank, text in enumerate(_exchange(party, "file", json.dumps(card).encode())):
+        try:
+            facts = json.loads(text)
+            address = facts.pop("address")
+            identities.append(Identity(**facts))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ConnectError(
+                f"rank {rank} left {text[:80]!r} in the store, which is no card of this transport"
+            ) from error
+        if address != party.address:
+            raise ConnectError(
+                f"rank {party.rank} was told to meet at {party.address} and rank {rank} at "
+                f"{address}; all ranks need the same address"
+            )
+    return identities
+
+
+def _lead(party: Party, identities: Sequence[Identity]) -> Meeting:
+    """Rank 0: make the file and tell where it is, or what was wrong."""
+    place = party.place
+    try:
+        _complain(meeting.sweep(place.base, party.key), place)
+        mode = place.mode or _mode(place, identities)
+        terms = Terms(
+            mode, party.world_size, place.room(mode, party.world_size), os.urandom(16),
+            identities[0].boot, f"{identities[0]}",
+        )  # fmt: skip
+        held = meeting.make(place.base, terms, party.key)
+    except BaseException as error:
+        party.store.set("file/place", json.dumps({"trouble": f"{error}"}))
+        raise
+    there = {"path": f"{held.path}", "generation": terms.generation.hex()}
+    party.store.set("file/place", json.dumps(there))
+    return held
+
+
+def _follow(party: Party) -> Meeting:
+    """The others: open what rank 0 has made."""
+    try:
+        party.store.wait(["file/place"], party.deadline.left())
+    except StoreTimeout as late:
+        raise rendezvous.missed(
+            "file", party.rank, party.world_size, [0], late.seconds, ", but rank 0 made no file"
+        ) from late
+    there = json.loads(party.store.get("file/place"))
+    if "trouble" in there:
+        raise ConnectError(f"rank 0 could make no file: {there['trouble']}")
+    try:
+        return meeting.attach(Path(there["path"]), bytes.fromhex(there["generation"]), party.key)
+    except FileNotFoundError:
+        raise ConnectError(
+            f"{there['path']}, which rank 0 made, is not to be seen on {identity.here().host}. "
+            "Give a folder that all ranks see (file:///path), or use tcp://"
+        ) from None
+
+
+def _mode(place: Place, identities: Sequence[Identity]) -> str:
+    """Rings, unless mappings cannot be trusted here; then it says so."""
+    kind = mounts.kind_of(place.base.parent)
+    hosts = sorted({identity.host for identity in identities})
+    if mounts.is_network(kind):
+        why = f"{place.base.parent} lies on a network file system ({kind})"
+    elif len({identity.boot for identity in identities}) > 1:
+        why = f"the ranks are on several hosts ({', '.join(hosts)})"
+    else:
+        return "rings"
+    warnings.warn(
+        f"file transport: {why}, where mapped files are not coherent, so append-only files are "
+        "used, which are slower. Use a local folder for ranks of one host, and tcp:// between "
+        "hosts; or say ?mode=append to accept this",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return "append"
+
+
+def _complain(removed: list[str], place: Place) -> None:
+    if not place.is_ours:  # where nobody named the place, tidying it is nobody's concern
+        for text in removed:
+            warnings.warn(f"file transport: {text}", RuntimeWarning, stacklevel=2)
