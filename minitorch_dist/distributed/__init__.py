@@ -55,17 +55,24 @@ from minitorch_dist.distributed.messages import (
     irecv as irecv,
     isend as isend,
     recv as recv,
+    recv_object_list as recv_object_list,
     send as send,
+    send_object_list as send_object_list,
 )
 from minitorch_dist.distributed.process_group import (
     GroupMember as GroupMember,
     ProcessGroup as ProcessGroup,
     group as group,
 )
-from minitorch_dist.distributed.reduce_op import ReduceOp as ReduceOp
+from minitorch_dist.distributed.reduce_op import (
+    ReduceOp as ReduceOp,
+    reduce_op as reduce_op,
+    supports_complex as supports_complex,
+)
 from minitorch_dist.distributed.rendezvous import (
     register_rendezvous_handler as register_rendezvous_handler,
 )
 from minitorch_dist.distributed.work import Work as Work
+from transports.file_store import FileStore as FileStore
 from transports.stores import HashStore as HashStore, PrefixStore as PrefixStore, Store as Store
 from transports.tcp_store import TCPStore as TCPStore

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.distributed import groups, point_to_point
+from minitorch_dist.distributed import groups, objects, point_to_point
 from minitorch_dist.distributed.distributed_c10d import get_rank, warn_not_in_group
+from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.tensor_arrays import check_tensor, to_send
 from minitorch_dist.distributed.work import Work
@@ -95,6 +96,51 @@ def _not_oneself(group: ProcessGroup, rank: int, kind: str) -> None:
             f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current "
             "process."
         )
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """Send a list of objects, all in one message. They are pickled (see `objects`)."""
+    if not groups.is_member(group):
+        warn_not_in_group("send_object_list")
+        return
+    which = or_default(group)
+    to = groups.canonical_rank(which, dst, group_dst)
+    _not_oneself(which, to, "destination")
+    point_to_point.send(which, objects.to_array(object_list), to, 0, "send_object_list")
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """Replace the objects in the list by those that a rank, or any, has sent; its rank."""
+    if not groups.is_member(group):
+        warn_not_in_group("recv_object_list")
+        return -1
+    which, source = or_default(group), None
+    if src is not None or group_src is not None:
+        source = groups.canonical_rank(which, src, group_src)
+        _not_oneself(which, source, "source")
+    sender, octets = point_to_point.recv(which, None, source, 0, "send_object_list")
+    found = objects.from_bytes(octets)
+    if len(found) != len(object_list):
+        raise DistMismatch(
+            f"rank {which.ranks[sender]} sent a list of {len(found)} objects, but recv_object_list "
+            f"got a list of {len(object_list)} to fill"
+        )
+    object_list[:] = found
+    return which.ranks[sender]
 
 
 class P2POp:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -59,6 +60,31 @@ class ReduceOp:
     def __repr__(self) -> str:
         factor = "" if self.factor is None else f" with factor {self.factor}"
         return f"<ReduceOp {self.op.name}{factor}>"
+
+
+class _OldName(type):
+    """`dist.reduce_op.SUM` of long ago."""
+
+    def __getattr__(cls, name: str) -> RedOpType:
+        warnings.warn(
+            "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` "
+            "instead",
+            FutureWarning,
+            stacklevel=2,
+        )
+        found = getattr(ReduceOp, name)
+        assert isinstance(found, RedOpType)
+        return found
+
+
+class reduce_op(metaclass=_OldName):
+    """The old name of `ReduceOp`."""
+
+
+def supports_complex(reduceOp: ReduceOp | RedOpType) -> bool:
+    """Whether complex numbers can be reduced this way."""
+    ordered = ("max", "min", "product", "band", "bor", "bxor")
+    return name_of(reduceOp) not in ordered
 
 
 def premul_sum(factor: Any) -> ReduceOp:

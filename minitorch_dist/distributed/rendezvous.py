@@ -20,7 +20,9 @@ from importlib import import_module
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from transports.file_store import FileStore
 from transports.stores import Store
+from transports.tcp_store import TCPStore
 
 Found = tuple[Store, int, int]
 Handler = Callable[..., Iterator[Found]]
@@ -107,8 +109,7 @@ def file_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iter
             f"path is {parts.path!r}; write three: file:///{parts.netloc}{parts.path}",
         )
     rank, world_size = _who("file", _query(parts))
-    kind = import_module("transports.file_store").FileStore
-    yield kind(parts.path, world_size), rank, world_size
+    yield FileStore(parts.path, world_size), rank, world_size
     raise RuntimeError("Unable to perform rerendezvous using file:// method")
 
 
@@ -138,8 +139,6 @@ def env_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Itera
 
 def tcp_store(host: str, port: int, rank: int, timeout: timedelta) -> Store:
     """The store at this address; rank 0 serves it, unless torchrun's agent does."""
-    from transports.tcp_store import TCPStore
-
     if not 0 <= port < 2**16:
         raise ValueError(f"port must have value from 0 to 65535 but was {port}.")
     agent_serves = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"

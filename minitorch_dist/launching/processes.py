@@ -22,7 +22,8 @@ from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM
 from transports.tcp_store import TCPStore
 
-GRACE = 5.0  # seconds that a process has to end by itself
+GRACE = 5.0  # seconds that a process has to end by itself when all is well,
+HASTE = 1.0  # and when a rank has failed: the others notice, say so and end, or are ended
 
 
 class Order(NamedTuple):
@@ -63,6 +64,7 @@ def run(
     store = TCPStore("127.0.0.1", 0, is_master=True, timeout=timeout)
     processes: list[Any] = []
     pipes: list[Any] = []
+    patience = HASTE
     try:
         for rank in range(world_size):
             ours, theirs = context.Pipe()
@@ -76,9 +78,11 @@ def run(
             theirs.close()
             processes.append(process)
             pipes.append(ours)
-        return _collect(processes, pipes, world_size, transport)
+        results = _collect(processes, pipes, world_size, transport)
+        patience = GRACE
+        return results
     finally:
-        _end(processes)
+        _end(processes, patience)
         for pipe in pipes:
             pipe.close()
         store.close()
@@ -126,20 +130,18 @@ def _ended(process: Any, where: str) -> str:
     return f"the process {why} before it had a result {where}"
 
 
-def _end(processes: list[Any]) -> None:
-    """End what still runs, gently first."""
-    deadline = SYSTEM.deadline(GRACE)
+def _end(processes: list[Any], patience: float) -> None:
+    """Return when all have ended: by themselves, else asked to, else killed."""
+    for means in ("join", "terminate", "kill"):
+        deadline = SYSTEM.deadline(patience)
+        for process in processes:
+            if process.is_alive():
+                if means == "terminate":
+                    process.terminate()
+                elif means == "kill":
+                    process.kill()
+                process.join(None if means == "kill" else deadline.left())
     for process in processes:
-        if process.exitcode is None and process is not None:
-            process.join(0 if any(p.exitcode for p in processes) else 0.05)
-    for process in processes:
-        if process.is_alive():
-            process.terminate()
-    for process in processes:
-        process.join(deadline.left())
-        if process.is_alive():
-            process.kill()
-            process.join()
         process.close()
 
 

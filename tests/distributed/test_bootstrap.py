@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -276,3 +277,40 @@ def test_launch_refuses() -> None:
         torch.launch(lambda: 1, 3, "tcp://")
     with pytest.raises(ValueError, match=r"launched with rank \d of 3"):
         torch.launch(lambda: dist.init_process_group(rank=7, world_size=8), 3)
+
+
+def test_a_file_as_meeting_place(tmp_path: Path) -> None:
+    where = f"file://{tmp_path / 'store'}"
+
+    def rank(me: int) -> list[Any]:
+        said = []
+        for _ in range(2):
+            dist.init_process_group("queue", where, rank=me, world_size=3)
+            said.append(exchange())
+            dist.destroy_process_group()
+        return said
+
+    said = in_threads([lambda me=me: rank(me) for me in range(3)])
+    assert said == [[row] * 2 for row in expected(3)], said
+    assert not list(tmp_path.iterdir())  # the last one to leave takes the file with him
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_killed_is_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"ended by SIGKILL before it had a result \(in rank 2"):
+        torch.launch(watch_rank_2_die, 4, "tcp://", args=(str(tmp_path),))
+    for rank in (0, 1, 3):
+        said = (tmp_path / str(rank)).read_text()
+        assert "rank 2 is lost" in said and f"which rank {rank} needs in recv (float32[1])" in said
+        assert "test_bootstrap.py:" in said and "of group 'default_pg'" in said
+
+
+def watch_rank_2_die(folder: str) -> None:
+    me, got = dist.get_rank(), torch.zeros(1)
+    if me == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        dist.recv(got, 2)
+    except dist.PeerLost as error:
+        (Path(folder) / str(me)).write_text(str(error))
+    dist.recv(got, (me + 1) % 2)  # for ever: the launcher ends us

@@ -235,3 +235,30 @@ def test_a_peer_that_has_left() -> None:
             dist.recv(torch.zeros(1), 2)
 
     launch(rank, 3)
+
+
+def test_lists_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = ["foo", 12, {1: (2.5, None)}, torch.arange(3)]
+
+    def rank() -> None:
+        if dist.get_rank() == 0:
+            dist.send_object_list(sent, 1)
+            dist.send_object_list(sent[:2], 1)
+            dist.send(torch.zeros(3), 1)
+        elif dist.get_rank() == 1:
+            got: list[Any] = [None] * 4
+            assert dist.recv_object_list(got) == 0
+            assert got[:3] == sent[:3] and got[3].tolist() == [0, 1, 2]
+            with pytest.raises(
+                dist.DistMismatch, match=r"a list of 2 objects, but .* of 4 to fill"
+            ):
+                dist.recv_object_list(got, 0)
+            with pytest.raises(
+                dist.DistMismatch, match=r"recv_object_list \(uint8\) at test_messages.*send \("
+            ):
+                dist.recv_object_list(got, 0)
+
+    torch.launch(rank, 3)
+    monkeypatch.setenv("MINITORCH_DIST_ALLOW_PICKLE", "0")
+    with pytest.raises(dist.DistError, match="MINITORCH_DIST_ALLOW_PICKLE=0 forbids"):
+        torch.launch(lambda: dist.send_object_list([1], (dist.get_rank() + 1) % 3), 3)
