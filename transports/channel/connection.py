@@ -1,0 +1,272 @@
+"""The one thread that talks to the broker, with an event loop of its own, and comes back to it.
+
+    any thread ── post ──► one queue ──► one writer ──► aiomqtt ──► broker
+    listener ◄── heard ◄────────────────────────────── aiomqtt ◄──┘
+
+On every connection it subscribes, waits until that is acknowledged, and says `up`; when the
+connection ends it forgets what was queued, says `down`, and tries again, ever slower up to once
+a second. Nothing queued survives a reconnect: who needs it there has to send it again.
+
+aiomqtt is what `asyncio-mqtt` is called today. It runs here in the way its authors document, but
+for two things: messages are taken from the queue's entrance (`put_nowait`), which saves a task for
+each; and its iterator is kept waiting only to learn that the connection has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import socket
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
+
+from transports.broker.credentials import credentials
+from transports.channel.address import Address
+from transports.clock import Clock, Thread
+
+try:
+    import aiomqtt
+except ImportError as error:
+    raise ImportError(
+        "mqtt:// needs aiomqtt: pip install 'aiomqtt>=2.5,<3'. (It is the same library as "
+        "asyncio-mqtt under its present name; the last release under the old name, of 2023, does "
+        "not start with the paho-mqtt that pip installs today.)"
+    ) from error
+
+TICK = 0.25  # seconds between two looks at the time
+KEEPALIVE = 4  # seconds; a broker drops who was silent for half as long again
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between tries to reach the broker
+FLUSH = 2.0  # seconds that the last posts may take
+BATCH = 8  # frames handed to the client at once
+_NO_DELAY = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
+
+_logger = logging.getLogger("transports.mqtt")
+_logger.addHandler(logging.NullHandler())
+_logger.propagate = False  # a lost connection is ours to tell, once and in our words
+
+
+class Post(NamedTuple):
+    """Something to be published."""
+
+    topic: str
+    payload: bytes | bytearray
+    qos: int = 0
+    retain: bool = False
+    tag: Any = None  # what `written` is called with
+
+
+class Listener(Protocol):
+    """Who is told; always in the connection's thread, and never allowed to raise."""
+
+    def heard(self, topic: str, payload: bytes) -> None: ...
+    def written(self, tag: Any) -> None: ...
+    def up(self) -> None: ...
+    def down(self, reason: str) -> None: ...
+    def refused(self, reason: str) -> None:
+        """The broker does not let us in; there will be no other try."""
+
+    def tick(self) -> None: ...
+
+
+class Connection:
+    """A client of the broker that is always there, or on its way back."""
+
+    def __init__(
+        self, address: Address, identifier: str, filters: Sequence[tuple[str, int]],
+        will: Post | None, listener: Listener, clock: Clock,
+    ) -> None:  # fmt: skip
+        self.address, self.identifier = address, identifier
+        self._filters, self._will = list(filters), will
+        self._listener, self._clock = listener, clock
+        self.is_up = False
+        self._posts: deque[Post] = deque()
+        self._loop = asyncio.SelectorEventLoop()
+        self._loop.set_exception_handler(self._log)
+        self._something = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._is_woken = False
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        self._thread = self._clock.start(self._run, f"mqtt {self.identifier}")
+
+    def post(self, post: Post) -> bool:
+        """Publish, after all that was posted before; False if the broker is away."""
+        if not self.is_up:
+            return False
+        self._posts.append(post)
+        if not self._is_woken:
+            self._is_woken = True
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._something.set)
+        return True
+
+    def call(self, act: Any, *arguments: Any) -> None:
+        """Run `act` in the connection's thread."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(act, *arguments)
+
+    def close(self) -> None:
+        """Publish what was posted, disconnect, and end the thread."""
+        if self._thread is None:
+            self._loop.close()
+        else:
+            self.call(self._closing.set)
+            self.call(self._something.set)
+            self._thread.join()
+
+    # -- the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        loop = self._loop
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_until_complete(self._live())
+            _end_tasks(loop)
+            loop.run_until_complete(loop.shutdown_default_executor())
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+
+    async def _live(self) -> None:
+        ticking = asyncio.ensure_future(self._tick())
+        pause = FIRST_PAUSE
+        while not self._closing.is_set():
+            client, reason = self._client(), "the connection ended"
+            try:
+                async with client:
+                    await self._subscribe(client)
+                    pause = FIRST_PAUSE
+                    await self._serve(client)
+            except (aiomqtt.MqttError, OSError, ValueError) as error:
+                reason = f"{error}"
+                if _is_final(error):
+                    self._listener.refused(reason)
+                    await self._closing.wait()
+            finally:
+                _abandon(client)
+            self.is_up = False
+            self._posts.clear()
+            if not self._closing.is_set():
+                self._listener.down(reason)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._closing.wait()
+                pause = min(2 * pause, LONGEST_PAUSE)
+        ticking.cancel()
+
+    def _client(self) -> aiomqtt.Client:
+        heard = self._listener.heard
+
+        class Entrance(asyncio.Queue[aiomqtt.Message]):
+            def put_nowait(self, item: aiomqtt.Message) -> None:
+                payload = item.payload
+                heard(item.topic.value, payload if isinstance(payload, bytes) else b"")
+
+        place, will = self.address, self._will
+        username, password = place.username, place.password
+        if username is None:
+            username, password = credentials()
+        client = aiomqtt.Client(
+            place.host, place.port, username=username, password=password,
+            identifier=self.identifier, queue_type=Entrance, clean_session=True,
+            keepalive=KEEPALIVE, timeout=5, logger=_logger, socket_options=_NO_DELAY,
+            tls_context=place.tls_context(),
+            will=will and aiomqtt.Will(will.topic, bytes(will.payload), will.qos, will.retain),
+        )  # fmt: skip
+        client.pending_calls_threshold = 10 * BATCH
+        return client
+
+    async def _subscribe(self, client: aiomqtt.Client) -> None:
+        granted = await client.subscribe(self._filters)
+        for (name, _), code in zip(self._filters, granted, strict=True):
+            value = getattr(code, "value", code)
+            if isinstance(value, int) and value >= 128:
+                raise aiomqtt.MqttError(f"the broker does not let us subscribe to {name}")
+
+    async def _serve(self, client: aiomqtt.Client) -> None:
+        """Until the connection ends, or we are closed and all is published."""
+        self._posts.clear()
+        self.is_up = True
+        self._listener.up()
+        parts = (self._write(client), self._watch(client), self._overdue())
+        tasks = [asyncio.ensure_future(part) for part in parts]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+
+    async def _write(self, client: aiomqtt.Client) -> None:
+        while self._posts or not self._closing.is_set():
+            self._is_woken = False
+            self._something.clear()
+            if not self._posts and not self._closing.is_set():
+                await self._something.wait()
+            await self._publish_all(client)
+
+    async def _overdue(self) -> None:
+        await self._closing.wait()
+        await asyncio.sleep(FLUSH)
+
+    async def _publish_all(self, client: aiomqtt.Client) -> None:
+        posts = self._posts
+        while posts:
+            batch = [posts.popleft() for _ in range(min(BATCH, len(posts)))]
+            if len(batch) == 1:
+                await _publish(client, batch[0])
+            else:  # tasks begin in order, so the client queues them in order
+                await asyncio.gather(*(_publish(client, post) for post in batch))
+            for post in batch:
+                if post.tag is not None:
+                    self._listener.written(post.tag)
+
+    async def _watch(self, client: aiomqtt.Client) -> None:
+        """Nothing comes out of the iterator, since nothing goes in; but it raises at the end."""
+        async for _ in client.messages:
+            pass
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            self._listener.tick()
+
+    def _log(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What went wrong inside the client, mostly while a connection broke: `_watch` tells."""
+        _logger.debug("%s", context.get("message"), exc_info=context.get("exception"))
+
+    def __repr__(self) -> str:
+        state = "up" if self.is_up else "down"
+        return f"<Connection {self.identifier} to {self.address.shown}, {state}>"
+
+
+async def _publish(client: aiomqtt.Client, post: Post) -> None:
+    await client.publish(post.topic, post.payload, post.qos, post.retain, timeout=math.inf)
+
+
+def _is_final(error: Exception) -> bool:
+    """Wrong password, not authorised, another version: trying again would not help."""
+    code = getattr(error, "rc", None)  # an int is an error of the client, not the broker's word
+    return not isinstance(code, int) and getattr(code, "value", 0) in (132, 133, 134, 135)
+
+
+def _abandon(client: aiomqtt.Client) -> None:
+    """Close the socket of a client whose own way out failed, or never began (no CONNACK came).
+
+    The one place that reaches below aiomqtt's surface.
+    """
+    client._client._sock_close()
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))

@@ -1,0 +1,284 @@
+"""All peers of one rank behind one connection: what the I/O thread does with frames and with time.
+
+    heard     unseal, check, acknowledge, and put what is next in order into `arrived`
+    tick      heartbeats, repeats, and who must be given up
+    up        the broker is (again) there: say hello, and repeat what was not acknowledged
+    down      the broker is away: nobody is given up meanwhile; after `broker_timeout`, everybody is
+
+What is wrong in any way is dropped and counted by reason in `dropped`; it never raises into
+anybody's program. The threads of the rank take from `arrived` and call what says *lock held* under
+`changed`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass
+
+from transports.channel import frames
+from transports.channel.address import Address
+from transports.channel.connection import TICK, Connection, Post
+from transports.channel.frames import Frame, Refused
+from transports.channel.peers import BEAT, LONGEST_REPEAT, REPEAT, Peer
+from transports.clock import PICO, Clock
+from transports.errors import PeerLost
+
+CLOSED = "it closed its transport"
+CALM = 0.2  # seconds between two frames that say the same again
+ASLEEP = 1.0  # seconds by which a tick is late when it was we who stood still
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the ranks tell each other through the store."""
+
+    mark: int  # of this life
+    where: str  # host and process, for errors
+    run: str = ""
+    broker: str = ""
+
+
+class Exchange:
+    """The peers of one rank. Everything is guarded by `changed`."""
+
+    def __init__(
+        self, rank: int, cards: list[Card], base: str, window: int, address: Address, clock: Clock
+    ) -> None:
+        self.rank, self.mark, self.address, self.clock = rank, cards[rank].mark, address, clock
+        self.changed = clock.condition()
+        self.key = frames.run_key(base)
+        self.peers = {
+            peer: Peer(
+                peer, card.mark, card.where, f"{base}/d/{peer}/{rank}", window, clock.condition()
+            )
+            for peer, card in enumerate(cards)
+            if peer != rank
+        }
+        self.arrived: deque[tuple[Peer, Frame | None]] = deque()  # None: the peer is lost
+        self.dropped: Counter[str] = Counter()
+        self.refusal = ""  # the broker does not let us in
+        self.is_lost = False  # the broker was away for too long
+        self.has_been_up = False
+        self._down_since: float | None = self._now()
+        self._why_down = "it was not reached yet"
+        self._last_tick = self._now()
+        self._presence = {peer: f"{base}/p/{peer}" for peer in range(len(cards))}
+        self._sources = {f"{base}/d/{rank}/{peer}": peer for peer in self.peers}
+        self._sources |= {self._presence[peer]: peer for peer in self.peers}
+        self._own_presence = self._presence[rank]
+        will = Post(self._own_presence, self._life(frames.DEAD, cards[rank].where), 1, True)
+        self._present = Post(
+            self._own_presence, self._life(frames.PRESENT, cards[rank].where), 1, True
+        )
+        filters = [(f"{base}/d/{rank}/+", 0), (f"{base}/p/+", 1)]
+        self.connection = Connection(address, f"mtd{self.mark:016x}", filters, will, self, clock)
+
+    def _now(self) -> float:
+        return self.clock.now() / PICO
+
+    def _life(self, kind: int, where: str) -> bytearray:
+        frame = Frame(kind, self.rank, frames.EVERYBODY, self.mark, 0)
+        return frames.seal(self.key, frame, where.encode())
+
+    # -- the listener: called by the I/O thread ---------------------------------------------
+
+    def heard(self, topic: str, payload: bytes) -> None:
+        try:
+            peer, frame = self._admit(topic, payload)
+        except Refused as why:
+            self.dropped[f"{why}"] += 1
+            return
+        with self.changed:
+            if frame.kind in (frames.PRESENT, frames.DEAD):
+                self._suspect(peer, frame)
+            elif peer.is_alive:
+                self._handle(peer, frame)
+            elif peer.lost is not None and self._now() - peer.said > CALM:
+                self._say_gone(peer)
+
+    def _admit(self, topic: str, payload: bytes) -> tuple[Peer, Frame]:
+        """The frame and who sent it, if everything about it is right."""
+        src = self._sources.get(topic)
+        if src is None or not payload:  # our own presence, or one that was cleared
+            raise Refused("presence" if topic in self._presence.values() else "topic")
+        frame, peer = frames.unseal(self.key, payload), self.peers[src]
+        is_life = topic == self._presence[src]
+        dst, peer_mark = (frames.EVERYBODY, 0) if is_life else (self.rank, self.mark)
+        if (frame.kind in (frames.PRESENT, frames.DEAD)) != is_life:
+            raise Refused("kind")
+        if (frame.src, frame.dst) != (src, dst):
+            raise Refused("place")
+        if (frame.mark, frame.peer_mark) != (peer.mark, peer_mark):
+            raise Refused("mark")
+        return peer, frame
+
+    def _suspect(self, peer: Peer, frame: Frame) -> None:
+        """Its connection ended. If it lives, it will answer as soon as it is back."""
+        if frame.kind == frames.DEAD and peer.is_alive and peer.suspected is None:
+            peer.suspected = self._now()
+            self.say(peer, frames.HELLO)
+
+    def _handle(self, peer: Peer, frame: Frame) -> None:
+        now = self._now()
+        peer.hear(now)
+        if peer.outgoing.acknowledge(frame.acked, frame.limit):
+            peer.patience, peer.repeated = REPEAT, now
+            self.changed.notify_all()
+        if frame.kind == frames.HELLO:
+            self.say(peer, frames.WELCOME)
+            if not peer.is_welcome:
+                self.say(peer, frames.HELLO)
+        elif frame.kind == frames.GONE:
+            self.lose(peer, f"it gave this rank up: {bytes(frame.body).decode(errors='replace')}")
+        elif frame.kind == frames.ACK and frame.flags & frames.GAP:
+            peer.must_repeat = True
+            self._repeat_if_due(peer, now)
+        if frame.kind in (frames.WELCOME, frames.DATA, frames.BYE) and not peer.is_welcome:
+            peer.is_welcome = True
+            self.changed.notify_all()
+        if frame.kind in (frames.DATA, frames.BYE):
+            self._accept(peer, frame, now)
+
+    def _accept(self, peer: Peer, frame: Frame, now: float) -> None:
+        incoming = peer.incoming
+        if frame.seq >= incoming.limit and frame.kind != frames.BYE:
+            self.dropped["credit"] += 1
+            return
+        if not incoming.accept(frame.seq):
+            is_gap = frame.seq > incoming.expected
+            self.dropped["gap" if is_gap else "again"] += 1
+            if now - peer.corrected > CALM:
+                peer.corrected = now
+                self.say(peer, frames.ACK, frames.GAP if is_gap else 0)
+            return
+        if not peer.announce(frame):
+            self.lose(peer, "it sent a message whose parts do not fit together")
+            return
+        self.arrived.append((peer, frame))
+        if frame.kind == frames.BYE:
+            peer.has_parted = True
+            peer.outgoing.clear()
+        if incoming.is_due() or frame.kind == frames.BYE:
+            self.say(peer, frames.ACK)
+        self.changed.notify_all()
+
+    def written(self, tag: Peer) -> None:
+        with self.changed:
+            tag.queued = max(0, tag.queued - 1)
+            tag.repeated = self._now()
+
+    def up(self) -> None:
+        with self.changed:
+            self._down_since, self.has_been_up = None, True
+            now = self._now()
+            self.connection.post(self._present)
+            for peer in self.peers.values():
+                peer.reset(now)
+                if peer.is_alive:
+                    self.say(peer, frames.ACK if peer.is_welcome else frames.HELLO)
+                    self._repeat(peer, now)
+            self.changed.notify_all()
+
+    def down(self, reason: str) -> None:
+        with self.changed:
+            if self._down_since is None:
+                self._down_since = self._now()
+            self._why_down = reason
+
+    def refused(self, reason: str) -> None:
+        with self.changed:
+            self.refusal = f"the broker at {self.address.shown} does not let us in: {reason}"
+            self._lose_all(self.refusal)
+
+    def tick(self) -> None:
+        with self.changed:
+            now = self._now()
+            late = now - self._last_tick - TICK
+            self._last_tick = now
+            if late > ASLEEP:  # we were stopped, or starved: silence was ours
+                for peer in self.peers.values():
+                    peer.heard += late
+            if self._down_since is not None:
+                if now - self._down_since > self.address.broker_timeout and not self.is_lost:
+                    self.is_lost = True
+                    self._lose_all(self.why_away())
+                return
+            for peer in self.peers.values():
+                if peer.is_alive:
+                    self._tend(peer, now)
+
+    def _tend(self, peer: Peer, now: float) -> None:
+        why = peer.why_dead(now, self.address.broker_timeout)
+        if why:
+            self.lose(peer, why)
+            return
+        if not peer.is_welcome:
+            self.say(peer, frames.HELLO)
+        elif peer.incoming.has_news() or now - peer.said > BEAT:
+            self.say(peer, frames.ACK)
+        self._repeat_if_due(peer, now)
+
+    def _repeat_if_due(self, peer: Peer, now: float) -> None:
+        if peer.is_due_to_repeat(now):
+            if not peer.must_repeat:
+                peer.patience = min(2 * peer.patience, LONGEST_REPEAT)
+            peer.must_repeat = False
+            self._repeat(peer, now)
+
+    def _repeat(self, peer: Peer, now: float) -> None:
+        peer.repeated = now
+        for frame in peer.outgoing.unacknowledged:
+            self.post(peer, frame)
+
+    # -- what the rank's own threads use too: lock held ---------------------------------------
+
+    def say(self, peer: Peer, kind: int, flags: int = 0, body: bytes = b"") -> None:
+        """A frame without a number: it may get lost."""
+        acked, limit = peer.incoming.tell()
+        frame = Frame(
+            kind, self.rank, peer.rank, self.mark, peer.mark, flags, acked=acked, limit=limit
+        )
+        peer.said = self._now()
+        self.connection.post(Post(peer.topic, frames.seal(self.key, frame, body)))
+
+    def push(self, peer: Peer, frame: bytearray) -> None:
+        """Send the frame with the number `peer.outgoing.next`, until it is acknowledged."""
+        if not peer.outgoing.unacknowledged:
+            peer.repeated = self._now()
+        peer.outgoing.push(frame)
+        peer.said = self._now()
+        self.post(peer, frame)
+
+    def post(self, peer: Peer, frame: bytearray) -> None:
+        if self.connection.post(Post(peer.topic, frame, tag=peer)):
+            peer.queued += 1
+
+    def lose(self, peer: Peer, reason: str) -> None:
+        """Give a peer up, and let it know."""
+        if peer.is_alive:
+            peer.lost = PeerLost(peer.rank, f"{reason} ({peer.where})")
+            peer.outgoing.clear()
+            self.arrived.append((peer, None))
+            self._say_gone(peer)
+            self.changed.notify_all()
+
+    def _say_gone(self, peer: Peer) -> None:
+        assert peer.lost is not None, "only who was lost is told so"
+        self.say(peer, frames.GONE, body=peer.lost.reason.encode()[:1000])
+
+    def _lose_all(self, reason: str) -> None:
+        for peer in self.peers.values():
+            self.lose(peer, reason)
+        self.changed.notify_all()
+
+    def why_away(self) -> str:
+        """Why there is no broker."""
+        since = self._now() - (self._down_since or self._now())
+        return f"the broker at {self.address.shown} was away for {since:.0f} s: {self._why_down}"
+
+    def farewell(self) -> None:
+        """Leave no trace: clear our presence, and that of peers which can no longer."""
+        self.connection.post(Post(self._own_presence, b"", 1, True))
+        for peer in self.peers.values():
+            if peer.lost is not None and not peer.has_parted:
+                self.connection.post(Post(self._presence[peer.rank], b"", 1, True))

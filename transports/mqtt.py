@@ -1,0 +1,325 @@
+"""Ranks meet at an MQTT broker: all connections go outward, so it works from behind any router.
+
+    mtd/<run>/d/<dst>/<src>     frames from src to dst: messages in chunks, acknowledgements, beats
+    mtd/<run>/p/<rank>          presence: retained, and replaced by the last will when a rank dies
+
+    mqtt://host:port            a broker of yours (see `channel.address` for user, TLS, options)
+    mqtt://                     rank 0 starts the embedded broker, for the ranks of one host
+
+A message is cut into chunks (256 KB), each sealed with the job's key, numbered, and kept until its
+receiver has it; so neither a broker that drops, repeats or forges nor one that is killed and
+started again in the middle of a transfer changes what arrives. `transports.channel` says how.
+
+What it costs: each byte crosses the broker and so the wire twice, and is copied and sealed on its
+way. MQTT is for machines behind routers, on the edge, and for learning; between hosts that can
+reach each other use tcp://.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+
+from transports import rendezvous
+from transports.broker import launch
+from transports.channel import address as addresses, frames
+from transports.channel.exchange import CLOSED, Card, Exchange
+from transports.channel.frames import Frame
+from transports.channel.peers import Peer
+from transports.clock import SYSTEM, Clock, Deadline
+from transports.contract import Buffer, Inbox, Store, Transport, flat
+from transports.errors import ConnectError, PeerLost, TransportClosed, TrustError
+
+WINDOW = 32  # chunks on their way to one peer
+SHARED_WINDOW = 128  # chunks on their way to one rank from all: brokers drop beyond some hundreds
+BATCH = 64  # chunks delivered before other threads have their turn
+LINGER = 10.0  # seconds for which close waits for a peer that acknowledges nothing
+
+
+class MqttTransport(Transport):
+    """One rank's end."""
+
+    scheme = "mqtt"
+
+    def __init__(
+        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
+    ) -> None:
+        super().__init__(rank, world_size, address, clock)
+        self._place = addresses.parse(self.address if "://" in self.address else "mqtt://")
+        self._broker: launch.BrokerProcess | None = None
+        self._exchange: Exchange | None = None
+        self._changed = clock.condition()  # replaced by the exchange's
+        self._inbox: Inbox | None = None
+        self._driving = False
+        self._deliveries = self._reported = 0
+        self._state = "not connected"
+
+    # -- connecting -------------------------------------------------------------------------
+
+    def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
+        deadline = self.clock.deadline(timeout)
+        self._inbox = inbox
+        try:
+            exchange = self._exchange = self._meet(store, deadline)
+            self._changed = exchange.changed
+            exchange.connection.start()
+            self._join(exchange, deadline)
+        except BaseException:
+            if self._exchange is not None:
+                self._exchange.connection.close()
+            if self._broker is not None:
+                self._broker.stop()
+            self._exchange = self._broker = None
+            raise
+        self._state = "open"
+
+    def _meet(self, store: Store, deadline: Deadline) -> Exchange:
+        """Exchange cards; rank 0's says which run this is, and where the broker is."""
+        broker = self._place.shown if self._place.host else ""
+        if self.rank == 0 and not broker:
+            self._broker = launch.start()
+            broker = self._broker.address
+        mark = int.from_bytes(os.urandom(8), "little")
+        where = f"{socket.gethostname()}, process {os.getpid()}"
+        card = json.dumps([mark, where, os.urandom(8).hex(), broker]).encode()
+        found = rendezvous.exchange(
+            store, self.scheme, self.rank, self.world_size, card, self.clock, deadline.left()
+        )
+        cards = [Card(*json.loads(text)) for text in found]
+        place = self._place
+        if not place.host:
+            there = addresses.parse(cards[0].broker)
+            place = place._replace(host=there.host, port=there.port)
+        base = "/".join(filter(None, ("mtd", place.run, cards[0].run)))
+        window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
+        return Exchange(self.rank, cards, base, window, place, self.clock)
+
+    def _join(self, exchange: Exchange, deadline: Deadline) -> None:
+        """Wait until the broker lets us in and every peer has answered us."""
+        peers = exchange.peers.values()
+        with exchange.changed:
+            while not exchange.has_been_up or not all(peer.is_welcome for peer in peers):
+                missing = [peer.rank for peer in peers if not peer.is_welcome]
+                if exchange.refusal:
+                    raise TrustError(
+                        f"{exchange.refusal}. Set MINITORCH_DIST_KEY to the broker's, or write "
+                        "mqtt://user:password@host:port"
+                    )
+                if exchange.is_lost or (deadline.is_over() and not exchange.has_been_up):
+                    raise ConnectError(
+                        f"rank {self.rank} waited {deadline.elapsed():.1f} s: "
+                        f"{exchange.why_away()}. Does a broker listen there?"
+                    )
+                silent = [peer for peer in peers if peer.lost is not None and not peer.is_welcome]
+                if silent or deadline.is_over():
+                    raise rendezvous.missed(
+                        self.scheme, self.rank, self.world_size, missing, deadline.elapsed(),
+                        f" through the broker at {exchange.address.shown}",
+                    )  # fmt: skip
+                exchange.changed.wait(deadline.left())
+
+    # -- receiving --------------------------------------------------------------------------
+
+    def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
+        deadline: Deadline | None = None
+        seen: int | None = None
+        while True:
+            with self._changed:
+                exchange = self._demand_open()
+                if seen is None:
+                    seen = self._reported if done is None else self._deliveries
+                is_over = deadline is not None and deadline.is_over()
+                if self._deliveries != seen or is_over or (done is not None and done()):
+                    return self._report()
+                if self._driving or not exchange.arrived:
+                    if timeout == 0:
+                        return self._report()
+                    deadline = deadline or self.clock.deadline(timeout)
+                    self._changed.wait(deadline.left())
+                    continue
+                batch = self._take(exchange)
+            self._hand_over(exchange, batch)
+
+    def _report(self) -> bool:
+        found, self._reported = self._deliveries > self._reported, self._deliveries
+        return found
+
+    def _take(self, exchange: Exchange) -> list[tuple[Peer, Frame | None]]:
+        """The turn, and what is to be delivered in it. Lock held."""
+        self._driving = True
+        return [exchange.arrived.popleft() for _ in range(min(BATCH, len(exchange.arrived)))]
+
+    def _hand_over(self, exchange: Exchange, batch: list[tuple[Peer, Frame | None]]) -> None:
+        """Write a batch into its sinks, then grant the senders new credit."""
+        try:
+            for peer, frame in batch:
+                self._deliver(peer, frame)
+        finally:
+            with self._changed:
+                for peer, _ in batch:
+                    if peer.is_alive:
+                        peer.incoming.taken += 1
+                        if peer.incoming.is_due():
+                            exchange.say(peer, frames.ACK)
+                self._end_turn(len(batch))
+
+    def _end_turn(self, deliveries: int) -> None:
+        self._driving = False
+        self._deliveries += deliveries
+        self._changed.notify_all()
+
+    def _deliver(self, peer: Peer, frame: Frame | None) -> None:
+        inbox = self._inbox
+        assert inbox is not None, "only a connected transport delivers"
+        if frame is None:
+            assert peer.lost is not None, "this mark follows the loss"
+            inbox.lost(peer.rank, peer.lost)
+        elif frame.kind == frames.BYE:
+            peer.lost = PeerLost(peer.rank, CLOSED)
+            inbox.lost(peer.rank, peer.lost)
+        else:
+            piece = frame.body
+            if frame.flags & frames.FIRST:
+                header = bytes(piece[: frame.header_length])
+                peer.sink = inbox.sink(peer.rank, header, frame.total)
+                piece = piece[frame.header_length :]
+            if piece:
+                assert peer.sink is not None, "a message begins with FIRST: see Peer.announce"
+                peer.sink.write(piece)
+
+    # -- sending ----------------------------------------------------------------------------
+
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        view = flat(header, payload)
+        with self._changed:
+            exchange = self._demand_open()
+        if dst == self.rank:
+            self._send_to_oneself(header, view)
+            return
+        peer = exchange.peers.get(dst)
+        if peer is None:
+            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
+        flags, begun = frames.FIRST, False
+        with peer.sending:
+            try:
+                for pieces in _chunks(header, view, exchange.address.chunk):
+                    seq, acked, limit = self._await_room(exchange, peer)
+                    sizes = (len(header), view.nbytes) if flags else (0, 0)
+                    frame = Frame(
+                        frames.DATA, self.rank, dst, exchange.mark, peer.mark, flags,
+                        seq, acked, limit, *sizes,
+                    )  # fmt: skip
+                    data = frames.seal(exchange.key, frame, *pieces)
+                    with self._changed:
+                        self._demand_alive(peer)
+                        exchange.push(peer, data)
+                    flags, begun = 0, True
+            except BaseException:
+                if begun and self._state == "open":  # half a message cannot be taken back
+                    with self._changed:
+                        exchange.lose(peer, "a send to it was interrupted within a message")
+                raise
+
+    def _await_room(self, exchange: Exchange, peer: Peer) -> tuple[int, int, int]:
+        """Deliver what arrives until the peer has room; the next frame's numbers."""
+        deadline = self.clock.deadline(self.patience)
+        while True:
+            with self._changed:
+                self._demand_open()
+                self._demand_alive(peer)
+                if peer.outgoing.has_room():
+                    return peer.outgoing.next, *peer.incoming.tell()
+                if deadline.is_over():
+                    exchange.lose(peer, f"it took nothing for {self.patience} s")
+                    self._demand_alive(peer)
+                if self._driving or not exchange.arrived:
+                    self._changed.wait(deadline.left())
+                    continue
+                batch = self._take(exchange)
+            self._hand_over(exchange, batch)
+
+    def _demand_alive(self, peer: Peer) -> None:
+        if not peer.is_alive:
+            raise PeerLost(peer.rank, CLOSED if peer.lost is None else peer.lost.reason)
+
+    def _send_to_oneself(self, header: bytes, view: memoryview) -> None:
+        with self._changed:
+            self._demand_open()
+            while self._driving:
+                self._changed.wait()
+                self._demand_open()
+            self._driving = True
+        try:
+            assert self._inbox is not None, "only a connected transport sends"
+            sink = self._inbox.sink(self.rank, header, view.nbytes)
+            if view.nbytes:
+                sink.write(view)
+        finally:
+            with self._changed:
+                self._end_turn(1)
+
+    def _demand_open(self) -> Exchange:
+        if self._state != "open" or self._exchange is None:
+            raise TransportClosed(f"the mqtt transport of rank {self.rank} is {self._state}")
+        return self._exchange
+
+    # -- closing ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        with self._changed:
+            was_open, self._state = self._state == "open", "closed"
+            if not was_open or self._exchange is None:
+                return
+            exchange = self._exchange
+            self._changed.notify_all()
+            while self._driving:
+                self._changed.wait()
+        for peer in exchange.peers.values():
+            self._say_goodbye(exchange, peer)
+        self._linger(exchange)
+        with self._changed:
+            exchange.farewell()
+        exchange.connection.close()
+        if self._broker is not None:
+            self._broker.release()
+
+    def _say_goodbye(self, exchange: Exchange, peer: Peer) -> None:
+        with peer.sending, self._changed:
+            if peer.is_alive:
+                acked, limit = peer.incoming.tell()
+                frame = Frame(
+                    frames.BYE, self.rank, peer.rank, exchange.mark, peer.mark, 0,
+                    peer.outgoing.next, acked, limit,
+                )  # fmt: skip
+                exchange.push(peer, frames.seal(exchange.key, frame))
+
+    def _linger(self, exchange: Exchange) -> None:
+        """Wait until all living peers have what we sent them."""
+        deadline, before = self.clock.deadline(LINGER), -1
+        with self._changed:
+            while True:
+                waiting = sum(len(p.outgoing.unacknowledged) for p in exchange.peers.values())
+                if waiting != before:
+                    deadline, before = self.clock.deadline(LINGER), waiting
+                if not waiting or deadline.is_over():
+                    return
+                self._changed.wait(deadline.left())
+
+    def __repr__(self) -> str:
+        exchange = self._exchange
+        told = ""
+        if exchange is not None:
+            lost = [peer.rank for peer in exchange.peers.values() if peer.lost is not None]
+            told = f" through {exchange.connection!r}" + (f", lost {lost}" if lost else "")
+            told += f", dropped {dict(exchange.dropped)}" if exchange.dropped else ""
+        return f"<MqttTransport rank {self.rank} of {self.world_size}, {self._state}{told}>"
+
+
+def _chunks(header: bytes, view: memoryview, size: int) -> Iterator[tuple[memoryview | bytes, ...]]:
+    """The bodies of a message's frames: the first begins with its header."""
+    first = size - len(header)
+    yield header, view[:first]
+    for start in range(first, view.nbytes, size):
+        yield (view[start : start + size],)
