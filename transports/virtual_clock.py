@@ -1,0 +1,407 @@
+"""Virtual time: ranks are threads, exactly one of them runs, and time jumps when none can.
+
+    ready     strands that can run now, in the order in which they may          (a deque)
+    events    what will happen: a message lands, a sleep ends                   (a heap)
+    timers    when waiting strands give up, lazily: one entry for each          (a heap)
+
+A strand that has to wait parks: it takes the next ready strand and hands it the baton. Nobody is
+ready? Then it lets the next instant happen, in its own thread: there is no hub to switch through,
+and a strand whose own message comes next goes on without any switch. Nothing can happen any more,
+but a rank is not finished? That is a deadlock, and each blocked rank raises it in words (see
+`deadlock`).
+
+Instants are whole picoseconds. Ties in the heaps are broken by a counter, and the order in which
+strands wake is a policy: first come first served, or shuffled by a seed. So a program runs the same
+way each time. What costs no virtual time costs none: only sleeping, and what the network does.
+
+    clock = VirtualClock()
+    for rank in range(4):
+        clock.start(partial(program, rank), f"rank {rank}")
+    clock.run()
+
+The heap with its counter is simpy's idea, the jump when everybody waits trio's.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from collections.abc import Callable
+from heapq import heappop, heappush, heapreplace
+from itertools import count
+
+from transports import deadlock
+from transports.clock import Clock, picoseconds
+from transports.contract import Waiting
+from transports.errors import Deadlock, DistError
+from transports.order import order
+from transports.quantities import in_words
+from transports.strands import Stopped, Strand, thread_name
+from transports.virtual_condition import VirtualCondition
+
+PATIENCE = 100_000  # timeouts in a row, with nothing else happening, before it counts as a livelock
+PERSISTENCE = (
+    1000  # times that errors which end a simulation may be caught before strands are stopped
+)
+SPINS = 16  # fruitless looks at one instant before looking counts as waiting
+
+
+class VirtualClock(Clock):
+    """`seed` shuffles the order in which strands wake; None: first come, first served.
+
+    `endless`: waits with a timeout of at least so many seconds count as waits without one when
+    nothing else is left to happen, so that a deadlock is reported when it arises and not when the
+    first default timeout is over. `limit`: seconds of virtual time after which everything fails.
+    """
+
+    def __init__(
+        self, seed: int | None = None, endless: float | None = None, limit: float | None = None
+    ) -> None:
+        self._now = 0
+        self._current: Strand | None = None  # who has the baton; None while events happen
+        self._strands: dict[Strand, None] = {}  # that are not over
+        self._heads: list[Strand] = []  # all there ever were in this run, by rank
+        self._living = 0  # heads that are not over
+        self._ready = order(seed)
+        self._lookers: list[Strand] = []  # who look again at the next instant
+        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._timers: list[tuple[int, int, Strand]] = []
+        self._counter = count()
+        self._endless = None if endless is None else picoseconds(endless)
+        self._limit = None if limit is None else picoseconds(limit)
+        self._gave_up = self._failures = 0
+        self._is_running = self._is_interrupted = False
+        self._finished = allocate_lock()
+        self._last: Strand | None = None  # that ended last
+        self.switches = self.happened = 0
+
+    # ------------------------------------------------------------------------------- the clock
+
+    def now(self) -> int:
+        return self._now
+
+    def condition(self, waits_for: Callable[[], str] | str = "") -> VirtualCondition:
+        return VirtualCondition(self, waits_for)
+
+    def start(self, function: Callable[[], None], name: str) -> Strand:
+        """Within a strand: a helper of its rank. From outside, before `run`: the next rank."""
+        if self._is_running:
+            head: Strand | None = self.me().head
+            rank = self.me().rank
+        else:
+            head, rank = None, len(self._heads)
+        strand = Strand(function, name, rank, head, self._live, self._join)
+        self._strands[strand] = None
+        if head is None:
+            self._heads.append(strand)
+            self._living += 1
+        self._ready.append(strand)
+        return strand
+
+    def sleep(self, seconds: float) -> None:
+        self.pause(picoseconds(seconds))
+
+    def pause(self, span: int) -> None:
+        """Let `span` picoseconds go by: a sleep, or a computation. 0 lets the others run."""
+        me = self.me()
+        if span <= 0:
+            return self.look(gives_way=True)
+        self.at(self._now + span, lambda: self.wake(me))
+        waited = me.waited
+        self.park(why=_sleeping)
+        me.slept += me.waited - waited
+        me.waited = waited
+
+    # ----------------------------------------------------------- for conditions and transports
+
+    def at(self, instant: int, act: Callable[[], None]) -> None:
+        """Let `act` happen. It may wake strands, and may not wait."""
+        heappush(self._events, (instant, next(self._counter), act))
+
+    def park(self, timeout: int | None = None, why: Callable[[], Waiting] | None = None) -> bool:
+        """Wait until `wake` (True), or for `timeout` picoseconds (False)."""
+        me = self.me()
+        if me.is_stopped:
+            raise Stopped
+        me.is_parked, me.was_woken, me.why = True, False, why
+        if timeout is not None:
+            self._arm(me, timeout)
+        began = self._now
+        self._hand_over(me)
+        me.deadline = None
+        self._resumed(me, began)
+        return me.was_woken
+
+    def wake(self, strand: Strand) -> None:
+        """Let a parked strand go on; nothing happens to one that is not parked."""
+        if strand.is_parked:
+            strand.is_parked, strand.was_woken = False, True
+            self._ready.append(strand)
+
+    def look(self, gives_way: bool = False) -> None:
+        """The caller looked for something in vain. Looking again and again is a way of waiting: it
+        lets the others run and time go on, which else would stand still for ever."""
+        me = self.me()
+        if me.is_stopped:
+            raise Stopped
+        me.spins = me.spins + 1 if me.spun_at == self._now else 1
+        me.spun_at = began = self._now
+        if me.spins >= SPINS:
+            self._lookers.append(me)
+            me.is_parked, me.why = True, _looking
+        elif gives_way and self._ready:
+            self._ready.append(me)
+        else:
+            return
+        self._hand_over(me)
+        self._resumed(me, began)
+
+    def me(self) -> Strand:
+        """The calling strand; RuntimeError if the caller has no place in this simulation."""
+        me = self._current
+        if me is None or not me.is_here():
+            what = "an event" if me is None and self._is_running else thread_name()
+            raise RuntimeError(
+                f"{what} has no place in this simulation, so it cannot wait in virtual time. Start "
+                "threads with clock.start, and call clock.run from outside"
+            )
+        return me
+
+    def current(self) -> Strand | None:
+        """Who runs; None outside the simulation and while events happen."""
+        return self._current
+
+    def when_over(self, act: Callable[[], None]) -> None:
+        """Call `act` when the rank of the caller is over, however it ended."""
+        self.me().head.endings.append(act)
+
+    # ------------------------------------------------------------------------------- from outside
+
+    def run(self) -> None:
+        """Let all strands run to their end. Called from outside; leaves no thread behind."""
+        if self._is_running:
+            raise RuntimeError("this virtual clock is running already")
+        if not self._strands:
+            return
+        self._is_running = True
+        self._finished.acquire()
+        try:
+            self._pass_on()
+            try:
+                self._await_end()
+            except KeyboardInterrupt:
+                self._is_interrupted = True
+                self._await_end()
+                raise
+        finally:
+            self._finished.release()
+            if self._last is not None:
+                self._last.see_off()
+            self._is_running, self._last, self._heads = False, None, []
+            self._events.clear()
+            self._timers.clear()
+            self._gave_up = self._failures = 0
+
+    def _await_end(self) -> None:
+        """Looking up now and then: an interrupt may have been received by another thread."""
+        while not self._finished.acquire(timeout=1.0):
+            pass
+
+    # ------------------------------------------------------------------------------- the strands
+
+    def _live(self, strand: Strand) -> None:
+        """What a strand's thread does."""
+        strand.act()
+        self._end(strand)
+
+    def _end(self, strand: Strand) -> None:
+        strand.is_over, strand.ended = True, self._now
+        del self._strands[strand]
+        try:
+            for act in reversed(strand.endings):
+                act()
+        except Exception as error:
+            self._fail_all(error)
+        for joiner in strand.joiners:
+            self.wake(joiner)
+        if strand.head is strand:
+            self._living -= 1
+            for other in list(self._strands):
+                if other.head is strand or not self._living:
+                    self._stop(other)
+        before, self._last = self._last, strand
+        if before is not None:
+            before.see_off()  # it has nothing left to do
+        self._pass_on()
+
+    def _join(self, strand: Strand, timeout: float | None) -> None:
+        if not self._is_running:
+            return self.run()
+        if not strand.is_over:
+            me = self.me()
+            strand.joiners.append(me)
+            self.park(
+                None if timeout is None else picoseconds(timeout),
+                lambda: Waiting((), f"the end of {strand.name!r}"),
+            )
+
+    def _stop(self, strand: Strand) -> None:
+        strand.is_stopped = True
+        self._fail(strand, Stopped())
+
+    def _fail(self, strand: Strand, error: BaseException) -> None:
+        """Raise `error` where the strand waits."""
+        strand.error = error
+        if strand.is_parked:
+            strand.is_parked = False
+            self._ready.append(strand)
+
+    def _resumed(self, me: Strand, began: int) -> None:
+        me.waited += self._now - began
+        if me.error is not None:
+            error, me.error = me.error, None
+            raise error
+
+    # --------------------------------------------------------------------------------- the baton
+
+    def _hand_over(self, me: Strand) -> None:
+        """Let others run until `me` is chosen again."""
+        chosen = self._choose()
+        self._current = chosen
+        if chosen is not me:
+            self.switches += 1
+            chosen.resume()
+            me.pause()
+
+    def _pass_on(self) -> None:
+        """Let others run; the caller will not run again."""
+        if self._strands:
+            self._current = chosen = self._choose()
+            self.switches += 1
+            chosen.resume()
+        else:
+            self._current = None
+            self._finished.release()
+
+    def _choose(self) -> Strand:
+        """The next strand to run; if there is none, the next instant has to happen first."""
+        if self._is_interrupted:
+            self._is_interrupted = False
+            for strand in self._strands:
+                self._stop(strand)
+        while not self._ready:
+            self._current = None
+            if not self._advance():
+                self._stuck()
+            lookers, self._lookers = self._lookers, []
+            for strand in lookers:
+                self.wake(strand)
+        return self._ready.popleft()
+
+    # ---------------------------------------------------------------------------------- the time
+
+    def _advance(self) -> bool:
+        """Go to the next instant at which something happens, and let it; False if there is none."""
+        events, timer = self._events, self._next_timer()
+        if timer is not None and (not events or timer < events[0][0]):
+            instant, is_timer = timer, True
+            if not events and self._is_hopeless():
+                return False
+        elif events:
+            instant, is_timer = events[0][0], False
+        else:
+            return False
+        if self._limit is not None and instant > self._limit:
+            self._fail_all(
+                DistError(f"the simulation ran beyond its limit, {in_words(self._limit)}")
+            )
+            return True
+        self._now = instant
+        if is_timer:
+            return self._give_up(instant)
+        self._gave_up = 0
+        while events and events[0][0] == instant:
+            act = heappop(events)[2]
+            self.happened += 1
+            try:
+                act()
+            except Exception as error:
+                self._fail_all(error)
+        return True
+
+    def _arm(self, strand: Strand, timeout: int) -> None:
+        """It gives up after `timeout`. An entry that stands for an earlier instant is kept, and
+        moved when that instant comes: most waits end long before."""
+        strand.deadline = deadline = self._now + timeout
+        strand.is_endless = self._endless is not None and timeout >= self._endless
+        if strand.timer is None or deadline < strand.timer:
+            strand.timer = deadline
+            heappush(self._timers, (deadline, next(self._counter), strand))
+
+    def _next_timer(self) -> int | None:
+        """When the next waiting strand gives up; entries that say nothing any more are dropped."""
+        timers = self._timers
+        while timers:
+            instant, _, strand = timers[0]
+            if strand.timer != instant:
+                heappop(timers)
+            elif strand.deadline is None or not strand.is_parked:
+                heappop(timers)
+                strand.timer = None
+            elif strand.deadline > instant:
+                strand.timer = strand.deadline
+                heapreplace(timers, (strand.deadline, next(self._counter), strand))
+            else:
+                return instant
+        return None
+
+    def _give_up(self, instant: int) -> bool:
+        """All who wait until `instant` go on without what they waited for."""
+        self._gave_up += 1
+        if self._gave_up > PATIENCE:
+            self._gave_up = 0
+            return False
+        while self._next_timer() == instant:
+            strand = heappop(self._timers)[2]
+            strand.timer = None
+            strand.is_parked = False
+            self._ready.append(strand)
+        return True
+
+    def _is_hopeless(self) -> bool:
+        """Whether all that is left is that endless waits end."""
+        return all(s.is_endless for s in self._strands if s.is_parked and s.deadline is not None)
+
+    # ------------------------------------------------------------------------------- bad endings
+
+    def _stuck(self) -> None:
+        """Nobody can run and nothing can happen: tell everyone who waits for a peer."""
+        blocked = list(self._strands)
+        words = deadlock.report(self._now, self._heads, blocked)
+        waiting = [s for s in blocked if s.head is s or deadlock.waiting(s).ranks]
+        self._fail_these(waiting, lambda: Deadlock(words))
+
+    def _fail_all(self, error: Exception) -> None:
+        """Something is wrong with the simulation itself: every rank raises it."""
+        self._fail_these([head for head in self._heads if not head.is_over], lambda: error)
+
+    def _fail_these(self, strands: list[Strand], error: Callable[[], Exception]) -> None:
+        self._failures += 1
+        for strand in strands:
+            if self._failures < PERSISTENCE:
+                self._fail(strand, error())
+            else:
+                self._stop(strand)
+
+    def __repr__(self) -> str:
+        return (
+            f"<VirtualClock at {self._now} ps, {len(self._strands)} strands, "
+            f"{len(self._events)} events to come>"
+        )
+
+
+def _sleeping() -> Waiting:
+    return Waiting((), "the end of a sleep")
+
+
+def _looking() -> Waiting:
+    return Waiting((), "something for which it looks again and again")
