@@ -1,0 +1,190 @@
+"""The simulated network of one virtual clock: messages pass through ports and land.
+
+    depart ──► wait for the transmit port ──► wire ──► wait for the receive port ──► land
+               held for α + βm                         held for α + βm
+
+Each arrow is an event of the clock, and each is one method here, so that whatever disturbs messages
+(faults) has its place. Ports serve in the order of arrival. What the ranks sent and received is
+counted, and every departure and landing goes into a digest: two runs with equal digests did the same
+things at the same instants.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+from weakref import WeakKeyDictionary
+
+from transports import topology
+from transports.quantities import amount, span
+from transports.topology import Route, Topology
+from transports.virtual_clock import VirtualClock
+
+
+@dataclass(frozen=True)
+class Network:
+    """What a simulated network is like, and how sends behave in it.
+
+    A send returns at once (it is eager), its message in a buffer of its own. But one of more than
+    `eager` bytes meets its receiver: the transfer begins when the receiver waits for something, and
+    the send returns when it is over (rendezvous). And where a rank has more than `window` bytes on
+    their way, its send waits until there is room. None: no such limit.
+    """
+
+    topology: Topology = field(default_factory=lambda: topology.DEFAULT)
+    eager: int | None = None
+    window: int | None = None
+    detection: int = span(
+        "1s"
+    )  # picoseconds after which the death of a rank is known to the others
+
+    @classmethod
+    def parse(cls, address: str) -> Network:
+        """`sim://?latency=2us&rate=100Gb/s&wire=0&eager=64KB&window=1MB`, each where wanted."""
+        words = dict(parse_qsl(address.partition("?")[2], keep_blank_values=True))
+        known = {"latency": "5us", "rate": "100Gb/s", "wire": "0s"}
+        settings: dict[str, Any] = {}
+        for word, text in words.items():
+            if word in ("eager", "window"):
+                settings[word] = amount(text)
+            elif word == "detection":
+                settings[word] = span(text)
+            elif word in known:
+                known[word] = text
+            else:
+                names = [*known, *(f.name for f in fields(cls) if f.name != "topology")]
+                raise ValueError(f"{address!r}: there is no {word!r}; there are {', '.join(names)}")
+        return cls(topology.uniform(known["latency"], known["rate"], known["wire"]), **settings)
+
+
+class End(Protocol):
+    """A rank's transport, as its messages see it."""
+
+    rank: int
+
+    def take(self, message: Message) -> None:
+        """It has landed here."""
+
+    def landed(self, message: Message) -> None:
+        """It was ours, and has landed there."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """Of one rank: payloads only, without what it sent to itself."""
+
+    messages_sent: int = 0
+    bytes_sent: int = 0
+    messages_received: int = 0
+    bytes_received: int = 0
+
+
+class Message:
+    __slots__ = (
+        "dst", "has_landed", "header", "hold", "is_void", "medium", "nbytes", "payload", "route", "src"
+    )  # fmt: skip
+
+    route: Route
+    hold: int  # picoseconds in each port
+
+    def __init__(self, medium: Medium, src: End, dst: End, header: bytes, payload: bytes) -> None:
+        self.medium, self.src, self.dst = medium, src, dst
+        self.header, self.payload, self.nbytes = header, payload, len(payload)
+        self.has_landed = self.is_void = False
+
+    def arrive(self) -> None:
+        self.medium.arrive(self)
+
+    def land(self) -> None:
+        self.medium.land(self)
+
+
+class Medium:
+    """What moves under one clock."""
+
+    def __init__(self, clock: VirtualClock, network: Network) -> None:
+        self.clock, self.network = clock, network
+        self.counters: dict[int, Counters] = {}
+        self._routes: dict[tuple[int, int], Route] = {}
+        self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
+        self._rx_free: dict[Any, int] = {}
+        self._digest = hashlib.blake2b(digest_size=16)
+
+    def depart(self, message: Message) -> None:
+        """The message is on its way, as soon as its sender's port is free."""
+        now, nbytes = self.clock.now(), message.nbytes
+        pair = message.src.rank, message.dst.rank
+        route = self._routes.get(pair)
+        if route is None:
+            route = self._routes[pair] = self.network.topology.route(*pair)
+        message.route = route
+        link, tx, _ = route
+        message.hold = hold = link.hold(nbytes)
+        start = max(now, self._tx_free.get(tx, 0))
+        self._tx_free[tx] = start + hold
+        counters = self.count(pair[0])
+        counters.messages_sent += 1
+        counters.bytes_sent += nbytes
+        self._digest.update(_RECORD.pack(now, 0, *pair, nbytes))
+        start += link.wire
+        if start == now:
+            self.arrive(message)
+        else:
+            self.clock.at(start, message.arrive)
+
+    def arrive(self, message: Message) -> None:
+        """The first byte is at the receiver's port."""
+        rx = message.route.rx
+        over = max(self.clock.now(), self._rx_free.get(rx, 0)) + message.hold
+        self._rx_free[rx] = over
+        self.clock.at(over, message.land)
+
+    def land(self, message: Message) -> None:
+        """The last byte is there."""
+        src, dst, nbytes = message.src, message.dst, message.nbytes
+        counters = self.count(dst.rank)
+        counters.messages_received += 1
+        counters.bytes_received += nbytes
+        self._digest.update(_RECORD.pack(self.clock.now(), 1, src.rank, dst.rank, nbytes))
+        message.has_landed = True
+        dst.take(message)
+        src.landed(message)
+
+    def count(self, rank: int) -> Counters:
+        counters = self.counters.get(rank)
+        if counters is None:
+            counters = self.counters[rank] = Counters()
+        return counters
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+    def __repr__(self) -> str:
+        sent = sum(counters.messages_sent for counters in self.counters.values())
+        return f"<Medium of {len(self.counters)} ranks, {sent} messages, {self.network.topology!r}>"
+
+
+_RECORD = struct.Struct("<qqqqq")
+_media: WeakKeyDictionary[VirtualClock, Medium] = WeakKeyDictionary()
+
+
+def attach(clock: VirtualClock, network: Network) -> Medium:
+    """Let this network run under that clock."""
+    if clock in _media:
+        raise ValueError(f"{clock!r} has its network already: {_media[clock]!r}")
+    medium = _media[clock] = Medium(clock, network)
+    return medium
+
+
+def medium_of(clock: VirtualClock, address: str) -> Medium:
+    """The network under a clock; at first it is made as the address says."""
+    medium = _media.get(clock)
+    if medium is None:
+        return attach(clock, Network.parse(address))
+    if "?" in address and Network.parse(address) != medium.network:
+        raise ValueError(f"{address!r} does not describe the network of this clock, {medium!r}")
+    return medium

@@ -1,0 +1,331 @@
+"""Ranks are threads in virtual time, and what they send takes as long as a network would.
+
+Only the `medium` knows how long. A send hands its message over, and when it lands, by itself, it is
+written into the receiver's sink, whatever the receiver does meanwhile; who waits for it is woken,
+and nobody else: `done` is asked before a thread is switched to. A message that is already there
+costs no switch.
+
+    with a clock            clock = VirtualClock(); SimTransport(rank, world_size, clock=clock)
+    with a network          medium.attach(clock, Network(two_level(…)))     before the first transport
+    or by address           SimTransport(rank, size, "sim://?latency=2us&rate=100Gb/s", clock)
+
+The ranks find each other through the store, with one command each; whoever holds another world's
+number shares nothing with this one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from weakref import WeakValueDictionary
+
+from transports import rendezvous
+from transports.clock import PICO, SYSTEM, Clock, picoseconds
+from transports.contract import Buffer, Explains, Inbox, Store, Transport, Waiting, flat
+from transports.errors import ConnectError, PeerLost, TransportClosed
+from transports.medium import Message, medium_of
+from transports.strands import Strand
+from transports.virtual_clock import VirtualClock
+
+PROCESS = os.urandom(8).hex()
+CLOSED = "it closed its transport"
+_worlds: WeakValueDictionary[str, World] = WeakValueDictionary()
+_number = count()
+
+
+class World:
+    """The ends that connected through one store."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name, self.size = name, size
+        self.ends: dict[int, SimTransport] = {}
+        self.gathering: list[Strand] = []
+        self.departed: list[tuple[int, str]] = []  # who has left, in order, and why
+
+    def missing(self) -> list[int]:
+        return [rank for rank in range(self.size) if rank not in self.ends]
+
+
+class SimTransport(Transport):
+    """One rank's end. The rank is the strand that connects with its helpers; when it is over without
+    having closed, it is dead."""
+
+    scheme = "sim"
+
+    def __init__(
+        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
+    ) -> None:
+        super().__init__(rank, world_size, address, clock)
+        if not isinstance(clock, VirtualClock):
+            raise ValueError(
+                "sim:// needs virtual time: give all its ranks one VirtualClock, or start them with "
+                f"transports.simulation.run; this is a {type(clock).__name__}"
+            )
+        self.virtual, self.medium = clock, medium_of(clock, self.address)
+        self._inbox: Inbox | None = None
+        self._world: World | None = None
+        self._lost: dict[int, PeerLost] = {}
+        self._told = 0  # of the world's departures, how many our inbox knows
+        self._waiters: list[tuple[Strand, Callable[[], bool] | None]] = []
+        self._offers: deque[Message] = deque()  # messages that wait until we wait
+        self._meeting: Message | None = None  # the one of them that is on its way
+        self._outgoing = self._outgoing_bytes = 0
+        self._farewell = ""  # why we are gone, once all we sent has landed
+        self._deliveries = self._reported = 0
+        self._is_connected = self._is_closed = False
+
+    # -------------------------------------------------------------------------------- connecting
+
+    def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
+        self._inbox = inbox
+        world = self._world = self._find_world(store)
+        if self.rank in world.ends:
+            raise ConnectError(
+                f"rank {self.rank} is taken: somebody else connected to this store as rank "
+                f"{self.rank} over sim. Each rank may come once; for a second world give the store "
+                "another prefix"
+            )
+        world.ends[self.rank] = self
+        self.virtual.when_over(self._abandon)
+        if len(world.ends) == world.size:
+            for strand in world.gathering:
+                self.virtual.wake(strand)
+            self.virtual.look(gives_way=True)  # who came first shall also go first
+        else:
+            self._gather(world, timeout)
+        self._is_connected = True
+
+    def _find_world(self, store: Store) -> World:
+        mine = f"{PROCESS} {next(_number)}"
+        world = _worlds[mine] = World(mine, self.world_size)
+        name = store.compare_set("sim/world", "", mine).decode()
+        if name != mine:
+            found = _worlds.get(name)
+            if found is None or next(iter(found.ends.values())).clock is not self.clock:
+                raise ConnectError(
+                    f"rank {self.rank} is not in the simulation of the other ranks: sim:// joins the "
+                    "threads of one VirtualClock. Between processes use tcp://, or file://"
+                )
+            world = found
+        if world.size != self.world_size:
+            raise ConnectError(
+                f"rank {self.rank} expects a world of {self.world_size}, but others one of "
+                f"{world.size}: give all the same world size"
+            )
+        return world
+
+    def _gather(self, world: World, timeout: float | None) -> None:
+        deadline = self.clock.deadline(timeout)
+        while world.missing():
+            if deadline.is_over():
+                raise rendezvous.missed(
+                    self.scheme, self.rank, world.size, world.missing(), timeout or 0.0
+                )
+            world.gathering.append(self.virtual.me())
+            left = deadline.left()
+            self.virtual.park(
+                None if left is None else picoseconds(left),
+                lambda: Waiting(tuple(world.missing()), "connect"),
+            )
+
+    # ----------------------------------------------------------------------------------- sending
+
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        view = flat(header, payload)
+        world = self._demand_open()
+        if not 0 <= dst < self.world_size:
+            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
+        if self._told < len(world.departed):
+            self._hear(world)
+        if dst in self._lost:
+            raise PeerLost(dst, self._lost[dst].reason)
+        if dst == self.rank:
+            return self._deliver(self.rank, header, view)
+        copy = payload if type(payload) is bytes else bytes(view)
+        message = Message(self.medium, self, world.ends[dst], header, copy)
+        network = self.medium.network
+        if network.eager is not None and message.nbytes > network.eager:
+            self._meet(world.ends[dst], message)
+            return None
+        if network.window is not None and not self._has_room(message.nbytes, network.window):
+            what = f"room to send {message.nbytes} bytes to rank {dst}"
+            room = partial(self._has_room, message.nbytes, network.window)
+            self._stand_by(room, dst, Waiting((), what))
+        self._depart(message)
+
+    def _depart(self, message: Message) -> None:
+        self._outgoing += 1
+        self._outgoing_bytes += message.nbytes
+        self.medium.depart(message)
+
+    def _has_room(self, nbytes: int, window: int) -> bool:
+        return not self._outgoing_bytes or self._outgoing_bytes + nbytes <= window
+
+    def _meet(self, peer: SimTransport, message: Message) -> None:
+        """Offer a message to its receiver, and wait until it has landed there."""
+        peer._offers.append(message)
+        peer._accept()
+        what = f"send of {message.nbytes} bytes (rendezvous)"
+        try:
+            self._stand_by(lambda: message.has_landed, peer.rank, Waiting((peer.rank,), what))
+        except BaseException:
+            message.is_void = True
+            if message in peer._offers:
+                peer._offers.remove(message)
+            raise
+
+    def _accept(self) -> None:
+        """One offer at a time begins to come, while somebody here waits."""
+        while self._offers and self._meeting is None and self._waiters and not self._is_closed:
+            message = self._meeting = self._offers.popleft()
+            world = self._world
+            assert world is not None
+            world.ends[message.src.rank]._depart(message)
+
+    def _stand_by(self, done: Callable[[], bool], dst: int, why: Waiting) -> None:
+        """Wait within a send, delivering what arrives meanwhile."""
+        deadline = self.clock.deadline(self.patience)
+        while not done():
+            world = self._demand_open()
+            self._hear(world)
+            if not deadline.is_over() and dst not in self._lost:
+                self._wait(
+                    lambda: done() or dst in self._lost or self._is_closed,
+                    deadline.left(),
+                    lambda: why,
+                )
+            elif not done():
+                self._lose(dst, f"it took nothing for {self.patience} s")
+                raise PeerLost(dst, self._lost[dst].reason)
+
+    # --------------------------------------------------------------------------------- receiving
+
+    def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
+        world = self._demand_open()
+        if self._told < len(world.departed):
+            self._hear(world)
+        if done is not None or self._deliveries == self._reported:
+            if timeout == 0:
+                if self._deliveries == self._reported:
+                    self.virtual.look()
+            elif done is None or not done():
+                self._wait(done, timeout, partial(self._explain, done))
+                self._demand_open()
+        found, self._reported = self._deliveries > self._reported, self._deliveries
+        return found
+
+    def _wait(
+        self, ready: Callable[[], bool] | None, timeout: float | None, why: Callable[[], Waiting]
+    ) -> None:
+        """Wait until something is delivered and, if it is given, `ready` says yes."""
+        entry = (self.virtual.me(), ready)
+        self._waiters.append(entry)
+        if self._offers:
+            self._accept()
+        try:
+            self.virtual.park(None if timeout is None else picoseconds(timeout), why)
+        finally:
+            if entry in self._waiters:
+                self._waiters.remove(entry)
+
+    def _rouse(self) -> None:
+        """Wake those who have what they wait for."""
+        waiting, self._waiters = self._waiters, []
+        for entry in waiting:
+            strand, ready = entry
+            if ready is None or self._is_closed or ready():
+                self.virtual.wake(strand)
+            else:
+                self._waiters.append(entry)
+
+    def take(self, message: Message) -> None:
+        if not (self._is_closed or message.is_void or message.src.rank in self._lost):
+            self._deliver(message.src.rank, message.header, memoryview(message.payload))
+        if self._meeting is message:
+            self._meeting = None
+            self._accept()
+
+    def _deliver(self, src: int, header: bytes, view: memoryview) -> None:
+        assert self._inbox is not None, "who can be sent to has connected"
+        sink = self._inbox.sink(src, header, view.nbytes)
+        if view.nbytes:
+            sink.write(view)
+        self._deliveries += 1
+        if self._waiters:
+            self._rouse()
+
+    def landed(self, message: Message) -> None:
+        self._outgoing -= 1
+        self._outgoing_bytes -= message.nbytes
+        if self._waiters and not self._is_closed:
+            self._rouse()
+        if not self._outgoing and self._farewell:
+            self._go()
+
+    def _explain(self, done: Callable[[], bool] | None) -> Waiting:
+        said = self._inbox.explain(done) if isinstance(self._inbox, Explains) else None
+        return said or Waiting((), "a message")
+
+    # ----------------------------------------------------------------------------------- leaving
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._rouse()
+        self._leave(CLOSED)
+
+    def _abandon(self) -> None:
+        """Our rank is over."""
+        if not self._is_closed:
+            self._is_closed = True
+            after = self.virtual.now() + self.medium.network.detection
+            self.virtual.at(after, lambda: self._leave("its thread ended without close"))
+
+    def _leave(self, why: str) -> None:
+        self._farewell = why
+        if not self._outgoing:
+            self._go()
+
+    def _go(self) -> None:
+        """All that we sent has landed: the others learn that we are gone."""
+        world, why, self._farewell = self._world, self._farewell, ""
+        if world is not None and world.ends.get(self.rank) is self:
+            world.departed.append((self.rank, why))
+            for end in world.ends.values():
+                if end._waiters and not end._is_closed:
+                    end._hear(world)
+
+    def _hear(self, world: World) -> None:
+        """Learn who has left."""
+        while self._told < len(world.departed):
+            rank, why = world.departed[self._told]
+            self._told += 1
+            self._lose(rank, why)
+
+    def _lose(self, peer: int, why: str) -> None:
+        if self._is_closed or peer in self._lost or peer == self.rank or self._inbox is None:
+            return
+        error = self._lost[peer] = PeerLost(peer, why)
+        self._inbox.lost(peer, error)
+        self._deliveries += 1
+        if self._waiters:
+            self._rouse()
+
+    def _demand_open(self) -> World:
+        if self._is_closed:
+            raise TransportClosed(f"rank {self.rank} has closed its {self.scheme} transport")
+        if not self._is_connected or self._world is None:
+            raise TransportClosed(f"rank {self.rank} has not connected its {self.scheme} transport")
+        return self._world
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else "open" if self._is_connected else "not connected"
+        lost = f", lost {sorted(self._lost)}" if self._lost else ""
+        return (
+            f"<SimTransport rank {self.rank} of {self.world_size}, {state}, "
+            f"{self._deliveries} deliveries at {self.virtual.now() / PICO:.9g} s{lost}>"
+        )

@@ -1,0 +1,237 @@
+"""Run a program on every rank in virtual time, and see what it did.
+
+    def program(node):                          # bytes only; arrays and collectives stand above
+        if node.rank == 0:
+            node.send(1, b"ping")
+        else:
+            return node.receive(0)
+
+    outcome = run(program, 2, uniform("5us", "100Gb/s"))
+    outcome.results, outcome.time, outcome.ranks[0].bytes_sent, outcome.digest
+
+`run` starts the ranks under one clock and hands each its `Node`. Whoever stands above (and brings an
+inbox of its own) uses `each_rank`, which `run` is made of.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from transports import medium
+from transports.contract import Buffer, Waiting
+from transports.medium import Counters, Network
+from transports.quantities import in_words
+from transports.sim import SimTransport
+from transports.stores import HashStore
+from transports.strands import Strand
+from transports.topology import Topology
+from transports.virtual_clock import VirtualClock
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rank:
+    """What one rank did. Spans in picoseconds; bytes are payloads; nothing counts that a rank sent
+    to itself."""
+
+    messages_sent: int
+    bytes_sent: int
+    messages_received: int
+    bytes_received: int
+    idle: int  # waiting for others
+    busy: int  # computing, sleeping
+    time: int  # when it was over
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    results: list[T]
+    time: int  # picoseconds until the last rank was over
+    ranks: list[Rank]
+    digest: str  # of all departures and landings; equal digests, equal runs
+    switches: int  # from thread to thread
+
+    @property
+    def messages(self) -> int:
+        return sum(rank.messages_sent for rank in self.ranks)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Outcome of {len(self.ranks)} ranks: {in_words(self.time)}, {self.messages} messages>"
+        )
+
+
+def run(
+    program: Callable[[Node], T],
+    world_size: int,
+    network: Network | Topology | str = "sim://",
+    seed: int | None = None,
+    endless: float | None = None,
+    limit: float | None = None,
+) -> Outcome[T]:
+    """Call `program(node)` on every rank. The first error of any rank is raised when all are over.
+
+    `network` is a Network, a topology, or an address; `seed`, `endless`, `limit` are VirtualClock's.
+    """
+    clock = VirtualClock(seed, endless, limit)
+    if isinstance(network, str):
+        network = Network.parse(network)
+    moving = medium.attach(clock, network if isinstance(network, Network) else Network(network))
+    store = HashStore(clock)
+
+    def rank_program(rank: int) -> T:
+        node = Node(rank, world_size, clock, store)
+        try:
+            return program(node)
+        finally:
+            node.transport.close()
+
+    results, heads = each_rank(clock, world_size, rank_program)
+    ranks = [_rank(head, moving.count(rank)) for rank, head in enumerate(heads)]
+    time = max(head.ended for head in heads)
+    return Outcome(results, time, ranks, moving.digest, clock.switches)
+
+
+def each_rank(
+    clock: VirtualClock, world_size: int, act: Callable[[int], T]
+) -> tuple[list[T], list[Strand]]:
+    """Call `act(rank)` in a strand for each rank; their results, and the strands.
+
+    If ranks raise, the error that came first is raised here, with notes on those that followed: an
+    error makes others fail that wait for that rank.
+    """
+    results: list[Any] = [None] * world_size
+    errors: list[tuple[int, BaseException]] = []
+
+    def live(rank: int) -> None:
+        try:
+            results[rank] = act(rank)
+        except Exception as error:
+            errors.append((rank, error))
+
+    heads = [clock.start(partial(live, rank), f"rank {rank}") for rank in range(world_size)]
+    clock.run()
+    if errors:
+        rank, first = errors[0]
+        first.add_note(f"raised by rank {rank} of {world_size} in a simulation")
+        others = [(r, error) for r, error in errors[1:] if str(error) != str(first)]
+        for rank, error in others[:3]:
+            first.add_note(f"afterwards rank {rank} failed: {type(error).__name__}: {error}"[:300])
+        if len(others) > 3:
+            first.add_note(f"and {len(others) - 3} more")
+        raise first
+    return results, heads
+
+
+class Node:
+    """One rank of a program that moves bytes."""
+
+    def __init__(self, rank: int, world_size: int, clock: VirtualClock, store: HashStore) -> None:
+        self.rank, self.world_size, self.clock, self.store = rank, world_size, clock, store
+        self.transport = SimTransport(rank, world_size, clock=clock)
+        self.letters = Letters()
+        self.transport.connect(store, self.letters)
+
+    def send(self, dst: int, payload: Buffer) -> None:
+        self.transport.send(dst, b"", payload)
+
+    def receive(self, src: int, timeout: float | None = None) -> bytes:
+        """The next message from `src`; TimeoutError after `timeout` seconds, PeerLost if it left."""
+        return self.letters.next(src, self.transport, timeout)
+
+    def exchange(self, dst: int, payload: Buffer, src: int) -> bytes:
+        """Send to one and receive from another, both at once."""
+        self.send(dst, payload)
+        return self.receive(src)
+
+    def compute(self, span: int) -> None:
+        """Be busy for `span` picoseconds."""
+        self.clock.pause(span)
+
+    def now(self) -> int:
+        return self.clock.now()
+
+    def __repr__(self) -> str:
+        return f"<Node {self.rank} of {self.world_size} at {in_words(self.clock.now())}>"
+
+
+class Letters:
+    """The simplest inbox: whole messages, by sender."""
+
+    def __init__(self) -> None:
+        self._arrived: dict[int, deque[bytearray]] = {}
+        self._gone: dict[int, Exception] = {}
+
+    def sink(self, src: int, header: bytes, nbytes: int) -> Letter:
+        letter = Letter()
+        self._arrived.setdefault(src, deque()).append(letter.content)
+        return letter
+
+    def lost(self, src: int, reason: Exception) -> None:
+        self._gone[src] = reason
+
+    def next(self, src: int, transport: SimTransport, timeout: float | None = None) -> bytes:
+        awaited = Awaited(self, src)
+        deadline = transport.clock.deadline(timeout)
+        while not self._arrived.get(src):
+            if src in self._gone:
+                raise self._gone[src]
+            if deadline.is_over():
+                raise TimeoutError(
+                    f"rank {transport.rank} waited {timeout} s for a message from rank {src}"
+                )
+            transport.progress(deadline.left(), awaited)
+        return bytes(self._arrived[src].popleft())
+
+    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
+        return Waiting((done.src,), "receive") if isinstance(done, Awaited) else None
+
+    def has(self, src: int) -> bool:
+        """Whether there is something from `src`, if only bad news."""
+        return bool(self._arrived.get(src)) or src in self._gone
+
+
+@dataclass(slots=True)
+class Awaited:
+    """Is there a message from `src`?"""
+
+    letters: Letters
+    src: int
+
+    def __call__(self) -> bool:
+        return self.letters.has(self.src)
+
+
+class Letter:
+    """A sink that grows. A simulated message comes in one piece."""
+
+    __slots__ = ("content",)
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+
+    def write(self, piece: memoryview) -> None:
+        self.content += piece
+
+    def space(self) -> memoryview | None:
+        return None
+
+    def advance(self, nbytes: int) -> None:
+        raise AssertionError("nothing can be put into a space that was not offered")
+
+
+def _rank(head: Strand, counters: Counters) -> Rank:
+    return Rank(
+        counters.messages_sent,
+        counters.bytes_sent,
+        counters.messages_received,
+        counters.bytes_received,
+        head.waited,
+        head.slept,
+        head.ended,
+    )

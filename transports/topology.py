@@ -1,0 +1,155 @@
+"""What a network is made of: links with latency and bandwidth, and ports that carry one message at a time.
+
+    sender ──[ tx port: α + βm ]──── wire: ω ────[ rx port: α + βm ]──► receiver
+
+A message of m bytes holds its sender's transmit port and its receiver's receive port for α + βm
+each; the two overlap, shifted by ω, so alone it takes α + βm + ω. With ω = 0 this is the full-duplex
+single-port model of Hockney, in which the textbook's formulas are exact; with the latency on the
+wire instead (α = o, ω = L) it is LogGP's (Alexandrov et al. 1995): several messages can then be on
+their way at once. Only a message's payload counts; headers travel for nothing.
+
+A topology says for each pair of ranks which link and which two ports a message takes:
+
+    uniform(link)                      one link everywhere, two ports per rank
+    two_level(nodes, gpus, …)          ranks on nodes; fast links within, slow ones between
+    matrix(rows)                       every pair as you say
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+from transports.quantities import byte_time, span
+
+
+class Link:
+    """How long a message holds its ports, and how long it is on the wire between them."""
+
+    __slots__ = ("_below", "_per_byte", "latency", "wire")
+
+    def __init__(self, latency: int, per_byte: int | Fraction, wire: int = 0) -> None:
+        if latency < 0 or per_byte < 0 or wire < 0:
+            raise ValueError(f"a link takes no negative time: {latency}, {per_byte}, {wire}")
+        fraction = Fraction(per_byte)
+        self._per_byte, self._below = fraction.numerator, fraction.denominator
+        self.latency, self.wire = latency, wire
+
+    def hold(self, nbytes: int) -> int:
+        """Picoseconds for which a message holds each port: α + βm, rounded up."""
+        return self.latency - (-nbytes * self._per_byte // self._below)
+
+    def time(self, nbytes: int) -> int:
+        """Picoseconds that a message takes when nothing is in its way."""
+        return self.hold(nbytes) + self.wire
+
+    @property
+    def per_byte(self) -> Fraction:
+        return Fraction(self._per_byte, self._below)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Link) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[int, int, int, int]:
+        return self.latency, self._per_byte, self._below, self.wire
+
+    def __repr__(self) -> str:
+        return f"Link(latency={self.latency}, per_byte={self.per_byte}, wire={self.wire})"
+
+
+def link(latency: str | int, rate: str | int | Fraction, wire: str | int = 0) -> Link:
+    """`link("2us", "100Gb/s")`. Whole numbers are picoseconds, and picoseconds per byte."""
+    return Link(span(latency), byte_time(rate), span(wire))
+
+
+Port = Any  # whatever names a port: messages that name the same one wait for each other
+
+
+class Route(NamedTuple):
+    link: Link
+    tx: Port
+    rx: Port
+
+
+class Topology(Protocol):
+    def route(self, src: int, dst: int) -> Route:
+        """The way from one rank to another one; the same each time."""
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Every pair is joined by the same link."""
+
+    link: Link
+
+    def route(self, src: int, dst: int) -> Route:
+        return Route(self.link, src, dst)
+
+
+@dataclass(frozen=True)
+class TwoLevel:
+    """Rank r sits on node r // gpus. Messages between nodes go through network cards: one for each
+    rank (`nic="per_gpu"`: the rank's own ports) or one that a node's ranks share ("per_node")."""
+
+    nodes: int
+    gpus: int
+    intra: Link
+    inter: Link
+    nic: str = "per_gpu"
+
+    def __post_init__(self) -> None:
+        if self.nic not in ("per_gpu", "per_node"):
+            raise ValueError(f"nic is 'per_gpu' or 'per_node', not {self.nic!r}")
+
+    def route(self, src: int, dst: int) -> Route:
+        here, there = self.node(src), self.node(dst)
+        if here == there:
+            return Route(self.intra, src, dst)
+        if self.nic == "per_gpu":
+            return Route(self.inter, src, dst)
+        return Route(self.inter, ("node", here), ("node", there))
+
+    def node(self, rank: int) -> int:
+        node = rank // self.gpus
+        if node >= self.nodes:
+            raise ValueError(
+                f"rank {rank} has no place: {self.nodes} nodes with {self.gpus} ranks each hold "
+                f"{self.nodes * self.gpus}"
+            )
+        return node
+
+
+class Matrix:
+    """`rows[src][dst]` is the link between two ranks."""
+
+    def __init__(self, rows: Sequence[Sequence[Link]]) -> None:
+        for src, row in enumerate(rows):
+            if len(row) != len(rows):
+                raise ValueError(f"row {src} has {len(row)} links, but there are {len(rows)} ranks")
+        self.rows = [list(row) for row in rows]
+
+    def route(self, src: int, dst: int) -> Route:
+        return Route(self.rows[src][dst], src, dst)
+
+    def __repr__(self) -> str:
+        return f"<Matrix of {len(self.rows)} ranks>"
+
+
+def uniform(latency: str | int, rate: str | int | Fraction, wire: str | int = 0) -> Uniform:
+    return Uniform(link(latency, rate, wire))
+
+
+def two_level(nodes: int, gpus: int, intra: Link, inter: Link, nic: str = "per_gpu") -> TwoLevel:
+    return TwoLevel(nodes, gpus, intra, inter, nic)
+
+
+def matrix(rows: Sequence[Sequence[Link]]) -> Matrix:
+    return Matrix(rows)
+
+
+DEFAULT = uniform("5us", "100Gb/s")
