@@ -13,6 +13,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final
@@ -138,6 +139,8 @@ def _join(
         transport.connect(keys, mailbox, deadline.left())
     except BaseException:
         transport.close()
+        with suppress(DistError, OSError):
+            root.set(f"left/{rank}/{generation}", b"")  # so that we may try again
         raise
     here = World(transport, mailbox, keys, name)
     here.identity = str(generation)
@@ -188,13 +191,11 @@ def leave(place: world.Place) -> None:
     here.transport.close()
     for group in groups:
         group.join()
-    try:
+    with suppress(DistError, OSError):  # the master left first, and its store with it
         root = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
         root.set(f"left/{here.rank}/{here.identity}", b"")
         if all(root.check([f"left/{r}/{here.identity}"]) for r in range(here.world_size)):
             root.delete_key("world_size")  # the next world on this store may have another size
-    except (DistError, OSError):
-        pass  # the master left first, and its store with it
     if here.own_store is not None:
         here.own_store.close()
 

@@ -45,7 +45,7 @@ class Group:
         self.backend, self.group_desc, self.options = backend, description, options
         number = wire.group_number(world.identity, name, self.ranks)
         called = "default_pg" if description == "default_pg" else name
-        self.channel = Channel(world.mailbox, called, number, self.ranks, timeout, world.recorder)
+        self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
         self.bound_device_id: Any = None
         self.is_closed = False
         self.splits = 0

@@ -63,6 +63,32 @@ class Channel(Protocol):
         """A peer says that an operation has failed there."""
 
 
+class Doing(Protocol):
+    """What a rank is doing: an operation, or a send or a receive."""
+
+    site: str
+
+    @property
+    def fingerprint(self) -> wire.Fingerprint: ...
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def group(self) -> str:
+        """The name of its group."""
+
+    def describe(self) -> str: ...
+
+
+class Recorder(Protocol):
+    """Who writes down what happens (the journal). Called in the thread to which it happens; `to`
+    and `source` are ranks of the world, and the step of a send or a receive is its tag."""
+
+    def began(self, doing: Doing) -> None: ...
+    def sent(self, doing: Doing, to: int, step: int, nbytes: int) -> None: ...
+    def received(self, doing: Doing, source: int, step: int, nbytes: int) -> None: ...
+    def ended(self, doing: Doing, error: BaseException | None) -> None: ...
+
+
 class Mailbox:
     """The inbox of one rank."""
 
@@ -76,6 +102,7 @@ class Mailbox:
         self._last: dict[int, tuple[bytes, Receive | Arrival | None]] = {}
         self._notices: dict[int, list[Receive]] = {}  # for groups that are not made here yet
         self._gone: dict[int, str] = {}
+        self.recorder: Recorder | None = None
         self._serial = 0
         self._anybody = 0  # how many receives are posted that take any source
 
@@ -190,22 +217,26 @@ class Mailbox:
 
     def lost(self, src: int, reason: Exception) -> None:
         with self.lock:
-            self._gone[src] = why = str(getattr(reason, "reason", reason))
-            waiting = [receive for queue in self._posted.values() for receive in queue]
-            half = self._last.get(src, (b"", None))[1]
-            if isinstance(half, Arrival):
-                half = half.claimed
-            if half is not None and not half.done:
-                half.fail(self._loss(half, src, f"{why}, in the middle of a message"))
-                waiting.append(half)
-            for receive in waiting:
-                if not receive.done:
-                    error = self._unreachable(receive)
-                    if error is not None:
-                        self._withdraw(receive)
-                        receive.fail(error)
-                if receive.error is not None:
-                    receive.owner.fail(receive.error)
+            self._lose(src, str(getattr(reason, "reason", reason)))
+
+    def _lose(self, src: int, why: str) -> None:
+        """Fail what waits for `src`, and what will. The lock is held."""
+        self._gone.setdefault(src, why)
+        waiting = [receive for queue in self._posted.values() for receive in queue]
+        half = self._last.get(src, (b"", None))[1]
+        if isinstance(half, Arrival):
+            half = half.claimed
+        if half is not None and not half.done:
+            half.fail(self._loss(half, src, f"{why}, in the middle of a message"))
+            waiting.append(half)
+        for receive in waiting:
+            if not receive.done:
+                error = self._unreachable(receive)
+                if error is not None:
+                    self._withdraw(receive)
+                    receive.fail(error)
+            if receive.error is not None:
+                receive.owner.fail(receive.error)
 
     # ---------------------------------------------------------------------------------- matching
 
@@ -259,7 +290,7 @@ class Mailbox:
         try:
             group, sequence, _, *_ = decoded = wire.decode(header)
         except wire.WireError as error:
-            self._gone.setdefault(src, f"it sent a header that is none of ours: {error}")
+            self._lose(src, f"it speaks another language, and sent {error}")
             return DISCARD
         self._serial += 1
         if decoded.sequence == wire.NOTICE:

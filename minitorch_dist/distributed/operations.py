@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.callsite import callsite
@@ -40,15 +40,6 @@ from transports.clock import Deadline
 REMEMBERED = 64  # finished operations per group, so that latecomers can be told what it was
 
 
-class Recorder(Protocol):
-    """Who writes down what happens (the journal). Called in the thread of the operation."""
-
-    def began(self, operation: Operation) -> None: ...
-    def sent(self, operation: Operation, to: int, step: int, nbytes: int) -> None: ...
-    def received(self, operation: Operation, source: int, step: int, nbytes: int) -> None: ...
-    def ended(self, operation: Operation, error: BaseException | None) -> None: ...
-
-
 class Channel:
     """A group, to the mailbox."""
 
@@ -59,13 +50,11 @@ class Channel:
         number: int,
         ranks: Sequence[int],
         timeout: float | None,
-        recorder: Recorder | None = None,
     ) -> None:
         self.mailbox, self.name, self.number, self.timeout = mailbox, name, number, timeout
         self.ranks = tuple(ranks)  # ranks of the world, by group rank
         self.rank = self.ranks.index(mailbox.rank)
         self.size = len(self.ranks)
-        self.recorder = recorder
         self.broken: Exception | None = None
         self._next = 0
         self._open: dict[int, Operation] = {}
@@ -240,8 +229,9 @@ class Operation:
         except errors.PeerLost as lost:
             me = f"rank {self._mailbox.rank} sends to in {self.describe()}"
             raise PeerLost(lost.rank, lost.reason, me) from lost
-        if self.channel.recorder is not None:
-            self.channel.recorder.sent(self, to, step, len(payload))
+        recorder = self._mailbox.recorder
+        if recorder is not None:
+            recorder.sent(self, dst, step, len(payload))
 
     def wait(self, *receives: Receive) -> None:
         """Return when these have arrived; raise if this operation has failed."""
@@ -252,10 +242,10 @@ class Operation:
                 self._mailbox.wait(receive, self._deadline)
             if receive.error is not None:
                 raise receive.error
-            if self.channel.recorder is not None:
+            recorder = self._mailbox.recorder
+            if recorder is not None:
                 step = wire.MATCH.unpack(receive.match)[2]
-                source = self.channel.ranks.index(receive.sender)
-                self.channel.recorder.received(self, source, step, receive.nbytes)
+                recorder.received(self, receive.sender, step, receive.nbytes)
         if self.error is not None:
             raise self.error
 
@@ -266,14 +256,19 @@ class Operation:
         for receive in self._receives:
             receive.fail(self.error)
 
+    @property
+    def group(self) -> str:
+        """The name of its group."""
+        return self.channel.name
+
     def describe(self) -> str:
         """`all_reduce #5 (float32[10], SUM) at train.py:41 of group 'default_pg'`"""
         said = wire.describe(self.fingerprint, self.sequence, 0, self.site)
         return f"{said} of group {self.channel.name!r}"
 
     def __enter__(self) -> Operation:
-        if self.channel.recorder is not None:
-            self.channel.recorder.began(self)
+        if self._mailbox.recorder is not None:
+            self._mailbox.recorder.began(self)
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
@@ -286,8 +281,8 @@ class Operation:
             if error is not None:
                 self._give_up(error)
             channel._leave(self)
-            if channel.recorder is not None:
-                channel.recorder.ended(self, error)
+            if self._mailbox.recorder is not None:
+                self._mailbox.recorder.ended(self, error)
             self._receives.clear()
 
     def _give_up(self, error: BaseException) -> None:

@@ -17,27 +17,47 @@ from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.mailbox import Recorder
 from minitorch_dist.distributed.receives import Array, Receive, octets
 from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.work import Receiving, Task, Work
 from transports import errors
 
 AT_ONCE: Final = 1 << 16  # bytes that isend sends before it returns
+OCTET: Final = np.dtype(np.uint8)
 
 
-class Reception:
-    """The owner of a receive: who called recv, and for what."""
+class Doing:
+    """A send, or its counterpart: who called it where, and with what."""
 
-    __slots__ = ("_fingerprint", "_group", "_site", "_tag", "expects", "receive")
+    __slots__ = ("_group", "fingerprint", "site", "tag")
+
+    sequence = wire.POINT_TO_POINT
 
     def __init__(self, group: Group, fingerprint: Fingerprint, tag: int, site: str) -> None:
-        self._group, self._fingerprint, self._tag, self._site = group, fingerprint, tag, site
+        self._group, self.fingerprint, self.tag, self.site = group, fingerprint, tag, site
+
+    @property
+    def group(self) -> str:
+        return self._group.channel.name
+
+    def describe(self) -> str:
+        said = wire.describe(self.fingerprint, wire.POINT_TO_POINT, self.tag, self.site)
+        return f"{said} of group {self.group!r}"
+
+
+class Reception(Doing):
+    """The owner of a receive."""
+
+    __slots__ = ("expects", "receive")
+
+    def __init__(self, group: Group, fingerprint: Fingerprint, tag: int, site: str) -> None:
+        super().__init__(group, fingerprint, tag, site)
         self.expects = wire.encode_fingerprint(fingerprint)[: wire.KIND_SIZE]
         self.receive: Receive | None = None
 
     def describe(self) -> str:
-        said = wire.describe(self._fingerprint, wire.POINT_TO_POINT, self._tag, self._site)
-        return f"{said.replace('send', 'recv', 1)} of group {self._group.channel.name!r}"
+        return super().describe().replace("send", "recv", 1)
 
     def fail(self, error: Exception) -> None:
         assert self.receive is not None
@@ -53,9 +73,8 @@ def send(group: Group, array: Array, dst: int, tag: int = 0, operation: str = "s
     """Send to a group rank; the array may be overwritten when this returns."""
     if group._sender is not None and not group._sender.is_idle():  # what was sent before goes first
         isend(group, array, dst, tag, operation, at_once=0).wait()
-        return
-    header, fingerprint, site = _header(group, array, tag, operation)
-    _send(group, header, octets(array), dst, tag, fingerprint, site)
+    else:
+        _send(_sending(group, array, tag, operation), group, array, dst)
 
 
 def isend(
@@ -68,13 +87,12 @@ def isend(
     output: Any = None,
 ) -> Work:
     """Send to a group rank beside the caller, who leaves the array alone until it is done."""
-    header, fingerprint, site = _header(group, array, tag, operation)
-    act = partial(_send, group, header, octets(array), dst, tag, fingerprint, site)
+    doing = _sending(group, array, tag, operation)
     if array.nbytes <= at_once and (group._sender is None or group._sender.is_idle()):
-        act()
+        _send(doing, group, array, dst)
         return Work(group.world, output)
-    doing = partial(_doing, group, fingerprint, tag, site)
-    return group.sender.submit(Task(group.world, act, doing, output))
+    act = partial(_send, doing, group, array, dst)
+    return group.sender.submit(Task(group.world, act, doing.describe, output))
 
 
 def irecv(
@@ -89,15 +107,16 @@ def irecv(
     """Receive from a group rank, or from any (None), into a contiguous array."""
     group.demand_open()
     check_tag(tag)
-    bytes_of_any_number = Fingerprint(operation, np.dtype(np.uint8))
-    fingerprint = (
-        bytes_of_any_number if array is None else Fingerprint(operation, array.dtype, array.shape)
-    )
-    owner = Reception(group, fingerprint, tag, callsite())
+    dtype, shape = (OCTET, None) if array is None else (array.dtype, array.shape)
+    owner = Reception(group, Fingerprint(operation, dtype, shape), tag, callsite())
     source = None if src is None else group.ranks[src]
     receive = Receive(source, group.point_to_point + wire.STEP.pack(tag), owner, array)
     owner.receive = receive
-    group.world.mailbox.post(receive)
+    mailbox = group.world.mailbox
+    mailbox.post(receive)
+    if mailbox.recorder is not None:
+        mailbox.recorder.began(owner)
+        arrived = partial(_record, owner, group, mailbox.recorder, arrived)
     return Receiving(group.world, receive, group.timeout, output, group.ranks, arrived)
 
 
@@ -107,30 +126,35 @@ def recv(
     """Receive and wait. The sender's group rank, and the message's bytes."""
     work = irecv(group, array, src, tag, operation)
     work.wait()
-    return work.source_rank(), work._receive.octets
+    return work.source_rank(), work.octets
 
 
-def _header(group: Group, array: Array, tag: int, operation: str) -> tuple[bytes, Fingerprint, str]:
+def _sending(group: Group, array: Array, tag: int, operation: str) -> Doing:
     group.demand_open()
     check_tag(tag)
-    fingerprint, site = Fingerprint(operation, array.dtype, array.shape), callsite()
-    tail = wire.encode_fingerprint(fingerprint) + wire.encode_site(site)
-    return group.point_to_point + wire.STEP.pack(tag) + tail, fingerprint, site
+    return Doing(group, Fingerprint(operation, array.dtype, array.shape), tag, callsite())
 
 
-def _send(
-    group: Group, header: bytes, payload: memoryview, dst: int, tag: int,
-    fingerprint: Fingerprint, site: str,
-) -> None:  # fmt: skip
+def _send(doing: Doing, group: Group, array: Array, dst: int) -> None:
+    tail = wire.encode_fingerprint(doing.fingerprint) + wire.encode_site(doing.site)
+    header = group.point_to_point + wire.STEP.pack(doing.tag) + tail
+    to, mailbox = group.ranks[dst], group.world.mailbox
     try:
-        group.world.mailbox.send(group.ranks[dst], header, payload)
+        mailbox.send(to, header, octets(array))
     except errors.PeerLost as lost:
-        doing = _doing(group, fingerprint, tag, site)
-        raise PeerLost(
-            lost.rank, lost.reason, f"rank {group.world.rank} sends to in {doing}"
-        ) from lost
+        what = f"rank {group.world.rank} sends to in {doing.describe()}"
+        raise PeerLost(lost.rank, lost.reason, what) from lost
+    if mailbox.recorder is not None:
+        mailbox.recorder.sent(doing, to, doing.tag, array.nbytes)
 
 
-def _doing(group: Group, fingerprint: Fingerprint, tag: int, site: str) -> str:
-    said = wire.describe(fingerprint, wire.POINT_TO_POINT, tag, site)
-    return f"{said} of group {group.channel.name!r}"
+def _record(
+    owner: Reception, group: Group, recorder: Recorder, arrived: Callable[[], None] | None
+) -> None:
+    """A receive has its message, and somebody keeps a journal."""
+    receive = owner.receive
+    assert receive is not None
+    recorder.received(owner, receive.sender, owner.tag, receive.nbytes)
+    recorder.ended(owner, None)
+    if arrived is not None:
+        arrived()

@@ -152,6 +152,11 @@ class Receiving(Work):
             self._note()
         return self._receive.done
 
+    @property
+    def octets(self) -> memoryview:
+        """The message, once it is there."""
+        return self._receive.octets
+
     def source_rank(self) -> int:
         self.wait()
         return self._ranks.index(self._receive.sender)

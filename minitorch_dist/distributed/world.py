@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from typing import Any
 
 from minitorch_dist.distributed.mailbox import Mailbox
-from minitorch_dist.distributed.operations import Recorder
 from transports.clock import SYSTEM, Clock, Thread
 from transports.contract import Transport
 from transports.stores import Store
@@ -33,7 +32,6 @@ class World:
         self.group_count = 0
         self.counts: dict[tuple[int, ...], int] = {}  # of groups that only their members made
         self.default_group: Any = None
-        self.recorder: Recorder | None = None
         self.own_store: Store | None = None  # to be closed with this world
         self.at_end: list[Callable[[], None]] = []  # what to call when it ends, last first
         self.extras: dict[str, Any] = {}

@@ -104,6 +104,12 @@ def test_who_is_missing_is_named() -> None:
         assert isinstance(error, dist.DistNetworkError)
         assert "for ranks 1, 3 of a world of 4; 0, 2 came" in str(error)
 
+    def again(me: int) -> list[int]:
+        dist.init_process_group("tcp", store=dist.PrefixStore("2", store), rank=me, world_size=4)
+        return exchange()
+
+    assert in_threads([lambda me=me: again(me) for me in range(4)]) == expected(4)
+
 
 def test_a_rank_that_is_taken() -> None:
     store = dist.HashStore()
@@ -244,9 +250,10 @@ def test_launch_threads(size: int) -> None:
 
 
 @pytest.mark.slow
-def test_launch_processes() -> None:
+@pytest.mark.parametrize("transport", ["tcp://", "file://"])
+def test_launch_processes(transport: str) -> None:
     torch.manual_seed(5)
-    found = torch.launch(over_processes, 3, "tcp://", args=(100,))
+    found = torch.launch(over_processes, 3, transport, args=(100,))
     random = torch.rand(1).item()
     assert found == [(100 + r, expected(3)[r], random, str(r)) for r in range(3)]
 

@@ -265,13 +265,38 @@ def test_a_peer_that_ends_is_no_matter_to_who_does_not_need_it() -> None:
     run(operations[0], 2)
 
 
-def test_garbage_from_a_peer_disturbs_nobody() -> None:
+def test_a_peer_that_speaks_another_language_counts_as_lost() -> None:
     wires = Wires(3)
     operations = begun(wires, fingerprint(np.zeros(2, FLOAT)))
+    other = operations[0].receive(2, np.zeros(2, FLOAT))
     receive = operations[0].receive(1, np.zeros(2, FLOAT))
+    operations[2].send(0, np.zeros(2, FLOAT))
+    wires.deliver_all()
     wires.boxes[0].sink(1, b"\xff" * 50, 3).write(memoryview(b"abc"))
-    assert not receive.done
-    assert "0 early" in repr(wires.boxes[0])
+    assert other.done and other.error is None
+    with pytest.raises(PeerLost, match=r"rank 1 is lost .*sent a header of version 255"):
+        operations[0].wait(receive)
+    assert "0 early" in repr(wires.boxes[0]) and "lost [1]" in repr(wires.boxes[0])
+
+
+def test_what_happens_can_be_written_down() -> None:
+    wires = Wires(3)
+    events: list[object] = []
+
+    class Journal:
+        def __getattr__(self, name: str) -> object:
+            return lambda doing, *rest: events.append((name, doing.fingerprint.operation, *rest))
+
+    for box in wires.boxes[:2]:
+        box.recorder = Journal()  # type: ignore[assignment]
+    a, b, _ = begun(wires, fingerprint(np.zeros(2)))
+    with b as operation:
+        operation.send(0, np.zeros(2), 4)
+    with a as operation:
+        operation.wait(operation.receive(1, np.zeros(2), 4))
+    op = "all_reduce"
+    assert events == [("began", op), ("sent", op, 0, 4, 16), ("ended", op, None),
+                      ("began", op), ("received", op, 1, 4, 16), ("ended", op, None)]  # fmt: skip
 
 
 def test_an_exception_of_the_program_reaches_the_others() -> None:
