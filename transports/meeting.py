@@ -107,6 +107,12 @@ class Meeting:
         self.file.close()
         return is_last
 
+    def __enter__(self) -> Meeting:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.leave()
+
     def remove(self) -> None:
         """Take the name away; those who have the file open keep it."""
         _remove(self.path)
@@ -122,7 +128,8 @@ def make(base: Path, terms: Terms, key: bytes) -> Meeting:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH)  # before it can be read: nobody may sweep it away
         os.pwrite(descriptor, terms.page(key), 0)
-        os.fsync(descriptor)
+        if terms.mode == "append":  # other hosts will look for it
+            os.fsync(descriptor)
     except BaseException:
         os.close(descriptor)
         _remove(path)
