@@ -22,7 +22,7 @@ SCRATCH = 1 << 18
 READS = 64  # in a row from one peer, before the others have their turn
 PIECE = 1 << 20  # bytes of a sink's space offered to one read
 
-UNHEARD = 15_000  # milliseconds without an acknowledgement, while some are due
+UNHEARD = 10_000  # milliseconds without an acknowledgement, while some are due
 
 
 class Link:
@@ -148,6 +148,6 @@ def prepare(connection: socket.socket) -> None:
     connection.setblocking(False)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, seconds in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3)):
+    for name, seconds in (("TCP_KEEPIDLE", 6), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
         with suppress(OSError, AttributeError):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from transports import endpoints, frames, links, rendezvous
-from transports.clock import SYSTEM, Clock, Deadline
+from transports.clock import PICO, SYSTEM, Clock, Deadline
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.door import Door, dial
 from transports.errors import DistNetworkError, PeerLost, TransportClosed
@@ -29,7 +29,7 @@ from transports.links import Link
 from transports.turn import Turn
 
 SPINS = 40  # looks at the sockets before the system is asked to wake us
-SLICE = 1.0  # seconds of waiting, after which we look whether the peers' hosts still answer
+SLICE = 1.0  # seconds of waiting, between two looks whether the peers' hosts still answer
 LINGER = 10.0  # seconds for which close waits for a peer that takes nothing
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
 
@@ -49,6 +49,7 @@ class TcpTransport(Transport):
         self._scratch = memoryview(bytearray(links.SCRATCH))
         self._turn = Turn(clock)  # to drive
         self._deliveries = self._reported = 0
+        self._looked = clock.now()  # around, at the peers' hosts
         self._state = "not connected"
         self._refused = ""
         self._inbox: Inbox | None = None
@@ -180,36 +181,48 @@ class TcpTransport(Transport):
     def _drive(self, timeout: float | None) -> bool:
         """Poll and deliver: at once, after a little spinning, or when the system wakes us."""
         ready = self._poll.poll(0)
-        if not ready and timeout != 0:
-            for _ in range(SPINS):
-                os.sched_yield()
-                if ready := self._poll.poll(0):
-                    break
-            else:
-                ready = self._sleep(self.clock.deadline(timeout))
+        if not ready:
+            self._look_around()
+            if timeout != 0:
+                ready = self._spin() or self._sleep(self.clock.deadline(timeout))
         return self._deliver(ready)
 
+    def _spin(self) -> list[tuple[int, int]]:
+        """Look a few times more, and let others have the core in between."""
+        for _ in range(SPINS):
+            os.sched_yield()
+            if ready := self._poll.poll(0):
+                return ready
+        return []
+
     def _sleep(self, deadline: Deadline) -> list[tuple[int, int]]:
+        before = self._deliveries
         while True:
             left = deadline.left()
             ready = self._poll.poll(1000 * (SLICE if left is None else min(left, SLICE)))
-            if ready or deadline.is_over():
+            self._look_around()
+            if ready or deadline.is_over() or self._deliveries != before:
                 return ready
-            found = False
-            for link in list(self._by_file.values()):
-                if link.is_unheard():
-                    self._lose(link, "its host has not acknowledged anything for "
-                               f"{links.UNHEARD // 1000} s: off, or cut off from us")  # fmt: skip
-                    found = True
-            if found:
-                return []
+
+    def _look_around(self) -> None:
+        """Now and then: does every peer's host still acknowledge what it gets?"""
+        now = self.clock.now()
+        if now - self._looked < SLICE * PICO:
+            return
+        self._looked = now
+        for link in list(self._by_file.values()):
+            if link.is_unheard():
+                self._lose(link, "its host has not acknowledged anything for "
+                           f"{links.UNHEARD // 1000} s: off, or cut off from us")  # fmt: skip
 
     def _deliver(self, ready: list[tuple[int, int]]) -> bool:
         found = False
         inbox = self._inbox
         assert inbox is not None, "only a connected transport is driven"
         for file, _ in ready:
-            link = self._by_file[file]
+            link = self._by_file.get(file)
+            if link is None:  # lost a moment ago
+                continue
             try:
                 found |= link.receive(inbox, self._scratch)
                 continue
@@ -218,7 +231,6 @@ class TcpTransport(Transport):
             except (OSError, frames.FrameError) as error:
                 reason = f"its connection broke{link.where()}: {error}"
             self._lose(link, reason)
-            found = True
         return found
 
     def _lose(self, link: Link, reason: str) -> None:
@@ -228,6 +240,7 @@ class TcpTransport(Transport):
         if self._state == "open" and self._inbox is not None:
             link.lost = PeerLost(link.peer, reason)
             self._inbox.lost(link.peer, link.lost)
+            self._deliveries += 1
 
     # -- sending ----------------------------------------------------------------------------
 
@@ -300,17 +313,14 @@ class TcpTransport(Transport):
         self._poll.register(link.outgoing, watched)
         try:
             ready = self._poll.poll(1000 * SLICE)
-            if not ready and link.is_unheard():
-                self._lose(link, "its host has stopped acknowledging what we send")
+            self._look_around()
         finally:
             if not both:
                 self._poll.unregister(link.outgoing)
             elif link.incoming.fileno() in self._by_file:
                 self._poll.register(link.incoming, select.POLLIN)
         others = select.POLLIN | select.POLLHUP | select.POLLERR
-        return self._deliver(
-            [(file, event) for file, event in ready if event & others and file in self._by_file]
-        )
+        return self._deliver([(file, event) for file, event in ready if event & others])
 
     def _send_failed(self, link: Link, error: OSError) -> PeerLost | TransportClosed:
         """What a failed send means. The inbox is told by progress, after what the peer sent."""
