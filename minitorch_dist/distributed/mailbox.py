@@ -26,6 +26,8 @@ Post before you send: what finds its receive waiting is never copied twice.
 
 from __future__ import annotations
 
+import logging
+import os
 from collections import deque
 from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
@@ -39,12 +41,15 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost,
 )
 from minitorch_dist.distributed.receives import DISCARD, Arrival, Receive
-from transports.clock import Deadline
+from transports.clock import Deadline, SystemClock, picoseconds
 from transports.contract import Buffer, Sink, Transport, Waiting
 
 AT: Final = wire.MATCH.size
 _POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 MAX_NOTICE: Final = 8192  # bytes
+SLOW: Final = 10.0  # seconds of waiting, after which the log says for whom; 0 is never
+SLOW_VARIABLE: Final = "MINITORCH_DIST_SLOW"
+_log = logging.getLogger("minitorch_dist.distributed")
 
 
 class Channel(Protocol):
@@ -102,7 +107,10 @@ class Mailbox:
         self._last: dict[int, tuple[bytes, Receive | Arrival | None]] = {}
         self._notices: dict[int, list[Receive]] = {}  # for groups that are not made here yet
         self._gone: dict[int, str] = {}
+        self._closed: set[int] = set()  # groups that are no more
         self.recorder: Recorder | None = None
+        is_real = isinstance(self.clock, SystemClock)
+        self.slow = float(os.environ.get(SLOW_VARIABLE) or SLOW) if is_real else 0.0
         self._serial = 0
         self._anybody = 0  # how many receives are posted that take any source
 
@@ -152,13 +160,23 @@ class Mailbox:
             return self._withdraw(receive)
 
     def wait(self, receive: Receive, deadline: Deadline) -> None:
-        """Drive the transport until `receive` is done, for better or worse; DistTimeout."""
+        """Drive the transport until `receive` is done, for better or worse. After `deadline` it is
+        over: DistTimeout. Who waits long says so in the log, once."""
         progress, is_done = self.transport.progress, receive.is_done
+        start = self.clock.now() if self.slow else 0
         while not receive.done:
-            if not progress(deadline.left(), is_done) and not receive.done and deadline.is_over():
+            left = deadline.left()
+            if start and (left is None or left > self.slow):
+                left = self.slow
+            progress(left, is_done)
+            if is_done():
+                return
+            if deadline.is_over():
                 self.withdraw(receive)
-                if not receive.done:
-                    raise DistTimeout(self.late(receive, deadline.elapsed()))
+                receive.fail(DistTimeout(self.late(receive, deadline.elapsed())))
+            elif start and self.clock.now() - start >= picoseconds(self.slow):
+                start = 0
+                _log.warning("still waiting: %s", self.late(receive, self.slow))
 
     def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
         """Whom a thread waits for that called `progress(…, done)`, and in what."""
@@ -184,12 +202,15 @@ class Mailbox:
         """Forget a group, and what came for it."""
         with self.lock:
             self.channels.pop(channel.number, None)
+            self._closed.add(channel.number)
             start = channel.number.to_bytes(8, "little")
             for match in [match for match in self._early if match.startswith(start)]:
                 del self._early[match]
 
     def strangers(self, prefix: bytes) -> list[Arrival]:
         """What has come for an operation that has not begun here. The lock is held."""
+        if not self._early:
+            return []
         return [
             arrival
             for match, senders in self._early.items()
@@ -288,12 +309,14 @@ class Mailbox:
     def _unexpected(self, src: int, header: bytes, nbytes: int) -> Sink:
         """A message that no receive waits for. The lock is held."""
         try:
-            group, sequence, _, *_ = decoded = wire.decode(header)
+            group, sequence, *_ = wire.decode(header)
         except wire.WireError as error:
             self._lose(src, f"it speaks another language, and sent {error}")
             return DISCARD
+        if group in self._closed:
+            return DISCARD
         self._serial += 1
-        if decoded.sequence == wire.NOTICE:
+        if sequence == wire.NOTICE:
             return _Notice(self, group, src, header, nbytes) if nbytes <= MAX_NOTICE else DISCARD
         arrival = _Early(self, src, header, nbytes, self._serial)
         self._last[src] = header, arrival

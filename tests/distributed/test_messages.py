@@ -9,6 +9,7 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import launch
+from transports.clock import SYSTEM
 
 DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
           torch.float16, torch.bfloat16, torch.float32, torch.float64]  # fmt: skip
@@ -262,3 +263,43 @@ def test_lists_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINITORCH_DIST_ALLOW_PICKLE", "0")
     with pytest.raises(dist.DistError, match="MINITORCH_DIST_ALLOW_PICKLE=0 forbids"):
         torch.launch(lambda: dist.send_object_list([1], (dist.get_rank() + 1) % 3), 3)
+
+
+def test_who_waits_long_says_so(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINITORCH_DIST_SLOW", "0.05")
+
+    def rank() -> None:
+        if dist.get_rank() == 1:
+            dist.recv(torch.zeros(1), 2)
+        elif dist.get_rank() == 2:
+            while not caplog.records:
+                SYSTEM.sleep(0.01)
+            dist.send(torch.zeros(1), 1)
+
+    torch.launch(rank, 3)
+    (record,) = caplog.records
+    assert record.message.startswith(
+        "still waiting: rank 1 waited 0.1 s for rank 2 in recv (float32"
+    )
+
+
+def test_a_receive_whose_time_is_over_takes_no_later_message() -> None:
+    def rank() -> None:
+        if dist.get_rank() == 1:
+            first, second = torch.zeros(1), torch.zeros(1)
+            work = dist.irecv(first, 2)
+            with pytest.raises(dist.DistTimeout):
+                work.wait(0.01)
+            assert work.is_completed() and not work.is_success()
+            dist.send(first, 2)
+            dist.recv(second, 2)
+            assert (first.item(), second.item()) == (0, 7)
+            with pytest.raises(dist.DistTimeout):
+                work.wait()
+        elif dist.get_rank() == 2:
+            dist.recv(torch.zeros(1), 1)
+            dist.send(torch.tensor([7.0]), 1)
+
+    torch.launch(rank, 3)
