@@ -1,6 +1,7 @@
 """`launch`: run a function on every rank of a world, and get the results back.
 
     launch(train, 4)                               ranks are threads of this process
+    launch(train, 4, "sim://")                     the same, in virtual time, over a network
     launch(train, 4, "tcp://", args=(model,))      ranks are processes of this host
 
 The world stands before the function is called: `get_rank()` answers, and a script's own
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 from minitorch_dist.launching import processes, threads
 from transports import registry
 from transports.clock import SYSTEM, Clock
+from transports.virtual_clock import VirtualClock
 
 T = TypeVar("T")
 
@@ -46,7 +48,10 @@ def launch(
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
     limit = timedelta(minutes=30) if seconds is None else timedelta(seconds=seconds)
     registry.find(transport)
-    if registry.scheme_of(transport) in THREADS:
+    scheme = registry.scheme_of(transport)
+    if scheme in THREADS:
+        if scheme == "sim" and clock is SYSTEM:
+            clock = VirtualClock(endless=limit.total_seconds() / 2)  # a deadlock is told at once
         return threads.run(fn, world_size, transport, args, kwargs or {}, limit, clock)
     return processes.run(fn, world_size, transport, args, kwargs or {}, limit)
 

@@ -17,6 +17,7 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import rendezvous, world
 from transports.clock import SYSTEM
+from transports.errors import Deadlock
 
 SECOND = timedelta(seconds=1)
 
@@ -321,3 +322,23 @@ def watch_rank_2_die(folder: str) -> None:
     except dist.PeerLost as error:
         (Path(folder) / str(me)).write_text(str(error))
     dist.recv(got, (me + 1) % 2)  # for ever: the launcher ends us
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_launch_in_virtual_time(size: int) -> None:
+    def rank() -> Any:
+        return exchange(), world.current().clock.now()
+
+    first, again = (torch.launch(rank, size, "sim://") for _ in range(2))
+    assert [row for row, _ in first] == expected(size)
+    assert first == again and (size == 1 or max(now for _, now in first) > 0)
+
+
+def test_a_deadlock_in_virtual_time_is_told_at_once() -> None:
+    def rank() -> None:
+        dist.recv(torch.zeros(1), (dist.get_rank() + 1) % 3)
+
+    with pytest.raises(Deadlock, match=r"recv \(float32\[1\]\) at test_bootstrap.py"):
+        torch.launch(rank, 3, "sim://")
+    with pytest.raises(KeyError):
+        torch.launch(fails_in_rank_1, 3, "sim://")
