@@ -12,8 +12,9 @@ only this file knows is that strands are threads.
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 
 from transports.contract import Waiting
@@ -34,7 +35,7 @@ class Strand:
 
     __slots__ = (
         "_baton", "_join", "_live", "deadline", "ended", "endings", "error", "function", "head",
-        "is_endless", "is_over", "is_parked", "is_stopped", "joiners", "name", "rank", "slept",
+        "ident", "is_endless", "is_over", "is_parked", "is_stopped", "joiners", "name", "rank", "slept",
         "spins", "spun_at", "thread", "timer", "waited", "was_woken", "why",
     )  # fmt: skip
 
@@ -53,6 +54,7 @@ class Strand:
         self._baton = allocate_lock()
         self._baton.acquire()
         self.thread: threading.Thread | None = None  # made when it runs for the first time
+        self.ident: int | None = None  # of its thread
         self.is_parked = self.is_over = self.is_stopped = False
         self.was_woken = self.is_endless = False
         self.error: BaseException | None = None  # to be raised where it waits
@@ -77,6 +79,7 @@ class Strand:
 
     def act(self) -> None:
         """Do what it was started for; an error is reported as threads report it."""
+        self.ident = get_ident()
         try:
             if not self.is_stopped:
                 self.function()
@@ -85,6 +88,13 @@ class Strand:
         except BaseException as error:
             threading.excepthook(
                 threading.ExceptHookArgs((type(error), error, error.__traceback__, self.thread))
+            )
+
+    def interrupt(self) -> None:
+        """Stop it wherever it is, even in a computation without end."""
+        if self.ident is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(self.ident), ctypes.py_object(Stopped)
             )
 
     def see_off(self) -> None:
@@ -114,11 +124,7 @@ class Strand:
 
     def is_here(self) -> bool:
         """Whether the caller is this strand."""
-        return threading.get_ident() == self.ident
-
-    @property
-    def ident(self) -> int | None:
-        return None if self.thread is None else self.thread.ident
+        return get_ident() == self.ident
 
     def __repr__(self) -> str:
         state = (

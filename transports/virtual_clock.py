@@ -26,22 +26,17 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from collections.abc import Callable
-from heapq import heappop, heappush, heapreplace
-from itertools import count
 
 from transports import deadlock
+from transports.agenda import Agenda
 from transports.clock import Clock, picoseconds
 from transports.contract import Waiting
-from transports.errors import Deadlock, DistError
+from transports.errors import Deadlock
 from transports.order import order
-from transports.quantities import in_words
 from transports.strands import Stopped, Strand, thread_name
 from transports.virtual_condition import VirtualCondition
 
-PATIENCE = 100_000  # timeouts in a row, with nothing else happening, before it counts as a livelock
-PERSISTENCE = (
-    1000  # times that errors which end a simulation may be caught before strands are stopped
-)
+PERSISTENCE = 1000  # times that a deadlock may be caught, before the strands are stopped
 SPINS = 16  # fruitless looks at one instant before looking counts as waiting
 
 
@@ -56,28 +51,23 @@ class VirtualClock(Clock):
     def __init__(
         self, seed: int | None = None, endless: float | None = None, limit: float | None = None
     ) -> None:
-        self._now = 0
         self._current: Strand | None = None  # who has the baton; None while events happen
         self._strands: dict[Strand, None] = {}  # that are not over
         self._heads: list[Strand] = []  # all there ever were in this run, by rank
         self._living = 0  # heads that are not over
         self._ready = order(seed)
         self._lookers: list[Strand] = []  # who look again at the next instant
-        self._events: list[tuple[int, int, Callable[[], None]]] = []
-        self._timers: list[tuple[int, int, Strand]] = []
-        self._counter = count()
-        self._endless = None if endless is None else picoseconds(endless)
-        self._limit = None if limit is None else picoseconds(limit)
-        self._gave_up = self._failures = 0
+        self._agenda = Agenda(self._ready, endless, limit)
+        self._failures = 0
         self._is_running = self._is_interrupted = False
         self._finished = allocate_lock()
         self._last: Strand | None = None  # that ended last
-        self.switches = self.happened = 0
+        self.switches = 0
 
     # ------------------------------------------------------------------------------- the clock
 
     def now(self) -> int:
-        return self._now
+        return self._agenda.now
 
     def condition(self, waits_for: Callable[[], str] | str = "") -> VirtualCondition:
         return VirtualCondition(self, waits_for)
@@ -105,7 +95,7 @@ class VirtualClock(Clock):
         me = self.me()
         if span <= 0:
             return self.look(gives_way=True)
-        self.at(self._now + span, lambda: self.wake(me))
+        self.at(self._agenda.now + span, lambda: self.wake(me))
         waited = me.waited
         self.park(why=_sleeping)
         me.slept += me.waited - waited
@@ -115,7 +105,7 @@ class VirtualClock(Clock):
 
     def at(self, instant: int, act: Callable[[], None]) -> None:
         """Let `act` happen. It may wake strands, and may not wait."""
-        heappush(self._events, (instant, next(self._counter), act))
+        self._agenda.at(instant, act)
 
     def park(self, timeout: int | None = None, why: Callable[[], Waiting] | None = None) -> bool:
         """Wait until `wake` (True), or for `timeout` picoseconds (False)."""
@@ -124,8 +114,8 @@ class VirtualClock(Clock):
             raise Stopped
         me.is_parked, me.was_woken, me.why = True, False, why
         if timeout is not None:
-            self._arm(me, timeout)
-        began = self._now
+            self._agenda.arm(me, timeout)
+        began = self._agenda.now
         self._hand_over(me)
         me.deadline = None
         self._resumed(me, began)
@@ -143,8 +133,8 @@ class VirtualClock(Clock):
         me = self.me()
         if me.is_stopped:
             raise Stopped
-        me.spins = me.spins + 1 if me.spun_at == self._now else 1
-        me.spun_at = began = self._now
+        me.spins = me.spins + 1 if me.spun_at == self._agenda.now else 1
+        me.spun_at = began = self._agenda.now
         if me.spins >= SPINS:
             self._lookers.append(me)
             me.is_parked, me.why = True, _looking
@@ -185,26 +175,33 @@ class VirtualClock(Clock):
         self._is_running = True
         self._finished.acquire()
         try:
-            self._pass_on()
-            try:
-                self._await_end()
-            except KeyboardInterrupt:
-                self._is_interrupted = True
-                self._await_end()
-                raise
+            self._run_to_the_end()
         finally:
             self._finished.release()
             if self._last is not None:
                 self._last.see_off()
             self._is_running, self._last, self._heads = False, None, []
-            self._events.clear()
-            self._timers.clear()
-            self._gave_up = self._failures = 0
+            self._agenda.clear()
+            self._failures = 0
 
-    def _await_end(self) -> None:
-        """Looking up now and then: an interrupt may have been received by another thread."""
-        while not self._finished.acquire(timeout=1.0):
-            pass
+    def _run_to_the_end(self) -> None:
+        """An interrupt stops all strands where they wait; a second one also the one that runs."""
+        interrupt: KeyboardInterrupt | None = None
+        has_begun = False
+        while True:
+            try:
+                if not has_begun:
+                    has_begun = True
+                    self._pass_on()
+                if self._finished.acquire(timeout=1.0):  # another thread may have got the signal
+                    break
+            except KeyboardInterrupt as caught:
+                running = self._current
+                if interrupt is not None and running is not None:
+                    running.interrupt()
+                interrupt, self._is_interrupted = caught, True
+        if interrupt is not None:
+            raise interrupt
 
     # ------------------------------------------------------------------------------- the strands
 
@@ -214,7 +211,7 @@ class VirtualClock(Clock):
         self._end(strand)
 
     def _end(self, strand: Strand) -> None:
-        strand.is_over, strand.ended = True, self._now
+        strand.is_over, strand.ended = True, self._agenda.now
         del self._strands[strand]
         try:
             for act in reversed(strand.endings):
@@ -256,7 +253,7 @@ class VirtualClock(Clock):
             self._ready.append(strand)
 
     def _resumed(self, me: Strand, began: int) -> None:
-        me.waited += self._now - began
+        me.waited += self._agenda.now - began
         if me.error is not None:
             error, me.error = me.error, None
             raise error
@@ -290,93 +287,22 @@ class VirtualClock(Clock):
                 self._stop(strand)
         while not self._ready:
             self._current = None
-            if not self._advance():
-                self._stuck()
+            try:
+                if not self._agenda.advance():
+                    self._stuck()
+            except Exception as error:
+                self._fail_all(error)
             lookers, self._lookers = self._lookers, []
             for strand in lookers:
                 self.wake(strand)
         return self._ready.popleft()
-
-    # ---------------------------------------------------------------------------------- the time
-
-    def _advance(self) -> bool:
-        """Go to the next instant at which something happens, and let it; False if there is none."""
-        events, timer = self._events, self._next_timer()
-        if timer is not None and (not events or timer < events[0][0]):
-            instant, is_timer = timer, True
-            if not events and self._is_hopeless():
-                return False
-        elif events:
-            instant, is_timer = events[0][0], False
-        else:
-            return False
-        if self._limit is not None and instant > self._limit:
-            self._fail_all(
-                DistError(f"the simulation ran beyond its limit, {in_words(self._limit)}")
-            )
-            return True
-        self._now = instant
-        if is_timer:
-            return self._give_up(instant)
-        self._gave_up = 0
-        while events and events[0][0] == instant:
-            act = heappop(events)[2]
-            self.happened += 1
-            try:
-                act()
-            except Exception as error:
-                self._fail_all(error)
-        return True
-
-    def _arm(self, strand: Strand, timeout: int) -> None:
-        """It gives up after `timeout`. An entry that stands for an earlier instant is kept, and
-        moved when that instant comes: most waits end long before."""
-        strand.deadline = deadline = self._now + timeout
-        strand.is_endless = self._endless is not None and timeout >= self._endless
-        if strand.timer is None or deadline < strand.timer:
-            strand.timer = deadline
-            heappush(self._timers, (deadline, next(self._counter), strand))
-
-    def _next_timer(self) -> int | None:
-        """When the next waiting strand gives up; entries that say nothing any more are dropped."""
-        timers = self._timers
-        while timers:
-            instant, _, strand = timers[0]
-            if strand.timer != instant:
-                heappop(timers)
-            elif strand.deadline is None or not strand.is_parked:
-                heappop(timers)
-                strand.timer = None
-            elif strand.deadline > instant:
-                strand.timer = strand.deadline
-                heapreplace(timers, (strand.deadline, next(self._counter), strand))
-            else:
-                return instant
-        return None
-
-    def _give_up(self, instant: int) -> bool:
-        """All who wait until `instant` go on without what they waited for."""
-        self._gave_up += 1
-        if self._gave_up > PATIENCE:
-            self._gave_up = 0
-            return False
-        while self._next_timer() == instant:
-            strand = heappop(self._timers)[2]
-            strand.timer = None
-            strand.is_parked = False
-            self._ready.append(strand)
-        return True
-
-    def _is_hopeless(self) -> bool:
-        """Whether all that is left is that endless waits end."""
-        return all(s.is_endless for s in self._strands if s.is_parked and s.deadline is not None)
 
     # ------------------------------------------------------------------------------- bad endings
 
     def _stuck(self) -> None:
         """Nobody can run and nothing can happen: tell everyone who waits for a peer."""
         blocked = list(self._strands)
-        words = deadlock.report(self._now, self._heads, blocked)
+        words = deadlock.report(self._agenda.now, self._heads, blocked)
         waiting = [s for s in blocked if s.head is s or deadlock.waiting(s).ranks]
         self._fail_these(waiting, lambda: Deadlock(words))
 
@@ -393,10 +319,7 @@ class VirtualClock(Clock):
                 self._stop(strand)
 
     def __repr__(self) -> str:
-        return (
-            f"<VirtualClock at {self._now} ps, {len(self._strands)} strands, "
-            f"{len(self._events)} events to come>"
-        )
+        return f"<VirtualClock, {len(self._strands)} strands, {self._agenda!r}>"
 
 
 def _sleeping() -> Waiting:

@@ -360,17 +360,32 @@ def test_stores_wait_in_virtual_time() -> None:
     assert each_rank(clock, 3, program)[0] == [None, b"value", ("StoreTimeout", 1200.5)]
 
 
+def interrupt_main() -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
 def test_an_interrupt_stops_every_strand() -> None:
-    def endless(clock: VirtualClock) -> None:
-        count = 0
+    def sleep_on(clock: VirtualClock, interrupts: bool = False) -> None:
         while True:
             clock.sleep(1)
-            count += 1
-            if count == 5:
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            if clock.now() == 5 * PICO and interrupts:
+                interrupt_main()
 
     with pytest.raises(KeyboardInterrupt):
-        simulate(endless, endless, endless)
+        simulate(sleep_on, partial(sleep_on, interrupts=True), sleep_on)
+
+
+def test_a_second_interrupt_stops_even_who_never_waits() -> None:
+    def busy(clock: VirtualClock) -> None:
+        interrupt_main()
+        while not clock._is_interrupted:
+            pass
+        interrupt_main()
+        while True:
+            pass
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(busy, stand)
 
 
 def test_a_thousand_ranks() -> None:
