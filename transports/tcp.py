@@ -5,7 +5,7 @@
     send        frame, header and payload in one call to the system, from the caller's buffer
     progress    poll, then read straight into the sink: no thread stands between wire and caller
 
-Where all ranks share a host they listen on loopback only; otherwise each uses the address from
+With certificates everything after the handshake is encrypted (`tls`). Where all ranks share a host they listen on loopback only; otherwise each uses the address from
 which it reaches the store (or the network card named by MINITORCH_DIST_INTERFACE, or by
 GLOO_SOCKET_IFNAME). Once everybody is connected nobody listens any more.
 """
@@ -18,11 +18,11 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from transports import endpoints, frames, links, rendezvous
+from transports import endpoints, frames, links, rendezvous, tls
 from transports.clock import PICO, SYSTEM, Clock, Deadline
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.door import Door, dial
-from transports.errors import DistNetworkError, PeerLost, TransportClosed
+from transports.errors import ConnectError, DistNetworkError, PeerLost, TransportClosed
 from transports.handshake import Claim
 from transports.keys import job_key
 from transports.links import Link
@@ -43,6 +43,7 @@ class TcpTransport(Transport):
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
     ) -> None:
         super().__init__(rank, world_size, address, clock)
+        self._tls = tls.find(endpoints.split(self.address)[2])
         self._links: dict[int, Link] = {}
         self._by_file: dict[int, Link] = {}
         self._poll = select.poll()  # touched only by the thread that drives
@@ -65,11 +66,18 @@ class TcpTransport(Transport):
         door = Door(endpoints.listen(host, 0), key, self.clock)
         self.host, self.port = door.host, door.port
         try:
-            card = f"{door.host} {door.port} {os.urandom(8).hex()}"
+            kind = "encrypted" if self._tls else "plain"
+            card = f"{door.host} {door.port} {os.urandom(8).hex()} {kind}"
             cards = [
                 card.decode().split()
                 for card in self._exchange(store, "tcp", card.encode(), deadline)
             ]
+            others = [rank for rank, card in enumerate(cards) if card[3] != kind]
+            if others:
+                raise ConnectError(
+                    f"rank {self.rank} is {kind}, and ranks {rendezvous.listed(others)} are not: "
+                    "give all ranks the same address and the same MINITORCH_DIST_TLS_CERTIFICATE"
+                )
             world = cards[0][2].encode()  # a mark that is the same for all ranks of this world
             for peer in range(self.rank):
                 claim = Claim(self.rank, peer, world)
@@ -106,12 +114,12 @@ class TcpTransport(Transport):
         self, peer: int, host: str, port: int, key: bytes, claim: Claim, deadline: Deadline
     ) -> None:
         try:
-            self._add(peer, dial(host, port, key, claim, self.clock, deadline))
+            connection = dial(host, port, key, claim, self.clock, deadline)
         except DistNetworkError as error:
-            missing = [r for r in range(self.world_size) if r == peer]
             raise rendezvous.missed(
-                self.scheme, self.rank, self.world_size, missing, deadline.elapsed(), f" ({error})"
+                self.scheme, self.rank, self.world_size, [peer], deadline.elapsed(), f" ({error})"
             ) from error
+        self._add(peer, connection, is_listener=False)
 
     def _let_in(self, door: Door, world: bytes, deadline: Deadline) -> None:
         """Wait for the ranks above us."""
@@ -124,12 +132,14 @@ class TcpTransport(Transport):
             left = deadline.left()
             for connection, claim in door.wait(SLICE if left is None else min(left, SLICE)):
                 if claim.dst == self.rank and claim.world == world and claim.src in missing:
-                    self._add(claim.src, connection)
+                    self._add(claim.src, connection, is_listener=True)
                     missing.remove(claim.src)
                 else:
                     connection.close()
 
-    def _add(self, peer: int, connection: socket.socket) -> None:
+    def _add(self, peer: int, connection: socket.socket, is_listener: bool) -> None:
+        if self._tls is not None:
+            connection = self._tls.wrap(connection, is_listener, self.clock)
         links.prepare(connection)
         self._links[peer] = Link(peer, connection, connection, self.clock)
 
@@ -385,7 +395,7 @@ class TcpTransport(Transport):
         where = endpoints.shown(self.host, self.port) if self.port else "nowhere"
         return (
             f"<TcpTransport rank {self.rank} of {self.world_size} at {where}, {self._state}"
-            f"{told}{self._refused}>"
+            f"{', TLS' if self._tls else ''}{told}{self._refused}>"
         )
 
 
