@@ -36,6 +36,7 @@ class Link:
         self.peer, self.incoming, self.outgoing = peer, incoming, outgoing
         self.sending = Turn(clock)  # of the thread whose message is on its way
         self.lost: PeerLost | None = None
+        self.verdict = ""  # why we gave the peer up, if it was we
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
         self._start = self._end = 0  # what is in the buffer and not yet cut

@@ -248,7 +248,7 @@ class TcpTransport(Transport):
         self._poll.unregister(link.incoming)
         link.hang_up()
         if self._state == "open" and self._inbox is not None:
-            link.lost = PeerLost(link.peer, reason)
+            link.lost = PeerLost(link.peer, link.verdict or reason)
             self._inbox.lost(link.peer, link.lost)
             self._deliveries += 1
 
@@ -284,11 +284,18 @@ class TcpTransport(Transport):
             link.sending.give()
 
     def _send_rest(self, link: Link, parts: Sequence[Buffer], sent: int) -> None:
-        """Deliver what arrives until there is room for the rest."""
+        """Deliver what arrives until there is room for the rest, or the peer has taken nothing for
+        too long."""
+        deadline = self.clock.deadline(self.patience)
         try:
             while rest := _after(parts, sent):
                 parts = rest
-                self._make_way(link)
+                if sent:
+                    deadline = self.clock.deadline(self.patience)
+                if deadline.is_over():
+                    link.verdict = f"it took nothing of a message for {self.patience} s"
+                    raise PeerLost(link.peer, link.verdict)
+                self._make_way(link, deadline.left())
                 try:
                     sent = link.outgoing.sendmsg(parts)
                 except BlockingIOError:
@@ -299,7 +306,7 @@ class TcpTransport(Transport):
             link.hang_up()  # half a message is out: nothing that follows would make sense
             raise
 
-    def _make_way(self, link: Link) -> None:
+    def _make_way(self, link: Link, left: float | None) -> None:
         """Wait a moment for room, driving if nobody else does."""
         if self._state != "open":
             raise self._not_open()
@@ -312,17 +319,17 @@ class TcpTransport(Transport):
             return
         found = False
         try:
-            found = self._drive_for_room(link)
+            found = self._drive_for_room(link, SLICE if left is None else min(left, SLICE))
         finally:
             self._deliveries += found
             self._turn.give()
 
-    def _drive_for_room(self, link: Link) -> bool:
+    def _drive_for_room(self, link: Link, seconds: float) -> bool:
         both = link.incoming is link.outgoing
         watched = select.POLLOUT | (select.POLLIN if both else 0)
         self._poll.register(link.outgoing, watched)
         try:
-            ready = self._poll.poll(1000 * SLICE)
+            ready = self._poll.poll(1000 * seconds)
             self._look_around()
         finally:
             if not both:

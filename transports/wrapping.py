@@ -16,6 +16,14 @@ class WrappedTransport(Transport):
         super().__init__(inner.rank, inner.world_size, inner.address, inner.clock)
         self.inner = inner
 
+    @property
+    def patience(self) -> float | None:
+        return self.inner.patience
+
+    @patience.setter
+    def patience(self, seconds: float | None) -> None:
+        self.inner.patience = seconds
+
     def watched(self, inbox: Inbox) -> Inbox:
         """What stands between `inner` and the inbox above."""
         return inbox
