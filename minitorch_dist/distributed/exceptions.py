@@ -6,6 +6,7 @@ DistError
 │   ├── DistMismatch     ranks are not doing the same
 │   └── PeerFailed       another rank says that its part of the operation has failed
 ├── PeerLost             a peer is gone; `rank` says which
+├── Deadlock             everybody waits, for ever; known at once in virtual time
 ├── DistNetworkError     a port in use, a host that does not answer
 └── DistStoreError       (StoreTimeout, QueueEmptyError)
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 from transports import errors
 from transports.errors import (
     ConnectError,
+    Deadlock,
     DistError,
     DistNetworkError,
     DistStoreError,
@@ -25,7 +27,7 @@ from transports.errors import (
 )
 
 __all__ = [
-    "ConnectError", "DistBackendError", "DistError", "DistMismatch", "DistNetworkError",
+    "ConnectError", "Deadlock", "DistBackendError", "DistError", "DistMismatch", "DistNetworkError",
     "DistStoreError", "DistTimeout", "PeerFailed", "PeerLost", "QueueEmptyError", "StoreTimeout",
     "TransportClosed", "TrustError",
 ]  # fmt: skip

@@ -1,0 +1,30 @@
+"""Run a distributed program in virtual time: any number of ranks, any network, the same each time.
+
+    from minitorch_dist import sim
+
+    def train(model):                        # the same function runs over tcp, file, mqtt, queue
+        ...
+        sim.compute("3ms")                   # what the real machine would have computed
+
+    report = sim.run(train, world_size=64, args=(model,),
+                     net=sim.two_level(8, 8, sim.link("2us", "150GB/s"), sim.link("5us", "100Gb/s")))
+    report.time, report.ranks[3].bytes_sent, report.ranks[3].idle, report.digest, report.results
+
+Exactly one rank runs at a time, in a thread of its own, and time jumps when all wait. A program that
+can never end is told so at once: `Deadlock` says which rank waits for which, in what and where.
+What costs time is `compute`, sleeping, and the network (see `transports.topology`); nothing else does,
+so times are those of the textbooks' formulas, in whole picoseconds.
+"""
+
+from minitorch_dist.sim.inside import compute as compute, now as now
+from minitorch_dist.sim.report import RankReport as RankReport, Report as Report
+from minitorch_dist.sim.runner import run as run
+from transports.errors import Deadlock as Deadlock
+from transports.medium import Network as Network
+from transports.topology import (
+    Link as Link,
+    link as link,
+    matrix as matrix,
+    two_level as two_level,
+    uniform as uniform,
+)

@@ -1,0 +1,73 @@
+"""What a simulated run did: for all, and rank by rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from transports.quantities import in_words
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RankReport:
+    """One rank. Spans in picoseconds; bytes are payloads; a message to oneself is none."""
+
+    rank: int
+    time: int  # when its function returned
+    messages: int  # sent
+    bytes_sent: int
+    messages_received: int
+    bytes_received: int
+    idle: int  # waiting for others
+    busy: int  # computing, or sleeping
+
+
+@dataclass(frozen=True)
+class Report(Generic[T]):
+    """`print(report)` shows a table of the ranks."""
+
+    results: list[T]
+    ranks: list[RankReport]
+    digest: str  # of every departure and landing: equal digests, equal runs
+    switches: int  # from thread to thread
+
+    @property
+    def time(self) -> int:
+        """Picoseconds until the last rank's function returned."""
+        return max(rank.time for rank in self.ranks)
+
+    @property
+    def messages(self) -> int:
+        return sum(rank.messages for rank in self.ranks)
+
+    @property
+    def bytes_sent(self) -> int:
+        return sum(rank.bytes_sent for rank in self.ranks)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{len(self.ranks)} ranks, {in_words(self.time)}, {self.messages} messages with "
+            f"{self.bytes_sent} bytes, digest {self.digest[:12]}",
+            _row("rank", "time", "messages", "bytes", "idle", "busy"),
+        ]
+        for rank in self.ranks[:ROWS]:
+            spans = [in_words(span) for span in (rank.time, rank.idle, rank.busy)]
+            lines.append(_row(rank.rank, spans[0], rank.messages, rank.bytes_sent, *spans[1:]))
+        if len(self.ranks) > ROWS:
+            lines.append(f"… and {len(self.ranks) - ROWS} more")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Report of {len(self.ranks)} ranks: {in_words(self.time)}, {self.messages} messages>"
+        )
+
+
+ROWS = 16
+
+
+def _row(*cells: Any) -> str:
+    widths = (4, 12, 9, 12, 12, 12)
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
