@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from transports import mounts, places, settling
@@ -232,10 +233,16 @@ class FileTransport(Transport):
         try:
             if self._state != "open":
                 raise self._not_open()
-            self._drive(timeout, seen, done)
+            self._calls += 1
+            if self._calls % STRIDE == 0:
+                self._glance()
+            self._look()
+            if self._deliveries == seen and timeout != 0 and not (done is not None and done()):
+                self._wait(timeout, seen)
+            found, self._reported = self._deliveries > self._reported, self._deliveries
+            return found
         finally:
             self._driving.give()
-        return self._report()
 
     def _wait_beside(self, deadline: Deadline, seen: int, done: Callable[[], bool] | None) -> bool:
         """Another thread reads: wait for our turn (True), or for something to be delivered."""
@@ -254,14 +261,8 @@ class FileTransport(Transport):
         found, self._reported = self._deliveries > self._reported, self._deliveries
         return found
 
-    def _drive(self, timeout: float | None, seen: int, done: Callable[[], bool] | None) -> None:
-        """Deliver what is there; if nothing has been since `seen`, wait for something."""
-        self._look()
-        self._calls += 1
-        if self._calls % STRIDE == 0:
-            self._glance()
-        if self._deliveries != seen or timeout == 0 or (done is not None and done()):
-            return
+    def _wait(self, timeout: float | None, seen: int) -> None:
+        """Look until something has been delivered since `seen`."""
         for _ in range(self._looks):
             if self._look() and self._deliveries != seen:
                 return
@@ -279,9 +280,16 @@ class FileTransport(Transport):
         """Deliver what has come; False if certainly nothing has."""
         if not self._medium.has_news() and not self._given_up:
             return False
+        inlet = None
         try:
             for inlet in self._inlets:
-                self._drain(inlet)
+                self._deliveries += inlet.drain(self._inbox)
+                if inlet.is_ended:
+                    self._lose(inlet.src, CLOSED + AMID * inlet.is_amid)
+        except (Damaged, OSError) as error:
+            self._medium.forget()  # the others have not been looked at
+            assert inlet is not None, "only an inlet says so"
+            self._lose(inlet.src, _broken(error))
         except BaseException:
             self._medium.forget()
             raise
@@ -290,17 +298,6 @@ class FileTransport(Transport):
             if any(inlet.src == peer for inlet in self._inlets):
                 self._lose(peer, reason)
         return self._medium.has_moved()
-
-    def _drain(self, inlet: Inlet) -> None:
-        try:
-            self._deliveries += inlet.drain(self._inbox)
-        except Damaged as damage:
-            self._lose(inlet.src, f"what it wrote cannot be true: {damage}")
-        except OSError as error:
-            self._lose(inlet.src, f"its file cannot be read: {error}")
-        else:
-            if inlet.is_ended:
-                self._lose(inlet.src, CLOSED + AMID * inlet.is_amid)
 
     def _glance(self) -> None:
         """Now and then: look whether the peers still live."""
@@ -311,9 +308,10 @@ class FileTransport(Transport):
         for inlet in self._inlets:
             how = self._watch.death_of(inlet.src, self._medium.pulse)
             if how is not None:
-                self._drain(inlet)  # what it wrote before it died
-                if inlet in self._inlets:
-                    self._lose(inlet.src, how + AMID * inlet.is_amid)
+                with suppress(Damaged, OSError):  # what it wrote before it died
+                    self._deliveries += inlet.drain(self._inbox)
+                reason = CLOSED if inlet.is_ended else how
+                self._lose(inlet.src, reason + AMID * inlet.is_amid)
 
     def _lose(self, src: int, reason: str) -> None:
         self._inlets = tuple(inlet for inlet in self._inlets if inlet.src != src)
@@ -354,3 +352,9 @@ class FileTransport(Transport):
             f"<FileTransport rank {self.rank} of {self.world_size}, {self._state}, "
             f"{self._deliveries} deliveries{lost}>"
         )
+
+
+def _broken(error: Damaged | OSError) -> str:
+    if isinstance(error, Damaged):
+        return f"what it wrote cannot be true: {error}"
+    return f"its file cannot be read: {error}"

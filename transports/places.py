@@ -20,7 +20,7 @@ from transports.rings import UNIT
 MEMORY = Path("/dev/shm")
 NAME = "minitorch-dist"
 BUDGET = 1 << 25  # bytes of all rings together, unless they would become smaller than SMALLEST
-SMALLEST, LARGEST = 1 << 13, 1 << 20  # bytes of a ring
+SMALLEST, LARGEST = 1 << 13, 1 << 19  # bytes of a ring
 SEGMENT = 1 << 26  # bytes of an append-only file, after which the next one begins
 
 

@@ -39,7 +39,7 @@ MARK = 0x6D74_6400 << 32  # in the first word of each message
 ENDED = 1 << 63  # in a head: nothing will follow
 LINE = 64
 UNIT = 16
-PIECE = 1 << 16  # of a large message: the reader copies one while the writer copies the next
+PIECE = 1 << 17  # of a large message: the reader copies one while the writer copies the next
 IS_ORDERED = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686"}
 
 
@@ -188,26 +188,24 @@ class Outlet(_End):
 
     def offer(self, header: bytes, payload: memoryview) -> bool:
         """Begin a message. True if it is wholly in; else `push` until it is."""
-        length, nbytes = len(header), len(payload)
-        head, start = self._head, UNIT + (length + 15 & -16)
-        whole = start + (nbytes + 15 & -16)
-        if whole <= PIECE:
-            if head + whole > self._limit:
-                self._look()
-            place = head % self._size
-            if head + whole <= self._limit and place + whole <= self._size:
-                at = self._at + place
-                self._words[at >> 3] = MARK | length
-                self._words[(at >> 3) + 1] = nbytes
-                if length:
-                    self._memory[at + UNIT : at + UNIT + length] = header
-                if nbytes:
-                    self._memory[at + start : at + start + nbytes] = payload
-                self._head = head + whole
-                if self._fence is not None:
-                    self._fence()
-                self._words[self._head_word] = self._head
-                return True
+        length, nbytes, head, size = len(header), len(payload), self._head, self._size
+        start = UNIT + (length + 15 & -16)
+        end = head + start + (nbytes + 15 & -16)
+        if end > self._limit:
+            self._look()
+        place = head % size
+        if end <= self._limit and place + end - head <= size and end - head <= PIECE:
+            memory, words, at = self._memory, self._words, self._at + place
+            words[at >> 3] = MARK | length
+            words[(at >> 3) + 1] = nbytes
+            memory[at + UNIT : at + UNIT + length] = header
+            if nbytes:
+                memory[at + start : at + start + nbytes] = payload
+            self._head = end
+            if self._fence is not None:
+                self._fence()
+            words[self._head_word] = end
+            return True
         self._start = head
         front = struct.pack("=QQ", MARK | length, nbytes) + header
         self._parts = [memoryview(front), payload] if nbytes else [memoryview(front)]
@@ -292,31 +290,43 @@ class Inlet(_End):
             )
         if self._fence is not None:
             self._fence()
-        count, bytes_, size = 0, self._bytes, self._size
+        count = self._whole(inbox, head)
         while self._tail != head:
             if self._left:
                 count += self._more(head)
-                continue
-            place = self._tail % size
-            if not self._front:
-                at = self._at + place
-                length, nbytes = self._words[at >> 3], self._words[(at >> 3) + 1]
-                length = _checked(length, nbytes)
-                start = UNIT + (length + 15 & -16)
-                whole = start + (nbytes + 15 & -16)
-                if whole <= head - self._tail and place + whole <= size:
-                    sink = inbox.sink(
-                        self.src, self._memory[at + UNIT : at + UNIT + length], nbytes
-                    )
-                    if nbytes:
-                        sink.write(bytes_[at + start : at + start + nbytes])
-                    self._tail += whole
-                    count += 1
-                    continue
-            count += self._begin(inbox, head)
+            elif not self._front:
+                count += self._begin(inbox, head) + self._whole(inbox, head)
+            else:
+                count += self._begin(inbox, head)
         if self._fence is not None:
             self._fence()
         self._words[self._tail_word] = self._tail
+        return count
+
+    def _whole(self, inbox: Inbox, head: int) -> int:
+        """Deliver the messages that lie before us in one piece each."""
+        if self._left or self._front:
+            return 0
+        count, tail, size, words = 0, self._tail, self._size, self._words
+        try:
+            while tail != head:
+                place = tail % size
+                at = self._at + place
+                length, nbytes = words[at >> 3] ^ MARK, words[(at >> 3) + 1]
+                if length > MAX_HEADER or nbytes > MAX_PAYLOAD:
+                    raise _nonsense(length ^ MARK, nbytes)
+                start = UNIT + (length + 15 & -16)
+                whole = start + (nbytes + 15 & -16)
+                if whole > head - tail or place + whole > size:
+                    break
+                header = self._memory[at + UNIT : at + UNIT + length]
+                sink = inbox.sink(self.src, header, nbytes)
+                if nbytes:
+                    sink.write(self._bytes[at + start : at + start + nbytes])
+                tail += whole
+                count += 1
+        finally:
+            self._tail = tail
         return count
 
     def _begin(self, inbox: Inbox, head: int) -> int:
@@ -327,7 +337,10 @@ class Inlet(_End):
             self._front += self._bytes[at : at + UNIT]
             self._advance(UNIT)
         word, nbytes = struct.unpack_from("=QQ", self._front)
-        missing = UNIT + _checked(word, nbytes) - len(self._front)
+        length = word ^ MARK
+        if length > MAX_HEADER or nbytes > MAX_PAYLOAD:
+            raise _nonsense(word, nbytes)
+        missing = UNIT + length - len(self._front)
         while missing:
             if self._tail == head:
                 return 0
@@ -363,12 +376,8 @@ class Inlet(_End):
         self._words[self._tail_word] = self._tail
 
 
-def _checked(word: int, nbytes: int) -> int:
-    """The length of the header that a message's first word tells, if both words can be true."""
-    length = word ^ MARK
-    if length > MAX_HEADER or nbytes > MAX_PAYLOAD:
-        raise Damaged(
-            f"a message begins with the words {word:#x} and {nbytes}: there is no such header "
-            f"(at most {MAX_HEADER} bytes) or no such payload (at most {MAX_PAYLOAD})"
-        )
-    return length
+def _nonsense(word: int, nbytes: int) -> Damaged:
+    return Damaged(
+        f"a message begins with the words {word:#x} and {nbytes}: there is no such header (at most "
+        f"{MAX_HEADER} bytes) or no such payload (at most {MAX_PAYLOAD})"
+    )
