@@ -10,7 +10,7 @@ of this machine, and this namespace of numbers (containers have their own). Wher
 from __future__ import annotations
 
 import os
-import platform
+import socket
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -52,14 +52,14 @@ class Identity:
 def here() -> Identity:
     """This process."""
     pid = os.getpid()
-    return Identity(platform.node(), _boot(), _numbers(), pid, _started(pid))
+    return Identity(socket.gethostname(), _boot(), _numbers(), pid, _started(pid))
 
 
 def _boot() -> str:
     try:
         return (PROC / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
-        return f"host {platform.node()}"
+        return f"host-{socket.gethostname()}"
 
 
 def _numbers() -> str:
