@@ -24,6 +24,10 @@ class PeerLost(DistError):
         self.reason = reason
 
 
+class Damaged(DistError):
+    """What a peer wrote cannot be true; its transport gives that peer up."""
+
+
 class TransportClosed(DistError):
     """This transport was closed on our side."""
 

@@ -23,12 +23,12 @@ from typing import Protocol
 from transports import mounts, places, settling
 from transports.clock import LONGEST_NAP, PICO, SYSTEM, Backoff, Clock, Deadline, Thread
 from transports.contract import Buffer, Inbox, Store, Transport, flat
-from transports.errors import PeerLost, TransportClosed
+from transports.errors import Damaged, PeerLost, TransportClosed
 from transports.identity import Identity
 from transports.keys import job_key
 from transports.logs import Logs
 from transports.meeting import Meeting
-from transports.rings import Damaged, Rings
+from transports.rings import Rings
 from transports.turn import Turn
 from transports.watch import BEAT, Watch
 
@@ -36,9 +36,7 @@ CLOSED = "it closed its transport"
 AMID = ", amid a message to us"
 GLANCE = PICO // 5  # between two looks whether the peers live
 LOOKS, YIELDS = 100, 400  # before a rank that waits sleeps
-STRIDE = (
-    1024  # calls of progress that all found something, until it looks at the peers all the same
-)
+STRIDE = 1024  # calls of progress, after which it looks at them although it never had to wait
 
 
 class Outlet(Protocol):
@@ -206,8 +204,10 @@ class FileTransport(Transport):
         if not self._driving.try_take():
             return False
         try:
+            if self._state != "open":
+                raise self._not_open()
             before = self._deliveries
-            moved = self._state == "open" and self._look()
+            moved = self._look()
             self._glance()
             return moved or self._deliveries != before
         finally:
@@ -239,8 +239,7 @@ class FileTransport(Transport):
             self._look()
             if self._deliveries == seen and timeout != 0 and not (done is not None and done()):
                 self._wait(timeout, seen)
-            found, self._reported = self._deliveries > self._reported, self._deliveries
-            return found
+            return self._report()
         finally:
             self._driving.give()
 
@@ -306,6 +305,8 @@ class FileTransport(Transport):
             return
         self._next_glance = now + GLANCE
         for inlet in self._inlets:
+            if inlet.src == self.rank:
+                continue
             how = self._watch.death_of(inlet.src, self._medium.pulse)
             if how is not None:
                 with suppress(Damaged, OSError):  # what it wrote before it died

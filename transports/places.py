@@ -9,6 +9,7 @@ file:///scratch              in this folder, if it is one
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +66,18 @@ def parse(address: str) -> Place:
         )
     path = Path(unquote(parts.path))
     if path == Path():
-        memory = MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
-        return Place(memory / NAME, True, mode, ring, segment)
+        return Place(_memory() / NAME, True, mode, ring, segment)
     return Place(path / NAME if path.is_dir() else path, False, mode, ring, segment)
+
+
+def _memory() -> Path:
+    """A folder in memory if there is one with room (containers often have little of it)."""
+    try:
+        facts = os.statvfs(MEMORY)
+    except OSError:
+        return Path(tempfile.gettempdir())
+    has_room = facts.f_bavail * facts.f_frsize > 2 * BUDGET and os.access(MEMORY, os.W_OK)
+    return MEMORY if has_room else Path(tempfile.gettempdir())
 
 
 def _size(address: str, options: dict[str, str], name: str) -> int | None:

@@ -9,7 +9,8 @@ ever waits for a lock, and what is cut off by a death was never within head: no 
 
 A message is two words (MARK | length of header, length of payload), the header, the payload, each
 filled up to 16 bytes: words stay whole and no number is cut in two at the ring's end. A message
-larger than the ring streams through it in pieces.
+larger than the ring streams through it in pieces. Its sink is given views of the ring, so a payload
+is copied in once and copied (or added) out once, and nothing is kept in between.
 
 The file:  signed page │ a line per rank: heartbeat │ heads, a row per reader │ tails, a row per
 writer │ rings. All heads that one rank waits for stand in one row, so it looks at all its peers by
@@ -33,6 +34,7 @@ from contextlib import suppress
 from threading import Lock  # noqa: TID251 - a memory barrier; nobody waits on it
 
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
+from transports.errors import Damaged
 from transports.meeting import PAGE, Meeting
 
 MARK = 0x6D74_6400 << 32  # in the first word of each message
@@ -41,10 +43,6 @@ LINE = 64
 UNIT = 16
 PIECE = 1 << 17  # of a large message: the reader copies one while the writer copies the next
 IS_ORDERED = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686"}
-
-
-class Damaged(Exception):
-    """What a peer wrote cannot be true."""
 
 
 def _up(nbytes: int, unit: int) -> int:

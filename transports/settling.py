@@ -20,7 +20,7 @@ from pathlib import Path
 from transports import identity, meeting, mounts, rendezvous
 from transports.clock import Clock, Deadline
 from transports.contract import Store
-from transports.errors import ConnectError, DistError, StoreTimeout
+from transports.errors import ConnectError, StoreTimeout
 from transports.identity import Identity
 from transports.meeting import Meeting, Terms
 from transports.places import Place
@@ -48,18 +48,14 @@ def settle(party: Party, enter: Callable[[Meeting, list[Identity]], None]) -> Me
     try:
         held = _lead(party, identities) if party.rank == 0 else _follow(party)
         enter(held, identities)
-    except (OSError, DistError) as error:
+    except Exception as error:
         failure, trouble = error, f"{error}" or type(error).__name__
     try:
-        answers = _exchange(party, "file/attached", trouble.encode())
-        troubles = {rank: text.decode() for rank, text in enumerate(answers) if text}
-        if trouble:
-            raise ConnectError(f"rank {party.rank} over file: {trouble}") from failure
-        if troubles:
-            said = "; ".join(f"rank {rank}: {text}" for rank, text in troubles.items())
-            raise ConnectError(f"rank {party.rank} is ready over file, but not all are: {said}")
+        _agree(party, trouble)
         assert held is not None, "who has no file has trouble"
-    except BaseException:
+    except BaseException as error:
+        if failure is not None:
+            error.__cause__ = failure
         if held is not None:
             abandon(held, party.rank)
         raise
@@ -68,6 +64,23 @@ def settle(party: Party, enter: Callable[[Meeting, list[Identity]], None]) -> Me
             held.remove()
         held.file.close()  # the mapping keeps it
     return held
+
+
+def _agree(party: Party, trouble: str) -> None:
+    """Tell all that we are ready, or what our trouble is; ConnectError unless all are ready."""
+    try:
+        answers = _exchange(party, "file/attached", trouble.encode())
+    except ConnectError:
+        if not trouble:
+            raise
+        answers = []  # others are late, but what went wrong here is the news
+    if trouble:
+        raise ConnectError(f"rank {party.rank} over file: {trouble}")
+    troubles = [f"rank {rank}: {text.decode()}" for rank, text in enumerate(answers) if text]
+    if troubles:
+        raise ConnectError(
+            f"rank {party.rank} is ready over file, but not all are: {'; '.join(troubles)}"
+        )
 
 
 def abandon(held: Meeting, rank: int) -> None:
@@ -109,7 +122,7 @@ def _lead(party: Party, identities: Sequence[Identity]) -> Meeting:
     place = party.place
     try:
         _complain(meeting.sweep(place.base, party.key), place)
-        mode = place.mode or _mode(place, identities)
+        mode = _mode(place, identities)
         terms = Terms(
             mode, party.world_size, place.room(mode, party.world_size), os.urandom(16),
             identities[0].boot, f"{identities[0]}",
@@ -146,11 +159,19 @@ def _follow(party: Party) -> Meeting:
 def _mode(place: Place, identities: Sequence[Identity]) -> str:
     """Rings, unless mappings cannot be trusted here; then it says so."""
     kind = mounts.kind_of(place.base.parent)
-    hosts = sorted({identity.host for identity in identities})
+    hosts = ", ".join(sorted({identity.host for identity in identities}))
+    is_one_host = len({identity.boot for identity in identities}) == 1
+    if place.mode == "rings" and not is_one_host:
+        raise ConnectError(
+            f"mode=rings was asked for, but the ranks are on several hosts ({hosts}), each of which "
+            "would see memory of its own. Leave the mode out, or use tcp://"
+        )
+    if place.mode is not None:
+        return place.mode
     if mounts.is_network(kind):
         why = f"{place.base.parent} lies on a network file system ({kind})"
-    elif len({identity.boot for identity in identities}) > 1:
-        why = f"the ranks are on several hosts ({', '.join(hosts)})"
+    elif not is_one_host:
+        why = f"the ranks are on several hosts ({hosts})"
     else:
         return "rings"
     warnings.warn(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -331,6 +332,43 @@ def test_ranks_of_several_hosts_use_logs(tmp_path: Path, monkeypatch: pytest.Mon
         until(second, lambda: bool(desk.whole))
 
 
+def test_rings_between_hosts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere(monkeypatch, boot="boot")
+    with (
+        pytest.raises(ConnectError, match=r"rank 0 over file: mode=rings .* several hosts"),
+        world(*[f"file://{tmp_path}/job?mode=rings"] * 2),
+    ):
+        pass
+
+
+def test_where_rank_0_fails_the_others_are_told_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it is: here a warning that was made an error."""
+    monkeypatch.setattr(mounts, "kind_of", lambda path: "nfs4")
+    errors: list[ConnectError] = []
+
+    def keep(transport: FileTransport) -> None:
+        connect = transport.connect
+
+        def kept(*arguments: Any) -> None:
+            try:
+                connect(*arguments)
+            except ConnectError as error:
+                errors.append(error)
+                raise
+
+        monkeypatch.setattr(transport, "connect", kept)
+
+    with (
+        pytest.raises(ConnectError, match=r"rank 0 over file: .*network file system"),
+        world(*[f"file://{tmp_path}/job"] * 3, before=keep),
+    ):
+        pass
+    assert len(errors) == 3 and all("network file system (nfs4)" in f"{e}" for e in errors)
+    assert isinstance(next(e for e in errors if "rank 0 over" in f"{e}").__cause__, RuntimeWarning)
+
+
 @pytest.mark.parametrize("mode", ["rings", "append"])
 def test_a_peer_that_cannot_be_seen_is_known_by_its_pulse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
@@ -405,6 +443,17 @@ def test_calls_before_connect_and_after_close(tmp_path: Path) -> None:
     transport.close()
     with pytest.raises(TransportClosed, match="closed"):
         transport.progress(0)
+
+
+def test_a_rank_outlives_the_thread_that_connected_it(tmp_path: Path) -> None:
+    transport, desk = FileTransport(0, 1, f"file://{tmp_path}/job"), ends.Desk()
+    SYSTEM.start(lambda: transport.connect(HashStore(), desk, 20), "connects").join()
+    transport._next_glance = 0
+    transport.progress(0.01, lambda: False)
+    transport.send(0, b"", b"to myself")
+    until(transport, lambda: bool(desk.whole))
+    assert not desk.lost_ranks
+    transport.close()
 
 
 def test_a_forked_child_is_not_the_rank(tmp_path: Path) -> None:

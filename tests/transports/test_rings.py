@@ -13,6 +13,7 @@ from hypothesis import example, given, strategies as st
 from tests.transports import ends
 from transports import rings
 from transports.contract import MAX_HEADER, MAX_PAYLOAD
+from transports.errors import Damaged
 
 lengths = st.one_of(st.integers(0, 40), st.sampled_from([63, 64, 65, 200, 5000]))
 turns = st.tuples(lengths, lengths, st.integers(0, 2))  # of header and payload; drains before it
@@ -109,7 +110,7 @@ def test_a_hostile_head_is_refused(tmp_path_factory: pytest.TempPathFactory, hea
         tracemalloc.start()
         try:
             inlet.drain(desk)
-        except rings.Damaged:
+        except Damaged:
             pass
         else:
             assert head in (0, rings.ENDED)
@@ -133,7 +134,7 @@ def test_a_hostile_message_is_refused(
         tracemalloc.start()
         try:
             inlet.drain(desk)
-        except rings.Damaged as damage:
+        except Damaged as damage:
             assert f"{second}" in f"{damage}" or "0x0 and 0" in f"{damage}"
         else:
             assert rings.MARK <= first <= rings.MARK | MAX_HEADER and second <= MAX_PAYLOAD
@@ -151,7 +152,7 @@ def test_a_hostile_tail_is_refused(tmp_path_factory: pytest.TempPathFactory, tai
         if tail in (0, 16, 32, 48, 64):
             outlet.push()
         else:
-            with pytest.raises(rings.Damaged, match=f"{tail}"):
+            with pytest.raises(Damaged, match=f"{tail}"):
                 outlet.push()
 
 
