@@ -8,7 +8,9 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +89,7 @@ class Broker:
 
     def kill(self) -> None:
         """As kill -9 does it."""
-        if self._embedded is not None:
+        if self._embedded is not None and self._embedded.is_alive():
             os.kill(self._embedded.pid, 9)
             self._embedded.stop()
         if self._mosquitto is not None:
@@ -208,3 +210,56 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.socket.close()
+
+
+class Proxy:
+    """Stands between a client and the broker, and cuts the line on demand."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._target = ("127.0.0.1", broker.port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"mqtt://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._lines: list[socket.socket] = []
+        self._threads = [self._start(self._accept)]
+
+    def _start(self, function: Any, *arguments: Any) -> threading.Thread:
+        thread = threading.Thread(target=function, args=arguments, daemon=True)
+        thread.start()
+        return thread
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(self._target)
+            self._lines += [near, far]
+            self._threads += [
+                self._start(self._pump, near, far),
+                self._start(self._pump, far, near),
+            ]
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        """End all connections; new ones are let through."""
+        for line in self._lines:
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._threads[0].join()
+        self._listener.close()
+        self.cut()
+        for thread in self._threads[1:]:
+            thread.join()
+        for line in self._lines:
+            line.close()
