@@ -217,10 +217,10 @@ class Stop:
     def __call__(self, end: End) -> float:
         transport, tray = end.make(), Tray(lambda n: True)
         transport.connect(end.store, tray, PATIENCE)
+        end.store.set(f"pid/{end.rank}", str(os.getpid()))
+        pid = int(end.store.multi_get(["pid/0", "pid/1"])[1])
         if end.rank == 1:
-            end.store.set("pid", str(os.getpid()))
             os.kill(os.getpid(), signal.SIGSTOP)
-        pid = int(end.store.get("pid"))
         deadline = transport.clock.deadline(PATIENCE)
         while not tray.lost_ranks and not deadline.is_over():
             transport.progress(1)
