@@ -343,7 +343,9 @@ class Mailbox:
     def _misfit(self, receive: Receive, src: int, header: bytes, nbytes: int) -> Exception | None:
         """Why this message may not go into that receive."""
         if not header.startswith(receive.owner.expects, AT):
-            return self.difference(f"is in {receive.owner.describe()}", src, header)
+            return self.difference(
+                f"is in {receive.owner.describe()}", src, header, receive.owner.expects
+            )
         if nbytes == receive.nbytes or receive.nbytes < 0:
             return None
         return DistMismatch(
@@ -352,13 +354,21 @@ class Mailbox:
             "Sender and receiver must name the same number of elements of the same dtype."
         )
 
-    def difference(self, doing: str, src: int, header: bytes) -> DistMismatch:
+    def difference(self, doing: str, src: int, header: bytes, expects: bytes) -> DistMismatch:
         """Two ranks that should do the same do not; the lower rank is named first."""
         if header.startswith(_POINT_TO_POINT, 8):
             return DistMismatch(
                 f"the message does not fit the receive: rank {self.rank} {doing}; rank {src} is in "
                 f"{self.said(header)}. Sender and receiver must name the same dtype, and use tags "
                 "where messages of one pair may come in another order."
+            )
+        algorithms = wire.algorithms_that_differ(expects, header)
+        if algorithms is not None:
+            (low, one), (high, other) = sorted([(self.rank, algorithms[0]), (src, algorithms[1])])
+            return DistMismatch(
+                f"rank {low} does it by {one or '?'} and rank {high} by {other or '?'}: rank "
+                f"{self.rank} {doing}. Pass the same algorithm= on all ranks, and set "
+                "MINITORCH_DIST_ALGORITHM alike."
             )
         both = sorted([(self.rank, doing), (src, f"is in {self.said(header)}")])
         return DistMismatch(

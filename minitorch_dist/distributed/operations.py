@@ -136,12 +136,12 @@ class Channel:
         if operation is not None:
             if not header.startswith(operation.expects, wire.MATCH.size):
                 doing = f"is in {operation.describe()}"
-                operation.fail(self.mailbox.difference(doing, sender, header))
+                operation.fail(self.mailbox.difference(doing, sender, header, operation.expects))
             return
         for operation in self._finished:
             if operation.sequence == sequence and self.broken is None:
                 doing = f"has finished {operation.describe()}"
-                self._break(self.mailbox.difference(doing, sender, header))
+                self._break(self.mailbox.difference(doing, sender, header, operation.expects))
 
     def noticed(self, sender: int, payload: bytes) -> None:
         """A member says that an operation failed there: this rank's cannot succeed either."""

@@ -2,7 +2,8 @@
 
     ┌─────────── match, 20 bytes ───────────┬──────────── fingerprint ────────────┬────────────┐
     │ group u64 │ sequence u64 │ step u32    │ version, operation, dtype, reduce,  │ call site, │
-    │           │              │ (p2p: tag)  │ ndim: u8 each │ root i32 │ shape u64 │ UTF-8      │
+    │           │              │ (p2p: tag)  │ ndim: u8 │ algorithm u16 │ root i32 │ UTF-8      │
+    │           │              │             │ shape: u64 each                     │            │
     └───────────────────────────────────────┴─────────────────────────────────────┴────────────┘
 
 The mailbox finds the receive by the match and compares the fingerprint with its own, both as plain
@@ -14,6 +15,7 @@ that is not exactly of this form is refused.
 from __future__ import annotations
 
 import struct
+import zlib
 from functools import lru_cache
 from hashlib import blake2b
 from math import prod
@@ -26,7 +28,7 @@ VERSION: Final = 1
 MATCH: Final = struct.Struct("<QQI")
 GROUP_AND_SEQUENCE: Final = struct.Struct("<QQ")
 STEP: Final = struct.Struct("<I")
-FINGERPRINT: Final = struct.Struct("<BBBBBi")
+FINGERPRINT: Final = struct.Struct("<BBBBBHi")
 KIND_SIZE: Final = 3  # the fingerprint's version, operation and dtype: what a recv compares
 
 MAX_TAG: Final = 2**32 - 1
@@ -72,6 +74,7 @@ class Fingerprint(NamedTuple):
     shape: tuple[int, ...] | None = None
     reduce: str = "none"
     root: int = -1
+    algorithm: str = ""  # is compared, and only mentioned where it is what differs
 
     def __str__(self) -> str:
         """`all_reduce (float32[10], SUM)`"""
@@ -113,10 +116,23 @@ def describe(fingerprint: Fingerprint, sequence: int, step: int, site: str) -> s
     return f"{name}{number}{what and ' ' + what}{site and f' at {site}'}"
 
 
+_algorithms: dict[int, str] = {0: ""}
+
+
+@lru_cache(maxsize=4096)
+def algorithm_code(name: str) -> int:
+    """16 bits that stand for an algorithm; `#4711` stands for 4711."""
+    if name.startswith("#"):
+        return int(name[1:])
+    code = zlib.crc32(name.encode()) & 0xFFFF or 1 if name else 0
+    _algorithms.setdefault(code, name)
+    return code
+
+
 @lru_cache(maxsize=4096)
 def encode_fingerprint(fingerprint: Fingerprint) -> bytes:
     """The part that ranks compare."""
-    operation, dtype, shape, reduce, root = fingerprint
+    operation, dtype, shape, reduce, root, algorithm = fingerprint
     if dtype not in DTYPE_CODES:
         known = ", ".join(str(known) for known in DTYPES[1:])
         raise TypeError(f"no message can carry {dtype}; messages carry {known}")
@@ -125,7 +141,7 @@ def encode_fingerprint(fingerprint: Fingerprint) -> bytes:
         raise ValueError(f"{dimensions} dimensions are more than {MAX_DIMENSIONS}")
     return FINGERPRINT.pack(
         VERSION, OPERATION_CODES[operation], DTYPE_CODES[dtype], REDUCTION_CODES[reduce],
-        dimensions, root,
+        dimensions, algorithm_code(algorithm), root,
     ) + struct.pack(f"<{len(shape or ())}Q", *shape or ())  # fmt: skip
 
 
@@ -151,7 +167,7 @@ def decode(header: bytes) -> Header:
     if not MATCH.size + FINGERPRINT.size <= len(header) <= MAX_HEADER:
         raise WireError(f"a header of {len(header)} bytes")
     group, sequence, step = MATCH.unpack_from(header)
-    version, operation, dtype, reduce, dimensions, root = FINGERPRINT.unpack_from(
+    version, operation, dtype, reduce, dimensions, algorithm, root = FINGERPRINT.unpack_from(
         header, MATCH.size
     )
     if version != VERSION:
@@ -174,8 +190,23 @@ def decode(header: bytes) -> Header:
         site = header[at:].decode()
     except UnicodeDecodeError as error:
         raise WireError("a call site that is not UTF-8") from error
-    fingerprint = Fingerprint(OPERATIONS[operation], DTYPES[dtype], shape, REDUCTIONS[reduce], root)
+    fingerprint = Fingerprint(
+        OPERATIONS[operation], DTYPES[dtype], shape, REDUCTIONS[reduce], root,
+        _algorithms.get(algorithm, f"#{algorithm}"),
+    )  # fmt: skip
     return Header(group, sequence, step, fingerprint, site)
+
+
+def algorithms_that_differ(ours: bytes, header: bytes) -> tuple[str, str] | None:
+    """The algorithms of a fingerprint and of a header, if those are all that differs."""
+    try:
+        theirs = decode(header).fingerprint
+        mine = decode(bytes(MATCH.size) + ours).fingerprint
+    except WireError:
+        return None
+    if theirs._replace(algorithm="") != mine._replace(algorithm=""):
+        return None
+    return mine.algorithm, theirs.algorithm
 
 
 def group_number(*identity: object) -> int:
