@@ -144,7 +144,8 @@ class Receive:
     def _combine_at(self, at: int, octets: memoryview | bytes, combine: Combine) -> None:
         theirs = np.frombuffer(octets, self._flat.dtype)
         to = at + theirs.size
-        combine(self._operand[at:to], theirs, out=self._flat[at:to])
+        with np.errstate(all="ignore"):  # as torch: an overflow is inf, and nothing is said
+            combine(self._operand[at:to], theirs, out=self._flat[at:to])
 
     def __repr__(self) -> str:
         state = f"failed: {self.error}" if self.error else "done" if self.done else "waiting"
