@@ -52,7 +52,7 @@ def one_per_rank(size: int) -> int:
     return size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Schedule:
     """One algorithm of one collective. Call it for its steps."""
 
@@ -104,6 +104,12 @@ class Schedule:
                 f"{', '.join(self.options) or 'none'}"
             )
         return replace(self, options=MappingProxyType({**self.options, **options}))
+
+    @property
+    def algorithm(self) -> str:
+        """How to ask for it: `ring`, `chain:pieces=16`."""
+        options = ",".join(f"{key}={value}" for key, value in self.options.items())
+        return self.name + (f":{options}" if options else "")
 
     def __str__(self) -> str:
         options = ", ".join(f"{key}={value}" for key, value in self.options.items())

@@ -1,0 +1,176 @@
+"""Carry out a plan: the same schedule that is costed and proved, over the mailbox.
+
+Receives are posted as early as the plan allows and added on arrival, straight from the wire into
+their destination. The calling thread drives; while it waits for what it needs next, everything else
+that arrives is put in its place as well.
+
+The order of addition is the schedule's, and where two values meet, that of the lower rank stands
+first. So the result depends on the algorithm and the number of ranks, and not on the transport, on
+who came first, or on how messages are cut: it is the same on all ranks, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed.operations import Operation
+from minitorch_dist.distributed.plan import Local, Part, Plan, Post, Sending
+from minitorch_dist.distributed.receives import Array, Receive
+from minitorch_dist.distributed.reductions import Combine
+
+GATE: Final = 1 << 31  # marks the empty message that asks for a large one
+EMPTY: Final = np.empty(0, np.uint8)
+
+Arrays = Mapping[Any, Array]
+
+
+class Execution:
+    """One plan being carried out, on contiguous flat arrays of one dtype."""
+
+    def __init__(
+        self, operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None = None
+    ) -> None:
+        self.operation, self.plan, self.combine = operation, plan, combine
+        self.rank = operation.channel.rank
+        self.arrays: dict[Any, Array] = dict(arrays)
+        self.receives: list[Receive | None] = [None] * plan.receives
+        self.unpacking: dict[int, tuple[Post, Array]] = {}
+        dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
+        for number, count in enumerate(plan.slots):
+            self.arrays["slot", number] = np.empty(count, dtype)
+        self.dtype = dtype
+
+    def run(self) -> None:
+        with np.errstate(all="ignore"):
+            self._run()
+
+    def _run(self) -> None:
+        for action in self.plan.actions:
+            if action.needs:
+                self._need(action.needs)
+            if isinstance(action, Sending):
+                self._send(action)
+            elif isinstance(action, Post):
+                self._post(action)
+            else:
+                self._combine_own(action)
+        self._need(range(len(self.receives)))
+
+    # ----------------------------------------------------------------------------------- actions
+
+    def _send(self, action: Sending) -> None:
+        if action.waits:
+            gate = self.operation.receive(action.to, EMPTY, GATE | action.step)
+            self.operation.wait(gate)
+        parts = action.parts
+        message = self._at(parts[0]) if len(parts) == 1 else self._packed(parts)
+        self.operation.send(action.to, message, action.step)
+
+    def _post(self, post: Post) -> None:
+        combine = self._ordered(post.source) if post.operand else None
+        operand: Array | None = None
+        if len(post.into) == 1 and len(post.operand) <= 1:
+            into = self._at(post.into[0])
+            if post.operand and post.operand != post.into:
+                operand = self._at(post.operand[0])
+        else:  # in several places: take it in one piece first
+            into, combine = np.empty(sum(p.stop - p.start for p in post.into), self.dtype), None
+            if len(post.into):
+                self.unpacking[post.number] = post, into
+        self.receives[post.number] = self.operation.receive(
+            post.source, into, post.step, combine, operand
+        )
+        if post.opens:
+            self.operation.send(post.source, EMPTY, GATE | post.step)
+
+    def _need(self, numbers: Any) -> None:
+        """Return when these receives have arrived and are where they belong."""
+        for number in numbers:
+            receive = self.receives[number]
+            if receive is None:
+                continue
+            self.operation.wait(receive)
+            self.receives[number] = None
+            if number in self.unpacking:
+                self._unpack(*self.unpacking.pop(number))
+
+    def _combine_own(self, action: Local) -> None:
+        for into, of, operand in zip(
+            action.into, action.of, action.operand or action.into, strict=True
+        ):
+            if action.operand and self.combine is not None:
+                self.combine(self._at(operand), self._at(of), out=self._at(into))
+            else:
+                self._at(into)[:] = self._at(of)
+
+    # ------------------------------------------------------------------------------------ places
+
+    def _at(self, part: Part) -> Array:
+        name, start, stop = part
+        return self.arrays[name][start:stop]
+
+    def _packed(self, parts: tuple[Part, ...]) -> Array:
+        if not parts:
+            return np.empty(0, self.dtype)
+        return np.concatenate([self._at(part) for part in parts])
+
+    def _unpack(self, post: Post, message: Array) -> None:
+        combine = self._ordered(post.source) if post.operand else None
+        position = 0
+        for into, operand in _side_by_side(post.into, post.operand or post.into):
+            count = into.stop - into.start
+            theirs = message[position : position + count]
+            if combine is None:
+                self._at(into)[:] = theirs
+            else:
+                combine(self._at(operand), theirs, out=self._at(into))
+            position += count
+
+    def _ordered(self, source: int) -> Combine:
+        """The reduction, with the lower rank's value first."""
+        assert self.combine is not None
+        return self.combine if source > self.rank else _turned(self.combine)
+
+
+_TURNED: dict[Combine, Combine] = {}
+
+
+def _turned(combine: Combine) -> Combine:
+    """The same with its arguments exchanged."""
+    if combine not in _TURNED:
+
+        def turned(mine: Any, theirs: Any, /, out: Any) -> Any:
+            return combine(theirs, mine, out=out)
+
+        _TURNED[combine] = turned
+    return _TURNED[combine]
+
+
+def _side_by_side(ours: tuple[Part, ...], theirs: tuple[Part, ...]) -> list[tuple[Part, Part]]:
+    """Two lists of parts of equal length in all, cut so that each has its counterpart."""
+    pairs: list[tuple[Part, Part]] = []
+    left, right = list(ours), list(theirs)
+    while left:
+        one, other = left.pop(0), right.pop(0)
+        count = min(one.stop - one.start, other.stop - other.start)
+        pairs.append(
+            (
+                Part(one.name, one.start, one.start + count),
+                Part(other.name, other.start, other.start + count),
+            )
+        )
+        if one.stop - one.start > count:
+            left.insert(0, Part(one.name, one.start + count, one.stop))
+        if other.stop - other.start > count:
+            right.insert(0, Part(other.name, other.start + count, other.stop))
+    return pairs
+
+
+def execute(
+    operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None = None
+) -> None:
+    """Carry out `plan` with these arrays (see `plan.Vector` for their names)."""
+    Execution(operation, plan, arrays, combine).run()

@@ -1,0 +1,173 @@
+"""Which algorithm: the one that was asked for, or the one that costs least on these links.
+
+    algorithm="ring"                            in the call
+    MINITORCH_DIST_ALL_REDUCE_ALGORITHM=ring    for one collective
+    MINITORCH_DIST_ALGORITHM=ring               for all that have one of that name
+
+and otherwise `auto`: every schedule's bill for this vector and these links is drawn up, and the
+cheapest wins. An algorithm may carry options: "chain:pieces=16". All ranks must choose alike; with
+`auto` they do, because they know the same sizes and the same links.
+
+A schedule of your own joins with `register_schedule`, which first has it proved:
+
+    @register_schedule("all_reduce", "mine", chunks=lambda size: size)
+    def mine(rank, size):
+        yield Exchange(…)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final
+
+from minitorch_dist.distributed.schedules import proof
+from minitorch_dist.distributed.schedules.cost import cost
+from minitorch_dist.distributed.schedules.links import Links, TwoLevel
+from minitorch_dist.distributed.schedules.schedule import (
+    BUILT_IN,
+    COLLECTIVES,
+    Schedule,
+    ScheduleError,
+    one_per_rank,
+)
+from minitorch_dist.distributed.schedules.steps import Steps
+
+PIECES: Final = (1, 4, 16, 64)
+ONLY_IF_ASKED: Final = {("all_to_all", "bruck")}  # ranks whose blocks differ could not tell alike
+
+# What the built-in transports cost on one host, roughly: seconds a message, bytes a second.
+DECLARED: Final = {
+    "queue": Links.measured(8e-6, 8e9, 8e9),
+    "file": Links.measured(3e-6, 5e9, 8e9),
+    "tcp": Links.measured(15e-6, 2e9, 8e9),
+    "mqtt": Links.measured(800e-6, 150e6, 8e9),
+    "mpi": Links.measured(3e-6, 5e9, 8e9),
+}
+_registered: dict[tuple[str, str], Schedule] = {}
+
+
+def known(collective: str) -> dict[str, Schedule]:
+    """The schedules of a collective by name, one's own last."""
+    every = {**BUILT_IN, **_registered}
+    return {name: found for (kind, name), found in every.items() if kind == collective}
+
+
+def choose(
+    collective: str,
+    size: int,
+    nbytes: int,
+    links: Links | None = None,
+    algorithm: str | Schedule | None = None,
+) -> Schedule:
+    """The schedule for `size` ranks and a vector of `nbytes` (see `Schedule.sizes` for whose)."""
+    if isinstance(algorithm, Schedule):
+        if algorithm.collective != collective:
+            raise ValueError(f"{algorithm} is no schedule of {collective}")
+        return algorithm
+    wanted = algorithm or _from_environment(collective) or "auto"
+    if wanted != "auto":
+        return named(collective, wanted)
+    rounded = 1 << max(nbytes - 1, 0).bit_length()  # one choice for all vectors of about this size
+    return _cheapest(collective, size, rounded, links or Links(), len(_registered))
+
+
+def named(collective: str, algorithm: str) -> Schedule:
+    """`ring`, or with options `chain:pieces=16`."""
+    name, _, given = algorithm.partition(":")
+    found = known(collective).get(name)
+    if found is None:
+        raise ValueError(
+            f"no algorithm {name!r} for {collective}; there are auto, {', '.join(known(collective))}"
+        )
+    try:
+        return _with_options(found, given)
+    except ValueError as error:
+        raise ValueError(
+            f"the options of {algorithm!r} must be like pieces=16, with whole numbers"
+        ) from error
+
+
+@lru_cache(maxsize=256)
+def _with_options(schedule: Schedule, given: str) -> Schedule:
+    options = dict(pair.split("=", 1) for pair in given.split(",") if pair)
+    return schedule.with_options(**{key.strip(): int(value) for key, value in options.items()})
+
+
+def _from_environment(collective: str) -> str | None:
+    own = os.environ.get(f"MINITORCH_DIST_{collective.upper()}_ALGORITHM")
+    if own:
+        return own
+    every = os.environ.get("MINITORCH_DIST_ALGORITHM")
+    if not every:
+        return None
+    name = every.partition(":")[0]
+    if name != "auto" and not any(name in known(kind) for kind in COLLECTIVES):
+        names = sorted({name for _, name in [*BUILT_IN, *_registered]})
+        raise ValueError(
+            f"MINITORCH_DIST_ALGORITHM={every}: no collective has an algorithm {name!r}; there are "
+            f"auto, {', '.join(names)}"
+        )
+    return every if name in known(collective) else None
+
+
+@lru_cache(maxsize=4096)
+def _cheapest(collective: str, size: int, nbytes: int, links: Links, registered: int) -> Schedule:
+    best: tuple[int, Schedule] | None = None
+    for candidate in candidates(collective, size, links):
+        try:
+            time = cost(candidate, size, nbytes, links).time
+        except ScheduleError:
+            continue  # one's own, and not for so many ranks
+        if best is None or time < best[0]:
+            best = time, candidate
+    if best is None:
+        raise ScheduleError(f"no schedule of {collective} can do {size} ranks")
+    return best[1]
+
+
+def candidates(collective: str, size: int, links: Links) -> Iterable[Schedule]:
+    """What `auto` compares, in the order that decides between equals."""
+    for name, found in known(collective).items():
+        if (collective, name) in ONLY_IF_ASKED:
+            continue
+        if "per_node" in found.options:
+            if isinstance(links, TwoLevel):
+                yield _with_options(found, f"per_node={links.per_node}")
+        elif "pieces" in found.options:
+            for pieces in PIECES:
+                yield _with_options(found, f"pieces={pieces}")
+        else:
+            yield found
+
+
+def register_schedule(
+    collective: str,
+    name: str,
+    chunks: Callable[..., int] = one_per_rank,
+    *,
+    sizes: Iterable[int] = range(1, 10),
+    **options: Any,
+) -> Callable[[Callable[..., Steps]], Schedule]:
+    """Make a generator of steps an algorithm of `collective`, called `name`, on every rank alike.
+
+    It is proved for worlds of `sizes`; ScheduleError says what is wrong with it.
+    """
+
+    def register(steps: Callable[..., Steps]) -> Schedule:
+        made = Schedule(collective, name, steps, chunks, MappingProxyType(options))
+        if name == "auto" or (collective, name) in BUILT_IN:
+            raise ValueError(f"{name!r} is the name of a built-in algorithm of {collective}")
+        proof.prove_all(made, sizes)
+        _registered[collective, name] = made
+        return made
+
+    return register
+
+
+def forget_schedule(collective: str, name: str) -> None:
+    """Take back `register_schedule`."""
+    del _registered[collective, name]
+    _cheapest.cache_clear()
