@@ -1,9 +1,10 @@
 """Ranks are processes, on one host or several: a full mesh of TCP connections.
 
     connect     every rank leaves its address in the store, dials the ranks below it and lets in
-                those above it; both sides prove that they hold the job's key (`handshake`)
+                those above it (`mesh`); both prove that they hold the job's key (`handshake`)
     send        frame, header and payload in one call to the system, from the caller's buffer
-    progress    poll, then read straight into the sink: no thread stands between wire and caller
+    progress    poll, then read straight into the sink (`links`): no thread stands between
+    close       leave when the peers' hosts have what was sent (`farewell`)
 
 With certificates everything after the handshake is encrypted (`tls`). Where all ranks share a host they listen on loopback only; otherwise each uses the address from
 which it reaches the store (or the network card named by MINITORCH_DIST_INTERFACE, or by
@@ -18,19 +19,17 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from transports import endpoints, frames, links, rendezvous, tls
+from transports import endpoints, frames, links, tls
 from transports.clock import PICO, SYSTEM, Clock, Deadline
 from transports.contract import Buffer, Inbox, Store, Transport, flat
-from transports.door import Door, dial
-from transports.errors import ConnectError, DistNetworkError, PeerLost, TransportClosed
-from transports.handshake import Claim
-from transports.keys import job_key
+from transports.errors import PeerLost, TransportClosed
+from transports.farewell import say_goodbye
 from transports.links import Link
+from transports.mesh import Mesh
 from transports.turn import Turn
 
 SPINS = 40  # looks at the sockets before the system is asked to wake us
 SLICE = 1.0  # seconds of waiting, between two looks whether the peers' hosts still answer
-LINGER = 10.0  # seconds for which close waits for a peer that takes nothing
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
 
 
@@ -56,99 +55,16 @@ class TcpTransport(Transport):
         self._inbox: Inbox | None = None
         self.host, self.port = "", 0
 
-    # -- connecting -------------------------------------------------------------------------
-
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         deadline = self.clock.deadline(timeout)
-        key = job_key("tcp transport")
-        hosts = self._exchange(store, "tcp/host", endpoints.host_mark().encode(), deadline)
-        host = self._choose_host(store, len(set(hosts)) == 1)
-        door = Door(endpoints.listen(host, 0), key, self.clock)
-        self.host, self.port = door.host, door.port
-        try:
-            kind = "encrypted" if self._tls else "plain"
-            card = f"{door.host} {door.port} {os.urandom(8).hex()} {kind}"
-            cards = [
-                card.decode().split()
-                for card in self._exchange(store, "tcp", card.encode(), deadline)
-            ]
-            others = [rank for rank, card in enumerate(cards) if card[3] != kind]
-            if others:
-                raise ConnectError(
-                    f"rank {self.rank} is {kind}, and ranks {rendezvous.listed(others)} are not: "
-                    "give all ranks the same address and the same MINITORCH_DIST_TLS_CERTIFICATE"
-                )
-            world = cards[0][2].encode()  # a mark that is the same for all ranks of this world
-            for peer in range(self.rank):
-                claim = Claim(self.rank, peer, world)
-                self._dial(peer, cards[peer][0], int(cards[peer][1]), key, claim, deadline)
-            self._let_in(door, world, deadline)
-        except BaseException:
-            for link in self._links.values():
-                link.close()
-            self._links.clear()
-            raise
-        finally:
-            self._refused = f", {door!r}" if door.refused else ""
-            door.close()
-        self._join_oneself()
+        mesh = Mesh(self.rank, self.world_size, store, self._tls, self.clock, deadline)
+        mesh.join(endpoints.split(self.address)[0] or _host_of(store))
+        self.host, self.port, self._refused = mesh.host, mesh.port, mesh.refused
+        self._links = mesh.links
         for link in self._links.values():
             self._by_file[link.incoming.fileno()] = link
             self._poll.register(link.incoming, select.POLLIN)
         self._inbox, self._state = inbox, "open"
-
-    def _exchange(self, store: Store, name: str, card: bytes, deadline: Deadline) -> list[bytes]:
-        return rendezvous.exchange(
-            store, name, self.rank, self.world_size, card, self.clock, deadline.left()
-        )
-
-    def _choose_host(self, store: Store, together: bool) -> str:
-        """Where to listen: on loopback if all ranks are on this host."""
-        if together:
-            return "127.0.0.1"
-        while hasattr(store, "underlying_store"):
-            store = store.underlying_store
-        return endpoints.own_address(endpoints.split(self.address)[0] or getattr(store, "host", ""))
-
-    def _dial(
-        self, peer: int, host: str, port: int, key: bytes, claim: Claim, deadline: Deadline
-    ) -> None:
-        try:
-            connection = dial(host, port, key, claim, self.clock, deadline)
-        except DistNetworkError as error:
-            raise rendezvous.missed(
-                self.scheme, self.rank, self.world_size, [peer], deadline.elapsed(), f" ({error})"
-            ) from error
-        self._add(peer, connection, is_listener=False)
-
-    def _let_in(self, door: Door, world: bytes, deadline: Deadline) -> None:
-        """Wait for the ranks above us."""
-        while missing := [r for r in range(self.rank + 1, self.world_size) if r not in self._links]:
-            if deadline.is_over():
-                raise rendezvous.missed(
-                    self.scheme, self.rank, self.world_size, missing, deadline.elapsed(),
-                    f" (at {door!r})",
-                )  # fmt: skip
-            left = deadline.left()
-            for connection, claim in door.wait(SLICE if left is None else min(left, SLICE)):
-                if claim.dst == self.rank and claim.world == world and claim.src in missing:
-                    self._add(claim.src, connection, is_listener=True)
-                    missing.remove(claim.src)
-                else:
-                    connection.close()
-
-    def _add(self, peer: int, connection: socket.socket, is_listener: bool) -> None:
-        if self._tls is not None:
-            connection = self._tls.wrap(connection, is_listener, self.clock)
-        links.prepare(connection)
-        self._links[peer] = Link(peer, connection, connection, self.clock)
-
-    def _join_oneself(self) -> None:
-        """What a rank sends to itself takes the same way, and closing this link wakes the driver."""
-        incoming, outgoing = socket.socketpair()
-        incoming.setblocking(False)
-        outgoing.setblocking(False)
-        self._links[self.rank] = Link(self.rank, incoming, outgoing, self.clock)
 
     # -- receiving --------------------------------------------------------------------------
 
@@ -160,7 +76,8 @@ class TcpTransport(Transport):
             return self._report()
         found = False
         try:
-            if self._deliveries == seen and not (done is not None and done()):
+            is_open = self._state == "open"  # a close may have come before our turn
+            if is_open and self._deliveries == seen and not (done is not None and done()):
                 found = self._drive(timeout)
         finally:
             self._deliveries += found
@@ -319,7 +236,8 @@ class TcpTransport(Transport):
             return
         found = False
         try:
-            found = self._drive_for_room(link, SLICE if left is None else min(left, SLICE))
+            if self._state == "open":
+                found = self._drive_for_room(link, SLICE if left is None else min(left, SLICE))
         finally:
             self._deliveries += found
             self._turn.give()
@@ -360,41 +278,11 @@ class TcpTransport(Transport):
             self._links[self.rank].outgoing.shutdown(socket.SHUT_WR)  # wakes the driver
         self._turn.wake()
         with self._turn.held(self.clock):
-            self._say_goodbye([link for link in self._links.values() if link.peer != self.rank])
+            others = [link for link in self._links.values() if link.peer != self.rank]
+            say_goodbye(others, self._scratch, self.clock)
             for link in self._links.values():
                 with link.sending.held(self.clock):
                     link.close()
-
-    def _say_goodbye(self, parting: list[Link]) -> None:
-        """Wait until the peers' hosts have what we sent.
-
-        A connection that is closed while something unread lies in it is reset, and what we sent
-        last would be lost on its way. So: end our direction, and read and forget until everything
-        is acknowledged.
-        """
-        for link in parting:
-            with suppress(OSError):
-                link.outgoing.shutdown(socket.SHUT_WR)
-        deadline, before = self.clock.deadline(LINGER), -1
-        while parting := [link for link in parting if not self._is_over(link)]:
-            waiting = sum(map(_unacknowledged, parting))
-            if waiting == 0 or deadline.is_over():
-                return
-            if waiting != before:
-                deadline, before = self.clock.deadline(LINGER), waiting
-            self.clock.sleep(0.0005)
-
-    def _is_over(self, link: Link) -> bool:
-        """Read and forget; whether the peer has ended its direction too."""
-        try:
-            while got := link.incoming.recv_into(self._scratch):
-                if got < len(self._scratch):
-                    return False
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        return True
 
     def __repr__(self) -> str:
         lost = [link.peer for link in self._links.values() if link.lost is not None]
@@ -414,13 +302,8 @@ def _after(parts: Sequence[Buffer], sent: int) -> Sequence[Buffer]:
     return [memoryview(parts[0])[sent:], *parts[1:]] if parts else []
 
 
-def _unacknowledged(link: Link) -> int:
-    """Bytes that the peer's host does not have yet; 0 where the system does not tell."""
-    try:
-        import fcntl
-        import termios
-
-        found = fcntl.ioctl(link.outgoing, termios.TIOCOUTQ, bytes(4))
-        return int.from_bytes(found, "little", signed=True)
-    except (ImportError, OSError, AttributeError):
-        return 0
+def _host_of(store: Store) -> str:
+    """Where the store is served, if it is served anywhere."""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    return str(getattr(store, "host", ""))

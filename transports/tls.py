@@ -23,6 +23,7 @@ from transports.errors import TrustError
 from transports.turn import Turn
 
 OPTIONS = ("certificate", "key", "authority")
+OTHERS = ("rank", "world_size")  # what torch's addresses may carry, read elsewhere
 VARIABLE = "MINITORCH_DIST_TLS_"
 SECONDS = 30.0  # for one TLS handshake, with a peer that holds the job's key
 
@@ -122,11 +123,12 @@ class Tls:
 
 def find(options: Mapping[str, str]) -> Tls | None:
     """What an address or the environment asks for; None if neither does."""
-    unknown = sorted(set(options) - set(OPTIONS))
+    unknown = sorted(set(options) - {*OPTIONS, *OTHERS})
     if unknown:
         raise ValueError(f"tcp has no options {unknown}; it has {', '.join(OPTIONS)}")
     told = {name: os.environ.get(VARIABLE + name.upper(), "") for name in OPTIONS}
-    told = {name: value for name, value in {**told, **options}.items() if value}
+    told = {name: options.get(name, told[name]) for name in OPTIONS}
+    told = {name: value for name, value in told.items() if value}
     if told and "certificate" not in told:
         raise ValueError(f"{' and '.join(told)} without a certificate: TLS needs one on each side")
     return Tls(told) if told else None

@@ -103,6 +103,7 @@ def test_wrong_options_are_told() -> None:
         ValueError, match=r"tcp has no options \['certifcate'\]; it has certificate"
     ):
         TcpTransport(0, 1, "tcp://?certifcate=x")
+    assert tls.find({"rank": "0", "world_size": "2"}) is None  # of torch's tcp:// addresses
     with pytest.raises(ValueError, match="key without a certificate"):
         tls.find({"key": "x"})
     with pytest.raises(TrustError, match=r"nowhere\.pem .*cannot be used"):

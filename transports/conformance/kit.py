@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from transports.conformance import lines
+from transports.conformance import endings, lines
 from transports.conformance.bench import AFTER_ANOTHER, FAILED, Broken, Desk, End
 from transports.conformance.launchers import Launch
 from transports.contract import Transport
@@ -22,11 +22,11 @@ CHECKS: dict[str, tuple[int, Callable[[Desk], None]]] = {
     "arguments": (3, lines.arguments),
     "patience": (3, lines.patience),
     "reuse": (4, lines.reuse),
-    "farewell": (5, lines.farewell),
-    "close_twice": (5, lines.close_twice),
-    "close_wakes": (5, lines.close_wakes),
-    "death": (6, lines.death),
-    "death_in_send": (6, lines.death_in_send),
+    "farewell": (5, endings.farewell),
+    "close_twice": (5, endings.close_twice),
+    "close_wakes": (5, endings.close_wakes),
+    "death": (6, endings.death),
+    "death_in_send": (6, endings.death_in_send),
 }
 DEADLY = ("death", "death_in_send")  # a rank ends in these: each needs a launch of its own
 
@@ -122,7 +122,7 @@ class Trials:
         try:
             if name == "stranger":
                 assert self.stranger is not None, "that is when this check runs"
-                lines.stranger(desk, self.stranger)
+                endings.stranger(desk, self.stranger)
             else:
                 CHECKS[name][1](desk)
         except Broken as error:

@@ -1,0 +1,147 @@
+"""Lines 5 to 7 of the contract, as programs: how ranks leave, die, and are attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from transports.conformance.bench import Desk, pattern
+from transports.conformance.lines import drain
+from transports.contract import Transport
+from transports.errors import PeerLost, TransportClosed
+
+
+def farewell(desk: Desk) -> None:
+    """Line 5: close delivers what was sent; then `lost`, exactly once; then send says PeerLost."""
+    desk.connect()
+    if desk.rank == 0:
+        for peer in desk.peers():
+            for turn in range(20):
+                desk.transport.send(peer, b"%d" % turn, pattern(turn, 100_000 * (turn % 5)))
+        desk.beside(desk.transport.close, "close")
+        desk.meet("end")
+        return
+    desk.until(lambda: 0 in desk.tray.lost_ranks, "rank 0 had closed, but lost(0) had not come")
+    got = desk.tray.messages.get(0, [])
+    desk.demand(len(got) == 20, f"rank 0 sent 20 messages before close, and {len(got)} came")
+    for turn, (_, data) in enumerate(got):
+        desk.demand(data == pattern(turn, 100_000 * (turn % 5)), "close delivered other bytes")
+    desk.transport.progress(0.01)
+    _demand_peer_lost(desk, 0)
+    desk.demand(desk.tray.lost_ranks.count(0) == 1, "lost(0) was called twice; a peer is lost once")
+    desk.meet("end")
+
+
+def close_twice(desk: Desk) -> None:
+    """Line 5: closing twice is fine; afterwards the other calls say TransportClosed."""
+    desk.connect()
+    desk.meet("connected")
+    desk.beside(desk.transport.close, "close")
+    desk.beside(desk.transport.close, "the second close")
+    calls: dict[str, Callable[[], object]] = {
+        "send": lambda: desk.transport.send(desk.rank, b"", b""),
+        "progress": lambda: desk.transport.progress(0),
+    }
+    for name, call in calls.items():
+        try:
+            call()
+        except TransportClosed:
+            continue
+        desk.demand(False, f"{name} after close did not raise TransportClosed")
+    desk.meet("end")
+
+
+def close_wakes(desk: Desk) -> None:
+    """Line 5: who waits in progress while another thread closes gets TransportClosed."""
+    desk.connect()
+    desk.meet("connected")
+    ends: list[str] = []
+
+    def wait() -> None:
+        try:
+            while True:
+                desk.transport.progress(None, lambda: False)
+        except TransportClosed:
+            ends.append("TransportClosed")
+        except Exception as error:
+            ends.append(f"{type(error).__name__}: {error}")
+
+    threads = [desk.clock.start(wait, f"waiter {n}") for n in range(2)]
+    desk.clock.sleep(0.01)
+    desk.transport.close()
+    for thread in threads:
+        thread.join(desk.patience)
+    desk.demand(
+        ends == ["TransportClosed"] * 2,
+        f"two threads waited in progress while the transport was closed, and ended with {ends}",
+    )
+    desk.meet("end")
+
+
+def death(desk: Desk) -> None:
+    """Line 6: a peer that dies is lost within seconds, for everybody, once."""
+    desk.connect()
+    victim = desk.world_size - 1
+    desk.meet("connected")
+    if desk.rank == victim:
+        desk.die()
+    desk.until(
+        lambda: victim in desk.tray.lost_ranks,
+        f"rank {victim} had died, but lost({victim}) had not come",
+    )
+    _demand_peer_lost(desk, victim)
+    for peer in range(desk.world_size - 1):  # and the living go on
+        desk.send(peer, 0, b"still here")
+        desk.receive(peer, 1)
+    desk.meet("end", away=1)
+    desk.demand(
+        desk.tray.lost_ranks.count(victim) == 1,
+        f"lost({victim}) was called {desk.tray.lost_ranks.count(victim)} times",
+    )
+
+
+def death_in_send(desk: Desk) -> None:
+    """Line 6: a send to one that dies ends with PeerLost; it does not wait for ever."""
+    desk.connect()
+    victim = desk.world_size - 1
+    if desk.rank == victim:
+        desk.receive(0, 1)
+        desk.die()
+    if desk.rank == 0:
+        try:
+            for turn in range(40):
+                desk.send(victim, turn, bytes(5_000_000))
+                desk.transport.progress(0.05, lambda: False)
+        except PeerLost as lost:
+            desk.demand(lost.rank == victim, f"PeerLost names rank {lost.rank}, not {victim}")
+        else:
+            desk.demand(False, f"40 messages were sent to rank {victim}, which had died")
+    desk.meet("end", away=1)
+
+
+def stranger(desk: Desk, attack: Callable[[Transport], None]) -> None:
+    """Line 7: somebody without the key changes nothing, holds up nobody, and is not heard."""
+    desk.connect()
+    desk.meet("connected")
+    if desk.rank == 0:
+        attack(desk.transport)
+    drain(desk)
+    desk.demand(not desk.tray.begun, "a stranger's message was delivered")
+    desk.demand(not desk.tray.lost_ranks, "a stranger made the ranks lose each other")
+    desk.meet("attacked")
+    for peer in range(desk.world_size):
+        desk.send(peer, 0, pattern(peer, 100_000))
+    for peer in range(desk.world_size):
+        desk.receive(peer, 1)
+    desk.demand(
+        desk.tray.begun == desk.world_size, "more messages came than the ranks sent each other"
+    )
+    desk.meet("end")
+
+
+def _demand_peer_lost(desk: Desk, peer: int) -> None:
+    try:
+        desk.transport.send(peer, b"", b"x")
+    except PeerLost as lost:
+        desk.demand(lost.rank == peer, f"PeerLost names rank {lost.rank}, not {peer}")
+    else:
+        desk.demand(False, f"send to rank {peer}, which is lost, did not raise PeerLost")

@@ -1,0 +1,57 @@
+"""How a connection of a `tcp` world is closed, so that what was sent last still arrives.
+
+A connection that is closed while something unread lies in it is reset, and the reset overtakes what
+is still on its way. So each side ends its own direction, reads and forgets what comes, and leaves
+when everything it sent has been acknowledged by the peer's host.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+
+from transports.clock import Clock
+from transports.links import Link
+
+LINGER = 10.0  # seconds for which a peer may take nothing, before we leave all the same
+PAUSE = 0.0005
+
+
+def say_goodbye(parting: list[Link], scratch: memoryview, clock: Clock) -> None:
+    """Return when the peers' hosts have what we sent, or have taken nothing for LINGER seconds."""
+    for link in parting:
+        with suppress(OSError):
+            link.outgoing.shutdown(socket.SHUT_WR)
+    deadline, before = clock.deadline(LINGER), -1
+    while parting := [link for link in parting if not _has_ended(link, scratch)]:
+        waiting = sum(map(_unacknowledged, parting))
+        if waiting == 0 or deadline.is_over():
+            return
+        if waiting != before:
+            deadline, before = clock.deadline(LINGER), waiting
+        clock.sleep(PAUSE)
+
+
+def _has_ended(link: Link, scratch: memoryview) -> bool:
+    """Read and forget; whether the peer has ended its direction too."""
+    try:
+        while got := link.incoming.recv_into(scratch):
+            if got < len(scratch):
+                return False
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _unacknowledged(link: Link) -> int:
+    """Bytes that the peer's host does not have yet; 0 where the system does not tell."""
+    try:
+        import fcntl
+        import termios
+
+        found = fcntl.ioctl(link.outgoing, termios.TIOCOUTQ, bytes(4))
+        return int.from_bytes(found, "little", signed=True)
+    except (ImportError, OSError, AttributeError):
+        return 0

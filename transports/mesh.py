@@ -1,0 +1,121 @@
+"""How the ranks of a `tcp` world come together: a connection for each pair.
+
+    rank 0 listens ◄──┬── rank 1 dials, listens ◄──┬── rank 2 dials both
+                      └────────────────────────────┘
+
+Two rounds through the store: first on which host everybody is, so that a world on one host stays on
+its loopback; then where everybody listens. Each rank dials those below it and lets in those above.
+Once all are there nobody listens any more.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from transports import endpoints, links, rendezvous
+from transports.clock import Clock, Deadline
+from transports.contract import Store
+from transports.door import Door, dial
+from transports.errors import ConnectError, DistNetworkError
+from transports.handshake import Claim
+from transports.keys import job_key
+from transports.links import Link
+from transports.tls import Tls
+
+SLICE = 1.0  # seconds between two looks at the deadline
+
+
+class Mesh:
+    """One rank's connections to all others, while they are being made."""
+
+    def __init__(
+        self, rank: int, world_size: int, store: Store, tls: Tls | None, clock: Clock,
+        deadline: Deadline,
+    ) -> None:  # fmt: skip
+        self.rank, self.world_size = rank, world_size
+        self._store, self._tls, self._clock, self._deadline = store, tls, clock, deadline
+        self._key = job_key("tcp transport")
+        self.links: dict[int, Link] = {}
+        self.host, self.port, self.refused = "", 0, ""
+
+    def join(self, towards: str) -> None:
+        """Connect to all; ConnectError names who is missing. `towards` is a host of this network,
+        if one is known."""
+        hosts = self._exchange("tcp/host", endpoints.host_mark())
+        host = "127.0.0.1" if len(set(hosts)) == 1 else endpoints.own_address(towards)
+        door = Door(endpoints.listen(host, 0), self._key, self._clock)
+        self.host, self.port = door.host, door.port
+        try:
+            cards = self._show_cards()
+            world = cards[0][2].encode()  # a mark that is the same for all ranks of this world
+            for peer in range(self.rank):
+                self._dial(peer, cards[peer][0], int(cards[peer][1]), world)
+            self._let_in(door, world)
+            self._join_oneself()
+        except BaseException:
+            for link in self.links.values():
+                link.close()
+            raise
+        finally:
+            self.refused = f", {door!r}" if door.refused else ""
+            door.close()
+
+    def _show_cards(self) -> list[list[str]]:
+        """Host, port, a random mark, and the kind of connection, of every rank."""
+        kind = "encrypted" if self._tls else "plain"
+        card = f"{self.host} {self.port} {os.urandom(8).hex()} {kind}"
+        cards = [card.split() for card in self._exchange("tcp", card)]
+        others = [rank for rank, card in enumerate(cards) if card[3] != kind]
+        if others:
+            raise ConnectError(
+                f"rank {self.rank} is {kind}, and ranks {rendezvous.listed(others)} are not: "
+                "give all ranks the same address and the same MINITORCH_DIST_TLS_CERTIFICATE"
+            )
+        return cards
+
+    def _exchange(self, name: str, card: str) -> list[str]:
+        cards = rendezvous.exchange(
+            self._store, name, self.rank, self.world_size, card.encode(), self._clock,
+            self._deadline.left(),
+        )  # fmt: skip
+        return [card.decode() for card in cards]
+
+    def _dial(self, peer: int, host: str, port: int, world: bytes) -> None:
+        claim = Claim(self.rank, peer, world)
+        try:
+            connection = dial(host, port, self._key, claim, self._clock, self._deadline)
+        except DistNetworkError as error:
+            raise self._missed([peer], f" ({error})") from error
+        self._add(peer, connection, is_listener=False)
+
+    def _let_in(self, door: Door, world: bytes) -> None:
+        """Wait for the ranks above us."""
+        missing = list(range(self.rank + 1, self.world_size))
+        while missing:
+            if self._deadline.is_over():
+                raise self._missed(missing, f" (at {door!r})")
+            left = self._deadline.left()
+            for connection, claim in door.wait(SLICE if left is None else min(left, SLICE)):
+                if claim.dst == self.rank and claim.world == world and claim.src in missing:
+                    self._add(claim.src, connection, is_listener=True)
+                    missing.remove(claim.src)
+                else:
+                    connection.close()
+
+    def _missed(self, ranks: list[int], why: str) -> ConnectError:
+        seconds = self._deadline.elapsed()
+        return rendezvous.missed("tcp", self.rank, self.world_size, ranks, seconds, why)
+
+    def _add(self, peer: int, connection: socket.socket, is_listener: bool) -> None:
+        if self._tls is not None:
+            connection = self._tls.wrap(connection, is_listener, self._clock)
+        links.prepare(connection)
+        self.links[peer] = Link(peer, connection, connection, self._clock)
+
+    def _join_oneself(self) -> None:
+        """What a rank sends to itself takes the same way, and closing this link wakes the driver."""
+        incoming, outgoing = socket.socketpair()
+        incoming.setblocking(False)
+        outgoing.setblocking(False)
+        self.links[self.rank] = Link(self.rank, incoming, outgoing, self._clock)
