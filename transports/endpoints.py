@@ -39,7 +39,8 @@ def own_address(towards: str) -> str:
     """The address of ours from which `towards` is reached; chosen by the system's routes.
 
     Connecting a datagram socket sends nothing; it only asks for the route. A network card that is
-    named in the environment goes first.
+    named in the environment goes first. Loopback comes last: many systems let a host's own name
+    lead there, where no other host can follow.
     """
     for variable in INTERFACE:
         name = os.environ.get(variable)
@@ -55,7 +56,9 @@ def own_address(towards: str) -> str:
             )[0]
             with socket.socket(family, kind, protocol) as probe:
                 probe.connect(place)
-                return str(probe.getsockname()[0])
+                found = str(probe.getsockname()[0])
+            if not found.startswith("127.") and found != "::1":
+                return found
     return "127.0.0.1"
 
 

@@ -6,9 +6,9 @@
     progress    poll, then read straight into the sink (`links`): no thread stands between
     close       leave when the peers' hosts have what was sent (`farewell`)
 
-With certificates everything after the handshake is encrypted (`tls`). Where all ranks share a host they listen on loopback only; otherwise each uses the address from
+Where all ranks share a host they listen on loopback only; otherwise each uses the address from
 which it reaches the store (or the network card named by MINITORCH_DIST_INTERFACE, or by
-GLOO_SOCKET_IFNAME). Once everybody is connected nobody listens any more.
+GLOO_SOCKET_IFNAME). With certificates everything after the handshake is encrypted (`tls`).
 """
 
 from __future__ import annotations

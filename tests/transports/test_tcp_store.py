@@ -220,12 +220,18 @@ def test_addresses() -> None:
     with pytest.raises(ValueError, match="is no address"):
         endpoints.split("tcp://host:port")
     assert endpoints.shown("::1", 5) == "[::1]:5" and endpoints.shown("h", 5) == "h:5"
-    assert endpoints.own_address("127.0.0.1") == "127.0.0.1"
+
+
+def test_a_name_that_leads_to_loopback_is_no_way_to_other_hosts() -> None:
+    """Debian gives a host's own name 127.0.1.1; ranks elsewhere could not follow."""
+    elsewhere = endpoints.own_address("192.0.2.1")  # loopback where there is no network at all
+    assert endpoints.own_address("127.0.1.1") == endpoints.own_address("localhost") == elsewhere
 
 
 def test_a_network_card_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     if not sys.platform.startswith("linux"):
         pytest.skip("network cards are asked for their address in Linux's way")
+    monkeypatch.delenv("MINITORCH_DIST_INTERFACE", raising=False)
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
     assert endpoints.own_address("192.0.2.7") == "127.0.0.1"
     monkeypatch.setenv("MINITORCH_DIST_INTERFACE", "nosuch0")
