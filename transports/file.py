@@ -35,10 +35,7 @@ from transports.watch import BEAT, Watch
 CLOSED = "it closed its transport"
 AMID = ", amid a message to us"
 GLANCE = PICO // 5  # between two looks whether the peers live
-LOOKS, YIELDS = (
-    25,
-    400,
-)  # before a rank that waits sleeps; an answer from another core takes a few looks
+LOOKS, YIELDS = 25, 400  # before a rank that waits sleeps; an answer comes within a few looks
 STRIDE = 1024  # calls of progress, after which it looks at them although it never had to wait
 
 
