@@ -16,7 +16,6 @@ import struct
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
-from weakref import WeakKeyDictionary
 
 from transports import topology
 from transports.quantities import amount, span
@@ -169,20 +168,19 @@ class Medium:
 
 
 _RECORD = struct.Struct("<qqqqq")
-_media: WeakKeyDictionary[VirtualClock, Medium] = WeakKeyDictionary()
 
 
 def attach(clock: VirtualClock, network: Network) -> Medium:
     """Let this network run under that clock."""
-    if clock in _media:
-        raise ValueError(f"{clock!r} has its network already: {_media[clock]!r}")
-    medium = _media[clock] = Medium(clock, network)
+    if "medium" in clock.extras:
+        raise ValueError(f"{clock!r} has its network already: {clock.extras['medium']!r}")
+    medium = clock.extras["medium"] = Medium(clock, network)
     return medium
 
 
 def medium_of(clock: VirtualClock, address: str) -> Medium:
     """The network under a clock; at first it is made as the address says."""
-    medium = _media.get(clock)
+    medium: Medium | None = clock.extras.get("medium")
     if medium is None:
         return attach(clock, Network.parse(address))
     if "?" in address and Network.parse(address) != medium.network:

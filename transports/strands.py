@@ -102,21 +102,27 @@ class Strand:
         if self.thread is not None:
             self.thread.join()
 
-    def resume(self) -> None:
-        """Give it the baton. The caller pauses, or ends, at once."""
+    def prepare(self) -> bool:
+        """See to it that there is a thread, which waits for the baton; False if none can be had."""
         if self.thread is None:
-            thread = threading.Thread(target=self._live, args=(self,), name=self.name, daemon=True)
-            self.thread = thread
+            thread = threading.Thread(target=self._begin, name=self.name, daemon=True)
             before = threading.stack_size(STACK)
             try:
                 thread.start()
-            except RuntimeError:  # no more threads
-                self.thread = None
-                raise
+            except RuntimeError:
+                return False
             finally:
                 threading.stack_size(before)
-        else:
-            self._baton.release()
+            self.thread = thread
+        return True
+
+    def _begin(self) -> None:
+        self._baton.acquire()
+        self._live(self)
+
+    def resume(self) -> None:
+        """Give it the baton. The caller pauses, or ends, at once."""
+        self._baton.release()
 
     def pause(self) -> None:
         """Sleep until the baton comes; called by the strand itself."""

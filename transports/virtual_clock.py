@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from collections.abc import Callable
+from typing import Any
 
 from transports import deadlock
 from transports.agenda import Agenda
@@ -59,10 +60,12 @@ class VirtualClock(Clock):
         self._lookers: list[Strand] = []  # who look again at the next instant
         self._agenda = Agenda(self._ready, endless, limit)
         self._failures = 0
+        self._error: Exception | None = None  # of the simulation itself, raised by `run`
         self._is_running = self._is_interrupted = False
         self._finished = allocate_lock()
         self._last: Strand | None = None  # that ended last
         self.switches = 0
+        self.extras: dict[str, Any] = {}  # for what runs under this clock, one object for each name
 
     # ------------------------------------------------------------------------------- the clock
 
@@ -172,7 +175,7 @@ class VirtualClock(Clock):
             raise RuntimeError("this virtual clock is running already")
         if not self._strands:
             return
-        self._is_running = True
+        self._is_running, self._error = True, None
         self._finished.acquire()
         try:
             self._run_to_the_end()
@@ -202,15 +205,22 @@ class VirtualClock(Clock):
                 interrupt, self._is_interrupted = caught, True
         if interrupt is not None:
             raise interrupt
+        if self._error is not None:
+            raise self._error
 
     # ------------------------------------------------------------------------------- the strands
 
     def _live(self, strand: Strand) -> None:
         """What a strand's thread does."""
         strand.act()
-        self._end(strand)
+        self._bury(strand)
+        before, self._last = self._last, strand
+        if before is not None:
+            before.see_off()  # it has nothing left to do
+        self._pass_on()
 
-    def _end(self, strand: Strand) -> None:
+    def _bury(self, strand: Strand) -> None:
+        """It is over; if it was a rank, or the last rank, so are others."""
         strand.is_over, strand.ended = True, self._agenda.now
         del self._strands[strand]
         try:
@@ -225,10 +235,6 @@ class VirtualClock(Clock):
             for other in list(self._strands):
                 if other.head is strand or not self._living:
                     self._stop(other)
-        before, self._last = self._last, strand
-        if before is not None:
-            before.see_off()  # it has nothing left to do
-        self._pass_on()
 
     def _join(self, strand: Strand, timeout: float | None) -> None:
         if not self._is_running:
@@ -262,30 +268,35 @@ class VirtualClock(Clock):
 
     def _hand_over(self, me: Strand) -> None:
         """Let others run until `me` is chosen again."""
-        chosen = self._choose()
-        self._current = chosen
-        if chosen is not me:
+        self._current = chosen = self._choose()
+        if chosen is not me and chosen is not None:
             self.switches += 1
             chosen.resume()
             me.pause()
 
     def _pass_on(self) -> None:
         """Let others run; the caller will not run again."""
-        if self._strands:
-            self._current = chosen = self._choose()
+        self._current = chosen = self._choose()
+        if chosen is None:
+            self._finished.release()
+        else:
             self.switches += 1
             chosen.resume()
-        else:
-            self._current = None
-            self._finished.release()
 
-    def _choose(self) -> Strand:
-        """The next strand to run; if there is none, the next instant has to happen first."""
+    def _choose(self) -> Strand | None:
+        """The next strand to run, None if all are over. If all wait, the next instant has to happen
+        first."""
         if self._is_interrupted:
             self._is_interrupted = False
             for strand in self._strands:
                 self._stop(strand)
-        while not self._ready:
+        while self._strands:
+            if self._ready:
+                chosen = self._ready.popleft()
+                if chosen.prepare():
+                    return chosen
+                self._cannot_begin(chosen)
+                continue
             self._current = None
             try:
                 if not self._agenda.advance():
@@ -295,9 +306,19 @@ class VirtualClock(Clock):
             lookers, self._lookers = self._lookers, []
             for strand in lookers:
                 self.wake(strand)
-        return self._ready.popleft()
+        return None
 
     # ------------------------------------------------------------------------------- bad endings
+
+    def _cannot_begin(self, strand: Strand) -> None:
+        """The system has no thread left for it, so there is no result either."""
+        if self._error is None:
+            self._error = RuntimeError(
+                f"no thread for {strand.name!r}: the system allows no more of them (ulimit -u, or "
+                "the memory). Simulate fewer ranks"
+            )
+            self._fail_all(self._error)
+        self._bury(strand)
 
     def _stuck(self) -> None:
         """Nobody can run and nothing can happen: tell everyone who waits for a peer."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -512,6 +514,13 @@ def test_worlds_that_do_not_fit() -> None:
 
 
 # ------------------------------------------------------------------------------------------- scale
+
+
+def test_nothing_stays_in_memory() -> None:
+    clocks = []
+    run(lambda node: clocks.append(weakref.ref(node.clock)), 2)
+    gc.collect()
+    assert clocks[0]() is None
 
 
 def test_a_thousand_ranks_exchange_in_seconds() -> None:

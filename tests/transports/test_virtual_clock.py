@@ -388,6 +388,21 @@ def test_a_second_interrupt_stops_even_who_never_waits() -> None:
         simulate(busy, stand)
 
 
+def test_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, room = threading.Thread.start, [3]
+
+    def limited(thread: threading.Thread) -> None:
+        if room[0] == 0:
+            raise RuntimeError("can't start new thread")
+        room[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    for _ in range(2):  # with some, and with none at all
+        with pytest.raises(RuntimeError, match=r"no thread for 'rank .'.* Simulate fewer ranks"):
+            simulate(*[stand] * 5)
+
+
 def test_a_thousand_ranks() -> None:
     clock = simulate(*([lambda clock: [clock.sleep(1) for _ in range(5)]] * 1000))
     assert clock.now() == 5 * PICO
