@@ -59,6 +59,25 @@ from minitorch_dist.distributed.messages import (
     send as send,
     send_object_list as send_object_list,
 )
+from minitorch_dist.distributed.object_collectives import (
+    all_gather_object as all_gather_object,
+    broadcast_object_list as broadcast_object_list,
+    gather_object as gather_object,
+    monitored_barrier as monitored_barrier,
+    scatter_object_list as scatter_object_list,
+)
+from minitorch_dist.distributed.options import (
+    AllgatherOptions as AllgatherOptions,
+    AllreduceCoalescedOptions as AllreduceCoalescedOptions,
+    AllreduceOptions as AllreduceOptions,
+    AllToAllOptions as AllToAllOptions,
+    BarrierOptions as BarrierOptions,
+    BroadcastOptions as BroadcastOptions,
+    GatherOptions as GatherOptions,
+    ReduceOptions as ReduceOptions,
+    ReduceScatterOptions as ReduceScatterOptions,
+    ScatterOptions as ScatterOptions,
+)
 from minitorch_dist.distributed.process_group import (
     GroupMember as GroupMember,
     ProcessGroup as ProcessGroup,
@@ -71,6 +90,25 @@ from minitorch_dist.distributed.reduce_op import (
 )
 from minitorch_dist.distributed.rendezvous import (
     register_rendezvous_handler as register_rendezvous_handler,
+)
+from minitorch_dist.distributed.tensor_collectives import (
+    _all_gather_base as _all_gather_base,
+    _reduce_scatter_base as _reduce_scatter_base,
+    all_gather as all_gather,
+    all_gather_into_tensor as all_gather_into_tensor,
+    all_gather_single as all_gather_single,
+    all_reduce as all_reduce,
+    all_reduce_coalesced as all_reduce_coalesced,
+    all_to_all as all_to_all,
+    all_to_all_single as all_to_all_single,
+    barrier as barrier,
+    broadcast as broadcast,
+    gather as gather,
+    reduce as reduce,
+    reduce_scatter as reduce_scatter,
+    reduce_scatter_single as reduce_scatter_single,
+    reduce_scatter_tensor as reduce_scatter_tensor,
+    scatter as scatter,
 )
 from minitorch_dist.distributed.work import Work as Work
 from transports.file_store import FileStore as FileStore

@@ -11,6 +11,7 @@ from typing import Any
 from minitorch_dist.distributed import backends, bootstrap, groups, world
 from minitorch_dist.distributed.backends import Backend, BackendConfig
 from minitorch_dist.distributed.process_group import GroupMember, ProcessGroup, group, or_default
+from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
 from transports.stores import PrefixStore, Store
 
@@ -236,11 +237,13 @@ def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> No
     or_default(group).set_timeout(timeout)
 
 
-def warn_not_in_group(operation: str) -> None:
+def warn_not_in_group(operation: str) -> Work | None:
+    """Warn in the name of a function that was called for a group without this rank."""
     warnings.warn(
         f"Running {operation} on global rank {get_rank()} which does not belong to the given group.",
         stacklevel=3,
     )
+    return None
 
 
 # --------------------------------------------------------------------------------- making groups

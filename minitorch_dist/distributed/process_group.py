@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
 
-from minitorch_dist.distributed import groups, point_to_point, world
+from minitorch_dist.distributed import (
+    collective_arguments as arguments,
+    collectives,
+    groups,
+    point_to_point,
+    world,
+)
+from minitorch_dist.distributed.collectives import How
+from minitorch_dist.distributed.options import Options
+from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.tensor_arrays import to_send, to_write
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors.base import TensorBase
@@ -31,11 +41,109 @@ class ProcessGroup(groups.Group):
         array, written = to_write(tensor)
         return point_to_point.irecv(self, array, src, tag, output=[tensor], arrived=written)
 
+    # ----------------------------------------------- collectives: each returns its Work
+
+    def allreduce(self, tensors: Tensors, opts: Any = None) -> Work | None:
+        (tensor,) = _listed(tensors)
+        array, written = to_write(tensor)
+        op = arguments.reduction_of(_of(opts, "reduceOp", ReduceOp.SUM), array.dtype)
+        return collectives.all_reduce(self, array, op, _how(opts, [tensor], written))
+
+    def broadcast(self, tensors: Tensors, opts: Any = None) -> Work | None:
+        (tensor,) = _listed(tensors)
+        root = groups.canonical_rank(self, None, _of(opts, "rootRank", 0))
+        array, written = to_write(tensor)
+        is_root = self.rank() == root
+        how = _how(opts, [tensor], None if is_root else written)
+        return collectives.broadcast(self, array, root, how)
+
+    def reduce(self, tensors: Tensors, opts: Any = None) -> Work | None:
+        (tensor,) = _listed(tensors)
+        root = groups.canonical_rank(self, None, _of(opts, "rootRank", 0))
+        is_root = self.rank() == root
+        array, written = to_write(tensor) if is_root else (to_send(tensor), None)
+        op = arguments.reduction_of(_of(opts, "reduceOp", ReduceOp.SUM), array.dtype)
+        return collectives.reduce(self, array, root, op, _how(opts, [tensor], written))
+
+    def allgather(
+        self, outputs: list[list[TensorBase]], tensors: Tensors, opts: Any = None
+    ) -> Work | None:
+        (tensor,), (output,) = _listed(tensors), outputs
+        arrays, written = arguments.all_to_write(output)
+        return collectives.all_gather(self, to_send(tensor), arrays, _how(opts, output, written))
+
+    def _allgather_base(
+        self, output: TensorBase, tensor: TensorBase, opts: Any = None
+    ) -> Work | None:
+        arguments.check_pair(output, tensor, self.size(), "output")
+        array, written = to_write(output)
+        how = _how(opts, [output], written)
+        return collectives.all_gather_into(self, to_send(tensor), array, how)
+
+    def reduce_scatter(
+        self, outputs: Tensors, inputs: list[list[TensorBase]], opts: Any = None
+    ) -> Work | None:
+        (output,), (parts,) = _listed(outputs), inputs
+        array, written = to_write(output)
+        op = arguments.reduction_of(_of(opts, "reduceOp", ReduceOp.SUM), array.dtype)
+        how = _how(opts, [output], written)
+        return collectives.reduce_scatter(self, array, [to_send(p) for p in parts], op, how)
+
+    def _reduce_scatter_base(
+        self, output: TensorBase, tensor: TensorBase, opts: Any = None
+    ) -> Work | None:
+        arguments.check_pair(tensor, output, self.size(), "input")
+        array, written = to_write(output)
+        op = arguments.reduction_of(_of(opts, "reduceOp", ReduceOp.SUM), array.dtype)
+        how = _how(opts, [output], written)
+        return collectives.reduce_scatter_from(self, array, to_send(tensor), op, how)
+
+    def alltoall_base(
+        self,
+        output: TensorBase,
+        tensor: TensorBase,
+        output_split_sizes: list[int],
+        input_split_sizes: list[int],
+        opts: Any = None,
+    ) -> Work | None:
+        array, written = to_write(output)
+        given = to_send(tensor)
+        outputs = arguments.split(array, output_split_sizes, self, "output")
+        inputs = arguments.split(given, input_split_sizes, self, "input")
+        how = _how(opts, [output], written)
+        return collectives.all_to_all(self, outputs, inputs, how, "all_to_all_single")
+
+    def barrier(self, opts: Any = None) -> Work | None:
+        return collectives.barrier(self, _how(opts, [], None))
+
+    all_gather_single = _allgather_base
+    reduce_scatter_single = _reduce_scatter_base
+    all_to_all_single = alltoall_base
+
     def __hash__(self) -> int:
         return id(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+
+Tensors: TypeAlias = "TensorBase | list[TensorBase]"
+
+
+def _listed(tensors: Tensors) -> list[TensorBase]:
+    return [tensors] if isinstance(tensors, TensorBase) else tensors
+
+
+def _of(opts: Any, name: str, default: Any) -> Any:
+    """What an options object says; a reduce op or a root may stand in its place."""
+    if isinstance(opts, Options):
+        return getattr(opts, name)
+    return default if opts is None else opts
+
+
+def _how(opts: Any, output: Any, written: Callable[[], None] | None) -> How:
+    is_asynchronous = opts.asyncOp if isinstance(opts, Options) else True
+    return How(None, is_asynchronous, output, written)
 
 
 class _Roles(type):

@@ -1,0 +1,106 @@
+"""What collectives demand of their arguments, and what is made of them for the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.distributed import groups, reduce_op
+from minitorch_dist.distributed.collectives import Reduction
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.reductions import COMBINES
+from minitorch_dist.distributed.tensor_arrays import to_write
+from minitorch_dist.tensors.base import TensorBase
+
+
+def check_same_dtype(*tensors: TensorBase) -> None:
+    for tensor in tensors[1:]:
+        if tensor.dtype is not tensors[0].dtype:
+            raise ValueError(
+                "Invalid usage of tensors with different dtypes"
+                f"Found {tensors[0].dtype} and  {tensor.dtype}"
+            )
+
+
+def check_length(name: str, tensors: Sequence[TensorBase], group: Group) -> None:
+    if len(tensors) != group.size():
+        raise RuntimeError(
+            f"invalid {name} list at index 0 (expected length {group.size()}, got {len(tensors)})"
+        )
+
+
+def root_of(group: Group, rank: int | None, group_rank: int | None) -> int:
+    """The root as a group rank; torch's errors."""
+    if group.ranks == tuple(range(group.world.world_size)):
+        given = rank if group_rank is None else group_rank
+        if given is not None and not 0 <= given < group.size() and None in (rank, group_rank):
+            raise RuntimeError(f"invalid root rank: {given} (the group has {group.size()} ranks)")
+    return groups.canonical_rank(group, rank, group_rank)
+
+
+def reduction_of(op: Any, dtype: np.dtype[Any]) -> Reduction:
+    """The reduce op in the core's terms; errors where it makes no sense for this dtype."""
+    name = reduce_op.name_of(op)
+    if name not in COMBINES:
+        raise RuntimeError(f"Cannot use ReduceOp.{name.upper()}: it reduces nothing")
+    is_integral = dtype.kind in "biu"
+    if name in ("band", "bor", "bxor") and not is_integral:
+        raise ValueError(f"Cannot use ReduceOp.{name.upper()} with non-integral dtype")
+    if name == "avg" and is_integral:
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type: an average of {dtype} is "
+            "no integer. Convert the tensor to a floating dtype, or use ReduceOp.SUM"
+        )
+    factor = reduce_op.factor_of(op)
+    if name == "premul_sum" and factor is None:
+        raise ValueError("ReduceOp.PREMUL_SUM needs a factor; see premul_sum(factor)")
+    return Reduction(name, factor.array if isinstance(factor, TensorBase) else factor)
+
+
+def all_to_write(tensors: Sequence[TensorBase]) -> tuple[list[Array], Callable[[], None]]:
+    """Arrays to be written for all of these; call the function when they were."""
+    pairs = [to_write(tensor) for tensor in tensors]
+
+    def written() -> None:
+        for _, one in pairs:
+            one()
+
+    return [array for array, _ in pairs], written
+
+
+def check_pair(large: TensorBase, small: TensorBase, size: int, name: str) -> None:
+    """One tensor must hold as much as `size` of the other."""
+    check_same_dtype(large, small)
+    if large.array.size != small.array.size * size:
+        raise ValueError(
+            f"{name} tensor size must be equal to world_size times the other's: {large.array.size} "
+            f"elements are not {size} times {small.array.size}"
+        )
+
+
+def split(array: Array, sizes: Sequence[int] | None, group: Group, name: str) -> list[Array]:
+    """The parts of an array for each rank, by rows; even ones if no sizes are given."""
+    length = len(array)
+    if not sizes:
+        if length % group.size():
+            raise RuntimeError(
+                f"Tensor's dim 0 does not divide equally across group size: {name} has {length} rows "
+                f"for {group.size()} ranks; pass {name}_split_sizes"
+            )
+        sizes = [length // group.size()] * group.size()
+    if len(sizes) != group.size():
+        raise RuntimeError(
+            f"Number of tensor splits not equal to group size: {name}_split_sizes has {len(sizes)} "
+            f"entries for {group.size()} ranks"
+        )
+    if sum(sizes) != length:
+        raise RuntimeError(
+            f"Split sizes doesn't match total dim 0 size: {name}_split_sizes adds up to "
+            f"{sum(sizes)}, but there are {length} rows"
+        )
+    ends = np.cumsum([0, *sizes])
+    return [array[start:stop] for start, stop in pairwise(ends)]

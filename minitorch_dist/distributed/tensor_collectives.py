@@ -1,0 +1,376 @@
+"""The collectives on tensors: torch's functions, over those of `collectives` on arrays.
+
+Each checks its arguments as torch does, makes arrays of the tensors, and lets the group carry the
+operation out: now, or with `async_op=True` beside the caller, who gets a Work. `algorithm` names a
+schedule; without it the cheapest is taken. Roots are ranks of the world (`src`, `dst`) or of the
+group (`group_src`, `group_dst`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from minitorch_dist.distributed import collectives, groups
+from minitorch_dist.distributed.collective_arguments import (
+    all_to_write,
+    check_length,
+    check_pair,
+    check_same_dtype,
+    reduction_of,
+    root_of,
+    split,
+)
+from minitorch_dist.distributed.collectives import Algorithm, How
+from minitorch_dist.distributed.distributed_c10d import warn_not_in_group
+from minitorch_dist.distributed.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp
+from minitorch_dist.distributed.tensor_arrays import (
+    check_tensor,
+    check_tensors,
+    to_send,
+    to_write,
+)
+from minitorch_dist.distributed.work import Work
+from minitorch_dist.tensors.base import TensorBase
+
+Op: TypeAlias = ReduceOp | RedOpType
+SUM = ReduceOp.SUM
+
+
+def broadcast(
+    tensor: TensorBase,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """The root's tensor to all."""
+    if not groups.is_member(group):
+        return warn_not_in_group("broadcast")
+    which = or_default(group)
+    root = root_of(which, src, group_src)
+    check_tensor(tensor, "tensor")
+    if which.rank() == root:
+        how = How(algorithm, async_op, [tensor])
+        return collectives.broadcast(which, to_send(tensor), root, how)
+    array, written = to_write(tensor)
+    return collectives.broadcast(which, array, root, How(algorithm, async_op, [tensor], written))
+
+
+def all_reduce(
+    tensor: TensorBase,
+    op: Op = SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """All tensors reduced to one, which every rank then holds, equal bit for bit."""
+    check_tensor(tensor, "tensor")
+    if not groups.is_member(group):
+        return warn_not_in_group("all_reduce")
+    reduction = reduction_of(op, tensor.array.dtype)
+    array, written = to_write(tensor)
+    how = How(algorithm, async_op, [tensor], written)
+    return collectives.all_reduce(or_default(group), array, reduction, how)
+
+
+def all_reduce_coalesced(
+    tensors: list[TensorBase],
+    op: Op = SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Several tensors of one dtype reduced in one operation."""
+    if isinstance(tensors, TensorBase):
+        tensors = [tensors]
+    check_tensors(tensors, "tensor")
+    check_same_dtype(*tensors)
+    if not groups.is_member(group):
+        return warn_not_in_group("all_reduce_coalesced")
+    reduction = reduction_of(op, tensors[0].array.dtype)
+    arrays, written = all_to_write(tensors)
+    together = np.concatenate([array.reshape(-1) for array in arrays])
+
+    def back() -> None:
+        ends = np.cumsum([array.size for array in arrays])
+        for array, stop in zip(arrays, ends, strict=True):
+            array.reshape(-1)[:] = together[stop - array.size : stop]
+        written()
+
+    how = How(algorithm, async_op, tensors, back)
+    which = or_default(group)
+    return collectives.all_reduce(which, together, reduction, how, "all_reduce_coalesced")
+
+
+def reduce(
+    tensor: TensorBase,
+    dst: int | None = None,
+    op: Op = SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """All tensors reduced to one, which the root then holds. The others stay as they are."""
+    if not groups.is_member(group):
+        return warn_not_in_group("reduce")
+    which = or_default(group)
+    root = root_of(which, dst, group_dst)
+    check_tensor(tensor, "tensor")
+    reduction = reduction_of(op, tensor.array.dtype)
+    array: Any = to_send(tensor)
+    written: Callable[[], None] | None = None
+    if which.rank() == root:
+        array, written = to_write(tensor)
+    how = How(algorithm, async_op, [tensor], written)
+    return collectives.reduce(which, array, root, reduction, how)
+
+
+def all_gather(
+    tensor_list: list[TensorBase],
+    tensor: TensorBase,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Everybody's tensor to everybody; `tensor_list[r]` is that of rank r. They may differ in size."""
+    check_tensors(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    check_same_dtype(*tensor_list, tensor)
+    if not groups.is_member(group):
+        return warn_not_in_group("all_gather")
+    which = or_default(group)
+    check_length("output tensor", tensor_list, which)
+    outputs, written = all_to_write(tensor_list)
+    how = How(algorithm, async_op, tensor_list, written)
+    return collectives.all_gather(which, to_send(tensor), outputs, how)
+
+
+def all_gather_single(
+    output_tensor: TensorBase,
+    input_tensor: TensorBase,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Everybody's tensor in one, one after the other or stacked."""
+    check_tensor(input_tensor, "input_tensor")
+    check_tensor(output_tensor, "output_tensor")
+    if not groups.is_member(group):
+        return warn_not_in_group("all_gather_single")
+    which = or_default(group)
+    check_pair(output_tensor, input_tensor, which.size(), "output")
+    array, written = to_write(output_tensor)
+    how = How(algorithm, async_op, [output_tensor], written)
+    return collectives.all_gather_into(which, to_send(input_tensor), array, how)
+
+
+def gather(
+    tensor: TensorBase,
+    gather_list: list[TensorBase] | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Everybody's tensor to the root's `gather_list`."""
+    check_tensor(tensor, "tensor")
+    if gather_list:
+        check_tensors(gather_list, "gather_list")
+    check_same_dtype(tensor, *(gather_list or ()))
+    if not groups.is_member(group):
+        return warn_not_in_group("gather")
+    which = or_default(group)
+    root = root_of(which, 0 if dst is None and group_dst is None else dst, group_dst)
+    if which.rank() != root:
+        if gather_list:
+            raise ValueError(
+                "Argument ``gather_list`` must NOT be specified on non-destination ranks."
+            )
+        how = How(algorithm, async_op, [])
+        return collectives.gather(which, to_send(tensor), None, root, how)
+    if not gather_list:
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    check_length("output tensor", gather_list, which)
+    outputs, written = all_to_write(gather_list)
+    how = How(algorithm, async_op, gather_list, written)
+    return collectives.gather(which, to_send(tensor), outputs, root, how)
+
+
+def scatter(
+    tensor: TensorBase,
+    scatter_list: list[TensorBase] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """The root's `scatter_list[r]` to rank r."""
+    check_tensor(tensor, "tensor")
+    if scatter_list:
+        check_tensors(scatter_list, "scatter_list")
+    check_same_dtype(tensor, *(scatter_list or ()))
+    if not groups.is_member(group):
+        return warn_not_in_group("scatter")
+    which = or_default(group)
+    root = root_of(which, 0 if src is None and group_src is None else src, group_src)
+    inputs = None
+    if which.rank() == root:
+        if not scatter_list:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+        check_length("input tensor", scatter_list, which)
+        inputs = [to_send(part) for part in scatter_list]
+    elif scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    array, written = to_write(tensor)
+    how = How(algorithm, async_op, [tensor], written)
+    return collectives.scatter(which, array, inputs, root, how)
+
+
+def reduce_scatter(
+    output: TensorBase,
+    input_list: list[TensorBase],
+    op: Op = SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """`input_list[r]` of all ranks reduced to one, for rank r."""
+    check_tensor(output, "output")
+    check_tensors(input_list, "input_list")
+    check_same_dtype(output, *input_list)
+    if not groups.is_member(group):
+        return warn_not_in_group("reduce_scatter")
+    which = or_default(group)
+    check_length("input tensor", input_list, which)
+    reduction = reduction_of(op, output.array.dtype)
+    inputs = [to_send(part) for part in input_list]
+    own = inputs[which.rank()].size
+    if own != output.array.size:
+        raise ValueError(
+            f"this rank's part of input_list has {own} elements, but the output has "
+            f"{output.array.size}"
+        )
+    array, written = to_write(output)
+    how = How(algorithm, async_op, [output], written)
+    return collectives.reduce_scatter(which, array, inputs, reduction, how)
+
+
+def reduce_scatter_single(
+    output: TensorBase,
+    input: TensorBase,
+    op: Op = SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """The r-th part of all inputs reduced to one, for rank r."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if not groups.is_member(group):
+        return warn_not_in_group("reduce_scatter_single")
+    which = or_default(group)
+    check_pair(input, output, which.size(), "input")
+    reduction = reduction_of(op, output.array.dtype)
+    array, written = to_write(output)
+    how = How(algorithm, async_op, [output], written)
+    return collectives.reduce_scatter_from(which, array, to_send(input), reduction, how)
+
+
+def all_to_all(
+    output_tensor_list: list[TensorBase],
+    input_tensor_list: list[TensorBase],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """`input_tensor_list[r]` to rank r, whose place in `output_tensor_list` is the sender's rank."""
+    if not groups.is_member(group):
+        return warn_not_in_group("all_to_all")
+    check_tensors(output_tensor_list, "output_tensor_list")
+    check_tensors(input_tensor_list, "input_tensor_list")
+    check_same_dtype(*output_tensor_list, *input_tensor_list)
+    which = or_default(group)
+    check_length("output tensor", output_tensor_list, which)
+    check_length("input tensor", input_tensor_list, which)
+    outputs, written = all_to_write(output_tensor_list)
+    how = How(algorithm, async_op, output_tensor_list, written)
+    return collectives.all_to_all(which, outputs, [to_send(t) for t in input_tensor_list], how)
+
+
+def all_to_all_single(
+    output: TensorBase,
+    input: TensorBase,
+    output_split_sizes: list[int] | None = None,
+    input_split_sizes: list[int] | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """The r-th part (by rows) of the input to rank r; what comes, in the order of the senders."""
+    if not groups.is_member(group):
+        return warn_not_in_group("all_to_all_single")
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    check_same_dtype(output, input)
+    which = or_default(group)
+    array, written = to_write(output)
+    given = to_send(input)
+    outputs = split(array, output_split_sizes, which, "output")
+    inputs = split(given, input_split_sizes, which, "input")
+    how = How(algorithm, async_op, [output], written)
+    return collectives.all_to_all(which, outputs, inputs, how, "all_to_all_single")
+
+
+def barrier(
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    device_ids: list[int] | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Return when all ranks of the group have come here."""
+    if not groups.is_member(group):
+        return warn_not_in_group("barrier")
+    if device_ids is not None and not isinstance(device_ids, list):
+        raise TypeError("Invalid function argument: device_ids type should be List[int]")
+    return collectives.barrier(or_default(group), How(algorithm, async_op, []))
+
+
+def _old_name(new: Callable[..., Any], old: str) -> Callable[..., Any]:
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"torch.distributed.{old} is a private function and will be deprecated. Please use "
+            f"torch.distributed.{new.__name__} instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return new(*args, **kwargs)
+
+    return renamed
+
+
+all_gather_into_tensor = all_gather_single
+reduce_scatter_tensor = reduce_scatter_single
+_all_gather_base = _old_name(all_gather_single, "_all_gather_base")
+_reduce_scatter_base = _old_name(reduce_scatter_single, "_reduce_scatter_base")
