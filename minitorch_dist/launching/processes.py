@@ -17,9 +17,10 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import world
+from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
 from minitorch_dist.launching import ranks, sources
 from minitorch_dist.tensors import generator
-from transports.clock import SYSTEM
+from transports.clock import SYSTEM, Deadline
 from transports.tcp_store import TCPStore
 
 GRACE = 5.0  # seconds that a process has to end by itself when all is well,
@@ -89,21 +90,41 @@ def run(
 
 
 def _collect(processes: list[Any], pipes: list[Any], size: int, transport: str) -> list[Any]:
+    """All results; or raise why there are not all. That is the failure which came first: that a
+    rank lost its peer only follows from what happened to the peer, which may be heard of later."""
     results: dict[int, Any] = {}
+    failures: list[BaseException] = []
     waiting = dict(zip(pipes, range(size), strict=True))
-    while waiting:
-        ready: list[Any] = list(multiprocessing.connection.wait(list(waiting)))
+    deadline: Deadline | None = None  # from the first failure on
+    while waiting and not (deadline is not None and deadline.is_over()):
+        limit = None if deadline is None else deadline.left()
+        ready: list[Any] = list(multiprocessing.connection.wait(list(waiting), limit))
         for pipe in ready:
             rank = waiting.pop(pipe)
-            where = f"(in rank {rank} of {size}, a process over {transport})"
             try:
-                report = pipe.recv()
-            except EOFError:
-                raise RankFailed(_ended(processes[rank], where)) from None
-            if report.result is None:
-                raise _failure(report, where)
-            results[rank] = pickle.loads(report.result)
+                results[rank] = _result(
+                    pipe, processes[rank], f"(in rank {rank} of {size}, a process over {transport})"
+                )
+            except BaseException as error:
+                failures.append(error)
+        causes = [error for error in failures if not isinstance(error, PeerLost | PeerFailed)]
+        if causes:
+            raise causes[0]
+        if failures and deadline is None:
+            deadline = SYSTEM.deadline(HASTE)
+    if failures:
+        raise failures[0]
     return [results[rank] for rank in range(size)]
+
+
+def _result(pipe: Any, process: Any, where: str) -> Any:
+    try:
+        report = pipe.recv()
+    except EOFError:
+        raise RankFailed(_ended(process, where)) from None
+    if report.result is None:
+        raise _failure(report, where)
+    return pickle.loads(report.result)
 
 
 def _failure(report: Report, where: str) -> BaseException:
