@@ -157,7 +157,8 @@ def monitored_barrier(
     wait_all_ranks: bool = False,
 ) -> None:
     """A barrier in which rank 0 of the group says who did not come within `timeout`: the first such
-    rank, or with `wait_all_ranks` all of them. Everybody raises."""
+    rank, or with `wait_all_ranks` all of them. Everybody raises; the others wait for that verdict
+    twice as long."""
     if not groups.is_member(group):
         warn_not_in_group("monitored_barrier")
         return
@@ -186,4 +187,5 @@ def monitored_barrier(
         for rank in range(1, which.size()):
             operation.send(rank, nothing, 1)
 
-    which.run(Fingerprint("monitored_barrier"), body, timeout=limit)
+    patience = limit if which.rank() == 0 or limit is None else 2 * limit + 1
+    which.run(Fingerprint("monitored_barrier"), body, timeout=patience)
