@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import launch
+from minitorch_dist.sim.declared import links_of
 from minitorch_dist.sim.report import RankReport, Report
 from transports import medium
 from transports.medium import Network
@@ -41,11 +42,15 @@ def run(
     longer than so many seconds. The first error of any rank is raised here.
     """
     clock = VirtualClock(seed, endless, limit)
-    network = Network.parse(net) if isinstance(net, str) else net
-    moving = medium.attach(clock, network if isinstance(network, Network) else Network(network))
+    found = Network.parse(net) if isinstance(net, str) else net
+    network = found if isinstance(found, Network) else Network(found)
+    moving = medium.attach(clock, network)
+    links = links_of(network.topology)
     ends: dict[int, tuple[int, int, int]] = {}
 
     def observed() -> T:
+        if links is not None:
+            world.current().extras.setdefault("links", links)
         try:
             return fn(*args, **kwargs or {})
         finally:
