@@ -19,12 +19,13 @@ import numpy as np
 from minitorch_dist.distributed import executor
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import Vector, plan
+from minitorch_dist.distributed.plan import Plan, Vector, plan
 from minitorch_dist.distributed.receives import Array
 from minitorch_dist.distributed.reductions import COMBINES
-from minitorch_dist.distributed.schedules.choice import DECLARED, choose
+from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.distributed.schedules.choice import DECLARED
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.schedule import Schedule, even
+from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.work import Work
 
@@ -42,6 +43,7 @@ class How(NamedTuple):
 
 
 NOW: Final = How()
+KEPT: Final = 4096  # recipes of a world
 
 
 class Reduction(NamedTuple):
@@ -54,6 +56,14 @@ class Reduction(NamedTuple):
 SUM: Final = Reduction()
 
 
+class Recipe(NamedTuple):
+    """What a call comes to: made once for each kind of call, and kept with the world."""
+
+    schedule: Schedule
+    fingerprint: Fingerprint
+    plan: Plan
+
+
 def links_of(group: Group) -> Links:
     """What this group's messages cost: declared for its transport, or measured (`measure`)."""
     found = group.world.extras.get("links")
@@ -63,43 +73,61 @@ def links_of(group: Group) -> Links:
     return found
 
 
-class _Call:
-    """One collective call, on its way to the executor."""
+def _recipe(
+    group: Group,
+    collective: str,
+    said: Fingerprint,
+    nbytes: int,
+    how: How,
+    vector: Callable[[Schedule], Vector],
+    root: int | None = None,
+    more: Any = None,
+) -> Recipe:
+    """The recipe for this kind of call. `more`: what `vector` depends on beside `said`.
 
-    def __init__(self, group: Group, collective: str, name: str, nbytes: int, how: How) -> None:
-        self.group, self.how = group, how
-        self.rank, self.size = group.rank(), group.size()
-        self.name = name
-        self.schedule = choose(collective, self.size, nbytes, links_of(group), how.algorithm)
+    The environment is read when a kind of call is met for the first time.
+    """
+    kept: dict[Any, Recipe] = group.world.extras.setdefault("recipes", {})
+    key = group.group_name, said, how.algorithm, more, choice.version()
+    found = kept.get(key)
+    if found is None:
+        size = group.size()
+        schedule = choice.choose(collective, size, nbytes, links_of(group), how.algorithm)
+        steps = plan(schedule, group.rank(), size, root, vector(schedule))
+        fingerprint = said._replace(algorithm=schedule.algorithm)
+        if len(kept) >= KEPT:
+            kept.clear()
+        found = kept[key] = Recipe(schedule, fingerprint, steps)
+    return found
 
-    def run(
-        self,
-        fingerprint: Fingerprint,
-        vector: Vector,
-        arrays: dict[Any, Array],
-        reduction: Reduction | None = None,
-        root: int | None = None,
-        first: Callable[[], None] | None = None,
-        last: Callable[[], None] | None = None,
-    ) -> Work | None:
-        combine = COMBINES[reduction.name] if reduction is not None else None
-        how = self.how
-        fingerprint = fingerprint._replace(algorithm=self.schedule.algorithm)
 
-        def body(operation: Operation) -> None:
-            if first is not None:
-                first()
-            steps = plan(self.schedule, self.rank, self.size, root, vector)
-            executor.execute(operation, steps, arrays, combine)
-            if last is not None:
-                last()
-            if how.written is not None:
-                how.written()
+def _run(
+    group: Group,
+    recipe: Recipe,
+    arrays: dict[Any, Array],
+    how: How,
+    reduction: Reduction | None = None,
+    first: Callable[[], None] | None = None,
+    last: Callable[[], None] | None = None,
+) -> Work | None:
+    """Begin the group's next operation and let the executor carry it out."""
+    combine = COMBINES[reduction.name] if reduction is not None else None
 
-        return self.group.run(fingerprint, body, how.asynchronous, how.output, how.timeout)
+    def body(operation: Operation) -> None:
+        if first is not None:
+            first()
+        executor.execute(operation, recipe.plan, arrays, combine)
+        if last is not None:
+            last()
+        if how.written is not None:
+            how.written()
 
-    def chunks(self, count: int) -> tuple[int, ...]:
-        return tuple(self.schedule.sizes(self.size, count).tolist())
+    return group.run(recipe.fingerprint, body, how.asynchronous, how.output, how.timeout)
+
+
+def _even(count: int, itemsize: int, size: int) -> Callable[[Schedule], Vector]:
+    """A vector in the chunks that the schedule wants."""
+    return lambda schedule: Vector(tuple(schedule.sizes(size, count).tolist()), itemsize)
 
 
 def _flat(array: Array) -> Array:
@@ -128,28 +156,30 @@ def _like(factor: Any, array: Array) -> Any:
 
 def broadcast(group: Group, array: Array, root: int, how: How = NOW) -> Work | None:
     """All arrays become the root's."""
-    call = _Call(group, "broadcast", "broadcast", array.nbytes, how)
-    vector = Vector(call.chunks(array.size), array.itemsize)
     said = Fingerprint("broadcast", array.dtype, array.shape, root=group.ranks[root])
-    return call.run(said, vector, {"work": _flat(array)}, root=root)
+    vector = _even(array.size, array.itemsize, group.size())
+    recipe = _recipe(group, "broadcast", said, array.nbytes, how, vector, root)
+    return _run(group, recipe, {"work": _flat(array)}, how)
 
 
 def reduce(
     group: Group, array: Array, root: int, op: Reduction = SUM, how: How = NOW
 ) -> Work | None:
     """The root's array becomes the sum of all; the others' stay as they are."""
-    call = _Call(group, "reduce", "reduce", array.nbytes, how)
     said = Fingerprint("reduce", array.dtype, array.shape, op.name, group.ranks[root])
-    is_root = call.rank == root
+    is_root = group.rank() == root
     own = array if is_root or op.name != "premul_sum" else array.copy()
     in_place = is_root or own is not array
-    vector = Vector(
-        call.chunks(array.size), array.itemsize, in_place, results=None if in_place else ()
-    )
-    return call.run(
-        said, vector, {"work" if in_place else "source": _flat(own)}, op, root,
-        first=lambda: _scaled(own, op) if in_place else None,
-        last=lambda: _averaged(own, op, call.size) if is_root else None,
+
+    def vector(schedule: Schedule) -> Vector:
+        sizes = tuple(schedule.sizes(group.size(), array.size).tolist())
+        return Vector(sizes, array.itemsize, in_place, results=None if in_place else ())
+
+    recipe = _recipe(group, "reduce", said, array.nbytes, how, vector, root)
+    return _run(
+        group, recipe, {"work" if in_place else "source": _flat(own)}, how, op,
+        first=(lambda: _scaled(own, op)) if in_place else None,
+        last=(lambda: _averaged(own, op, group.size())) if is_root else None,
     )  # fmt: skip
 
 
@@ -157,39 +187,36 @@ def gather(
     group: Group, array: Array, outputs: Sequence[Array] | None, root: int, how: How = NOW
 ) -> Work | None:
     """The root's `outputs` become all ranks' arrays; the others have none."""
-    call = _Call(group, "gather", "gather", array.nbytes * group.size(), how)
     said = Fingerprint("gather", array.dtype, array.shape, root=group.ranks[root])
-    sizes = (array.size,) * call.size
-    arrays: dict[Any, Array] = {("source", call.rank): _flat(array)}
-    vector = Vector(sizes, array.itemsize, False, source_list=True, results=())
+    size, rank = group.size(), group.rank()
+    arrays: dict[Any, Array] = {("source", rank): _flat(array)}
+    vector = Vector((array.size,) * size, array.itemsize, False, source_list=True, results=())
     if outputs is not None:
-        arrays |= {("work", rank): _flat(out) for rank, out in enumerate(outputs)}
+        arrays |= {("work", peer): _flat(out) for peer, out in enumerate(outputs)}
         vector = vector._replace(results=None, work_list=True)
-    own = None if outputs is None else outputs[call.rank]
-    return call.run(said, vector, arrays, root=root, first=lambda: _copy(own, array))
+    recipe = _recipe(group, "gather", said, array.nbytes * size, how, lambda _: vector, root)
+    own = None if outputs is None else outputs[rank]
+    return _run(group, recipe, arrays, how, first=lambda: _copy(own, array))
 
 
 def scatter(
     group: Group, array: Array, inputs: Sequence[Array] | None, root: int, how: How = NOW
 ) -> Work | None:
     """Each rank's array becomes its part of the root's `inputs`."""
-    call = _Call(group, "scatter", "scatter", array.nbytes * group.size(), how)
     said = Fingerprint("scatter", array.dtype, array.shape, root=group.ranks[root])
-    sizes = (array.size,) * call.size
+    size, rank = group.size(), group.rank()
     arrays: dict[Any, Array] = {"work": _flat(array)}
-    vector = Vector(sizes, array.itemsize, False, source_list=True, results=(call.rank,))
+    vector = Vector((array.size,) * size, array.itemsize, False, True, results=(rank,))
     own: Array | None = None
     if inputs is not None:
-        arrays |= {("source", rank): _flat(part) for rank, part in enumerate(inputs)}
-        own = inputs[call.rank]
-    return call.run(
-        said, vector, arrays, root=root,
-        first=lambda: None if own is None else _copy(array, own),
-    )  # fmt: skip
+        arrays |= {("source", peer): _flat(part) for peer, part in enumerate(inputs)}
+        own = inputs[rank]
+    recipe = _recipe(group, "scatter", said, array.nbytes * size, how, lambda _: vector, root)
+    return _run(group, recipe, arrays, how, first=lambda: _copy(array, own))
 
 
-def _copy(into: Array | None, of: Array) -> None:
-    if into is not None and into is not of:
+def _copy(into: Array | None, of: Array | None) -> None:
+    if into is not None and of is not None and into is not of:
         _flat(into)[:] = _flat(of)
 
 
@@ -200,37 +227,45 @@ def all_reduce(
     group: Group, array: Array, op: Reduction = SUM, how: How = NOW, name: str = "all_reduce"
 ) -> Work | None:
     """All arrays become the sum of all."""
-    call = _Call(group, "all_reduce", name, array.nbytes, how)
-    vector = Vector(call.chunks(array.size), array.itemsize)
-    return call.run(
-        Fingerprint(name, array.dtype, array.shape, op.name), vector, {"work": _flat(array)}, op,
-        first=lambda: _scaled(array, op), last=lambda: _averaged(array, op, call.size),
+    said = Fingerprint(name, array.dtype, array.shape, op.name)
+    vector = _even(array.size, array.itemsize, group.size())
+    recipe = _recipe(group, "all_reduce", said, array.nbytes, how, vector)
+    return _run(
+        group, recipe, {"work": _flat(array)}, how, op,
+        first=(lambda: _scaled(array, op)) if op.name == "premul_sum" else None,
+        last=(lambda: _averaged(array, op, group.size())) if op.name == "avg" else None,
     )  # fmt: skip
 
 
 def all_gather(group: Group, array: Array, outputs: Sequence[Array], how: How = NOW) -> Work | None:
     """Each rank's `outputs` become all ranks' arrays, which may differ in size."""
     sizes = tuple(out.size for out in outputs)
-    call = _Call(group, "all_gather", "all_gather", sum(sizes) * array.itemsize, how)
     shape = array.shape if len(set(sizes)) == 1 else (sum(sizes),)
+    said = Fingerprint("all_gather", array.dtype, shape)
     vector = Vector(sizes, array.itemsize, work_list=True)
-    arrays: dict[Any, Array] = {("work", rank): _flat(out) for rank, out in enumerate(outputs)}
-    return call.run(
-        Fingerprint("all_gather", array.dtype, shape), vector, arrays,
-        first=lambda: _copy(outputs[call.rank], array),
-    )  # fmt: skip
+    nbytes = sum(sizes) * array.itemsize
+    recipe = _recipe(group, "all_gather", said, nbytes, how, lambda _: vector, more=sizes)
+    arrays: dict[Any, Array] = {("work", peer): _flat(out) for peer, out in enumerate(outputs)}
+    own = outputs[group.rank()]
+    return _run(group, recipe, arrays, how, first=lambda: _copy(own, array))
 
 
 def all_gather_into(group: Group, array: Array, output: Array, how: How = NOW) -> Work | None:
     """`output` becomes all ranks' arrays, one after the other."""
-    call = _Call(group, "all_gather", "all_gather_into_tensor", output.nbytes, how)
-    vector = Vector((array.size,) * call.size, array.itemsize)
-    flat = _flat(output)
-    own = flat[call.rank * array.size : (call.rank + 1) * array.size]
-    return call.run(
-        Fingerprint("all_gather_into_tensor", array.dtype, array.shape), vector, {"work": flat},
-        first=lambda: None if np.shares_memory(own, array) else _copy(own, array),
+    said = Fingerprint("all_gather_into_tensor", array.dtype, array.shape)
+    size, rank = group.size(), group.rank()
+    recipe = _recipe(
+        group, "all_gather", said, output.nbytes, how,
+        lambda _: Vector((array.size,) * size, array.itemsize),
     )  # fmt: skip
+    flat = _flat(output)
+    own = flat[rank * array.size : (rank + 1) * array.size]
+
+    def first() -> None:
+        if not np.shares_memory(own, array):
+            _copy(own, array)
+
+    return _run(group, recipe, {"work": flat}, how, first=first)
 
 
 def reduce_scatter(
@@ -238,7 +273,7 @@ def reduce_scatter(
 ) -> Work | None:
     """`output` becomes the sum over the ranks of what each has for this rank in `inputs`."""
     sizes = tuple(part.size for part in inputs)
-    arrays = {("source", rank): _flat(part) for rank, part in enumerate(inputs)}
+    arrays: dict[Any, Array] = {("source", rank): _flat(part) for rank, part in enumerate(inputs)}
     shape = output.shape if len(set(sizes)) == 1 else (sum(sizes),)
     said = Fingerprint("reduce_scatter", output.dtype, shape, op.name)
     return _reduce_scatter(group, said, output, arrays, sizes, op, how)
@@ -257,31 +292,29 @@ def _reduce_scatter(
     group: Group, said: Fingerprint, output: Array, arrays: dict[Any, Array],
     sizes: tuple[int, ...], op: Reduction, how: How,
 ) -> Work | None:  # fmt: skip
-    call = _Call(group, "reduce_scatter", said.operation, sum(sizes) * output.itemsize, how)
-    rank = call.rank
-    own = arrays.get(("source", rank))
-    if own is None:
-        own = arrays["source"][rank * output.size : (rank + 1) * output.size]
-    result = _flat(output)
-    if np.shares_memory(result, own) and call.size > 1:
-        result = np.empty_like(result)  # (part of) the input is still needed when it is written
+    rank, size = group.rank(), group.size()
+    is_list = "source" not in arrays
+    vector = Vector(sizes, output.itemsize, False, is_list, results=(rank,))
+    nbytes = sum(sizes) * output.itemsize
+    recipe = _recipe(group, "reduce_scatter", said, nbytes, how, lambda _: vector, more=sizes)
     if op.name == "premul_sum":
         arrays = {name: part.copy() for name, part in arrays.items()}
+    result = _flat(output)
+    if any(np.may_share_memory(result, part) for part in arrays.values()):
+        result = np.empty_like(result)  # (part of) the input is still needed when it is written
 
     def first() -> None:
         for part in arrays.values():
             _scaled(part, op)
-        if call.size == 1:
-            _copy(result, next(iter(arrays.values()), own))
+        if size == 1:
+            _copy(result, *arrays.values())
 
     def last() -> None:
-        _averaged(result, op, call.size)
-        _copy(_flat(output), result)
+        _averaged(result, op, size)
+        if not np.may_share_memory(result, output):
+            _copy(output, result)
 
-    vector = Vector(
-        sizes, output.itemsize, False, source_list="source" not in arrays, results=(rank,)
-    )
-    return call.run(said, vector, {**arrays, "work": result}, op, first=first, last=last)
+    return _run(group, recipe, {**arrays, "work": result}, how, op, first, last)
 
 
 def all_to_all(
@@ -289,28 +322,26 @@ def all_to_all(
     name: str = "all_to_all",
 ) -> Work | None:  # fmt: skip
     """`outputs[i]` becomes what rank i has for this rank in its `inputs`. Any sizes."""
-    itemsize = inputs[0].itemsize
-    into, out = [part.size for part in outputs], [part.size for part in inputs]
-    call = _Call(group, "all_to_all", name, sum(out) * itemsize, how)
-    if call.schedule.name == "bruck" and len({*into, *out}) > 1:
-        raise ValueError(
-            "the algorithm 'bruck' passes blocks on through other ranks, which must know their "
-            f"size: all must be equal, but {sorted({*into, *out})} elements were given"
-        )
-    arrays: dict[Any, Array] = {("source", rank): _flat(part) for rank, part in enumerate(inputs)}
-    arrays |= {("work", rank): _flat(part) for rank, part in enumerate(outputs)}
-    return call.run(
-        Fingerprint(name, inputs[0].dtype), Vector((*out, *into), itemsize, False), arrays,
-        first=lambda: _copy(outputs[call.rank], inputs[call.rank]),
-    )  # fmt: skip
+    itemsize, rank = inputs[0].itemsize, group.rank()
+    sizes = (*[part.size for part in inputs], *[part.size for part in outputs])
+    said = Fingerprint(name, inputs[0].dtype)
+
+    def vector(schedule: Schedule) -> Vector:
+        if schedule.name == "bruck" and len(set(sizes)) > 1:
+            raise ValueError(
+                "the algorithm 'bruck' passes blocks on through other ranks, which must know "
+                f"their size: all must be equal, but {sorted(set(sizes))} elements were given"
+            )
+        return Vector(sizes, itemsize, False)
+
+    nbytes = sum(sizes) * itemsize // 2
+    recipe = _recipe(group, "all_to_all", said, nbytes, how, vector, more=sizes)
+    arrays: dict[Any, Array] = {("source", peer): _flat(part) for peer, part in enumerate(inputs)}
+    arrays |= {("work", peer): _flat(part) for peer, part in enumerate(outputs)}
+    return _run(group, recipe, arrays, how, first=lambda: _copy(outputs[rank], inputs[rank]))
 
 
 def barrier(group: Group, how: How = NOW, name: str = "barrier") -> Work | None:
     """Return when every rank has called it."""
-    call = _Call(group, "barrier", name, 0, how)
-    return call.run(Fingerprint(name), Vector((), 1), {})
-
-
-def even_parts(count: int, size: int) -> list[int]:
-    """How `count` elements are cut for `size` ranks where nothing else is said."""
-    return [int(part) for part in even(count, size)]
+    recipe = _recipe(group, "barrier", Fingerprint(name), 0, how, lambda _: Vector((), 1))
+    return _run(group, recipe, {}, how)

@@ -44,10 +44,6 @@ class Execution:
         self.dtype = dtype
 
     def run(self) -> None:
-        with np.errstate(all="ignore"):
-            self._run()
-
-    def _run(self) -> None:
         for action in self.plan.actions:
             if action.needs:
                 self._need(action.needs)
@@ -173,4 +169,11 @@ def execute(
     operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None = None
 ) -> None:
     """Carry out `plan` with these arrays (see `plan.Vector` for their names)."""
-    Execution(operation, plan, arrays, combine).run()
+    if not plan.actions:
+        return
+    execution = Execution(operation, plan, arrays, combine)
+    if combine is None:
+        execution.run()
+    else:
+        with np.errstate(all="ignore"):  # overflows are inf, as torch has it
+            execution.run()

@@ -47,6 +47,7 @@ DECLARED: Final = {
     "mpi": Links.measured(3e-6, 5e9, 8e9),
 }
 _registered: dict[tuple[str, str], Schedule] = {}
+_changes: list[str] = []
 
 
 def known(collective: str) -> dict[str, Schedule]:
@@ -71,7 +72,7 @@ def choose(
     if wanted != "auto":
         return named(collective, wanted)
     rounded = 1 << max(nbytes - 1, 0).bit_length()  # one choice for all vectors of about this size
-    return _cheapest(collective, size, rounded, links or Links(), len(_registered))
+    return _cheapest(collective, size, rounded, links or Links(), version())
 
 
 def named(collective: str, algorithm: str) -> Schedule:
@@ -82,6 +83,8 @@ def named(collective: str, algorithm: str) -> Schedule:
         raise ValueError(
             f"no algorithm {name!r} for {collective}; there are auto, {', '.join(known(collective))}"
         )
+    if not given:
+        return found
     try:
         return _with_options(found, given)
     except ValueError as error:
@@ -114,7 +117,7 @@ def _from_environment(collective: str) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _cheapest(collective: str, size: int, nbytes: int, links: Links, registered: int) -> Schedule:
+def _cheapest(collective: str, size: int, nbytes: int, links: Links, of_version: int) -> Schedule:
     best: tuple[int, Schedule] | None = None
     for candidate in candidates(collective, size, links):
         try:
@@ -162,6 +165,7 @@ def register_schedule(
             raise ValueError(f"{name!r} is the name of a built-in algorithm of {collective}")
         proof.prove_all(made, sizes)
         _registered[collective, name] = made
+        _changes.append(f"+{made}")
         return made
 
     return register
@@ -169,5 +173,10 @@ def register_schedule(
 
 def forget_schedule(collective: str, name: str) -> None:
     """Take back `register_schedule`."""
-    del _registered[collective, name]
-    _cheapest.cache_clear()
+    made = _registered.pop((collective, name))
+    _changes.append(f"-{made}")
+
+
+def version() -> int:
+    """Changes with every schedule that is registered or forgotten."""
+    return len(_changes)
