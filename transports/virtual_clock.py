@@ -1,8 +1,8 @@
 """Virtual time: ranks are threads, exactly one of them runs, and time jumps when none can.
 
-    ready     strands that can run now, in the order in which they may          (a deque)
-    events    what will happen: a message lands, a sleep ends                   (a heap)
-    timers    when waiting strands give up, lazily: one entry for each          (a heap)
+    strands   threads, of which one holds the baton                        (`strands`)
+    ready     those that can run now, and in which order they may          (`order`)
+    agenda    what will happen: messages land, sleeps and timeouts end     (`agenda`)
 
 A strand that has to wait parks: it takes the next ready strand and hands it the baton. Nobody is
 ready? Then it lets the next instant happen, in its own thread: there is no hub to switch through,
