@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import deque
 from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
 from typing import Final, Protocol
@@ -40,7 +39,9 @@ from minitorch_dist.distributed.exceptions import (
     DistTimeout,
     PeerLost,
 )
+from minitorch_dist.distributed.pairing import Pairing
 from minitorch_dist.distributed.receives import DISCARD, Arrival, Receive
+from minitorch_dist.distributed.recorder import Recorder
 from transports.clock import Deadline, SystemClock, picoseconds
 from transports.contract import Buffer, Sink, Transport, Waiting
 
@@ -68,32 +69,6 @@ class Channel(Protocol):
         """A peer says that an operation has failed there."""
 
 
-class Doing(Protocol):
-    """What a rank is doing: an operation, or a send or a receive."""
-
-    site: str
-
-    @property
-    def fingerprint(self) -> wire.Fingerprint: ...
-    @property
-    def sequence(self) -> int: ...
-    @property
-    def group(self) -> str:
-        """The name of its group."""
-
-    def describe(self) -> str: ...
-
-
-class Recorder(Protocol):
-    """Who writes down what happens (the journal). Called in the thread to which it happens; `to`
-    and `source` are ranks of the world, and the step of a send or a receive is its tag."""
-
-    def began(self, doing: Doing) -> None: ...
-    def sent(self, doing: Doing, to: int, step: int, nbytes: int) -> None: ...
-    def received(self, doing: Doing, source: int, step: int, nbytes: int) -> None: ...
-    def ended(self, doing: Doing, error: BaseException | None) -> None: ...
-
-
 class Mailbox:
     """The inbox of one rank."""
 
@@ -102,8 +77,7 @@ class Mailbox:
         self.rank, self.world_size = transport.rank, transport.world_size
         self.lock = Lock()
         self.channels: dict[int, Channel] = {}
-        self._posted: dict[tuple[int | None, bytes], deque[Receive]] = {}
-        self._early: dict[bytes, dict[int, deque[Arrival]]] = {}
+        self._pairing = Pairing()
         self._last: dict[int, tuple[bytes, Receive | Arrival | None]] = {}
         self._notices: dict[int, list[Receive]] = {}  # for groups that are not made here yet
         self._gone: dict[int, str] = {}
@@ -111,8 +85,6 @@ class Mailbox:
         self.recorder: Recorder | None = None
         is_real = isinstance(self.clock, SystemClock)
         self.slow = float(os.environ.get(SLOW_VARIABLE) or SLOW) if is_real else 0.0
-        self._serial = 0
-        self._anybody = 0  # how many receives are posted that take any source
 
     # --------------------------------------------------------------------------- for those above
 
@@ -123,20 +95,13 @@ class Mailbox:
     def post(self, receive: Receive) -> None:
         """Let the next message that matches go into `receive`, in the order of posting."""
         with self.lock:
-            arrival = self._take_arrival(receive.source, receive.match)
+            arrival = self._pairing.take_arrival(receive.source, receive.match)
             if arrival is None:
-                self._serial += 1
-                receive.serial = self._serial
-                key = receive.source, receive.match
-                queue = self._posted.get(key)
-                if queue is None:
-                    queue = self._posted[key] = deque()
-                queue.append(receive)
-                if receive.source is None:
-                    self._anybody += 1
                 error = self._unreachable(receive)
-                if error is not None:
-                    self._withdraw(receive)
+                if error is None:
+                    self._pairing.post(receive)
+                else:
+                    receive.fail(error)
                     receive.owner.fail(error)
                 return
             sender = arrival.sender
@@ -157,7 +122,7 @@ class Mailbox:
     def withdraw(self, receive: Receive) -> bool:
         """Take a receive back; False if its message has begun to arrive."""
         with self.lock:
-            return self._withdraw(receive)
+            return self._pairing.withdraw(receive)
 
     def wait(self, receive: Receive, deadline: Deadline) -> None:
         """Drive the transport until `receive` is done, for better or worse. After `deadline` it is
@@ -203,28 +168,18 @@ class Mailbox:
         with self.lock:
             self.channels.pop(channel.number, None)
             self._closed.add(channel.number)
-            start = channel.number.to_bytes(8, "little")
-            for match in [match for match in self._early if match.startswith(start)]:
-                del self._early[match]
+            self._pairing.forget(channel.number.to_bytes(8, "little"))
 
     def strangers(self, prefix: bytes) -> list[Arrival]:
         """What has come for an operation that has not begun here. The lock is held."""
-        if not self._early:
-            return []
-        return [
-            arrival
-            for match, senders in self._early.items()
-            if match.startswith(prefix)
-            for queue in senders.values()
-            for arrival in queue
-        ]
+        return list(self._pairing.early(prefix))
 
     # ------------------------------------------------------------------------- for the transport
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
         match = header[:AT]
         with self.lock:
-            receive = self._take_receive(src, match)
+            receive = self._pairing.take_receive(src, match)
             if receive is None:
                 return self._unexpected(src, header, nbytes)
             error = self._misfit(receive, src, header, nbytes)
@@ -243,7 +198,7 @@ class Mailbox:
     def _lose(self, src: int, why: str) -> None:
         """Fail what waits for `src`, and what will. The lock is held."""
         self._gone.setdefault(src, why)
-        waiting = [receive for queue in self._posted.values() for receive in queue]
+        waiting = self._pairing.waiting()
         half = self._last.get(src, (b"", None))[1]
         if isinstance(half, Arrival):
             half = half.claimed
@@ -254,57 +209,12 @@ class Mailbox:
             if not receive.done:
                 error = self._unreachable(receive)
                 if error is not None:
-                    self._withdraw(receive)
+                    self._pairing.withdraw(receive)
                     receive.fail(error)
             if receive.error is not None:
                 receive.owner.fail(receive.error)
 
     # ---------------------------------------------------------------------------------- matching
-
-    def _take_receive(self, src: int, match: bytes) -> Receive | None:
-        """The receive that was posted first among those that take this message."""
-        key: tuple[int | None, bytes] = (src, match)
-        queue = self._posted.get(key)
-        if self._anybody:
-            other = self._posted.get((None, match))
-            if other and (not queue or other[0].serial < queue[0].serial):
-                key, queue = (None, match), other
-                self._anybody -= 1
-        if not queue:
-            return None
-        receive = queue.popleft()
-        if not queue:
-            del self._posted[key]
-        return receive
-
-    def _take_arrival(self, source: int | None, match: bytes) -> Arrival | None:
-        """What came first from `source`, or from anybody."""
-        senders = self._early.get(match)
-        if senders is None:
-            return None
-        if source is None:
-            source = min(senders, key=lambda sender: senders[sender][0].serial)
-        queue = senders.get(source)
-        if queue is None:
-            return None
-        arrival = queue.popleft()
-        if not queue:
-            del senders[source]
-            if not senders:
-                del self._early[match]
-        return arrival
-
-    def _withdraw(self, receive: Receive) -> bool:
-        key = receive.source, receive.match
-        queue = self._posted.get(key)
-        if queue is None or receive not in queue:
-            return False
-        queue.remove(receive)
-        if not queue:
-            del self._posted[key]
-        if receive.source is None:
-            self._anybody -= 1
-        return True
 
     def _unexpected(self, src: int, header: bytes, nbytes: int) -> Sink:
         """A message that no receive waits for. The lock is held."""
@@ -315,19 +225,17 @@ class Mailbox:
             return DISCARD
         if group in self._closed:
             return DISCARD
-        self._serial += 1
         if sequence == wire.NOTICE:
-            return _Notice(self, group, src, header, nbytes) if nbytes <= MAX_NOTICE else DISCARD
-        arrival = _Early(self, src, header, nbytes, self._serial)
+            return Notice(self, group, src, header, nbytes) if nbytes <= MAX_NOTICE else DISCARD
+        arrival = Early(self, src, header, nbytes)
         self._last[src] = header, arrival
         channel = self.channels.get(group)
         if channel is not None and sequence != wire.POINT_TO_POINT:
             channel.strange(header, src)
-        senders = self._early.setdefault(header[:AT], {})
-        senders.setdefault(src, deque()).append(arrival)
+        self._pairing.keep(arrival, header[:AT])
         return arrival
 
-    def _heed(self, group: int, notice: Receive) -> None:
+    def heed(self, group: int, notice: Receive) -> None:
         """A notice has arrived whole. No lock is held."""
         with self.lock:
             channel = self.channels.get(group)
@@ -425,25 +333,21 @@ class Mailbox:
 
     def __repr__(self) -> str:
         with self.lock:
-            posted = sum(map(len, self._posted.values()))
-            early = sum(
-                len(queue) for senders in self._early.values() for queue in senders.values()
-            )
+            posted = len(self._pairing.waiting())
+            early = len(list(self._pairing.early()))
             lost = f", lost {sorted(self._gone)}" if self._gone else ""
         return (
             f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages{lost}>"
         )
 
 
-class _Early(Arrival):
+class Early(Arrival):
     """An arrival that is handed over when it is whole, if it was claimed meanwhile."""
 
     __slots__ = ("_mailbox",)
 
-    def __init__(
-        self, mailbox: Mailbox, sender: int, header: bytes, nbytes: int, serial: int
-    ) -> None:
-        super().__init__(sender, header, nbytes, serial)
+    def __init__(self, mailbox: Mailbox, sender: int, header: bytes, nbytes: int) -> None:
+        super().__init__(sender, header, nbytes)
         self._mailbox = mailbox
 
     def write(self, piece: memoryview) -> None:
@@ -462,7 +366,7 @@ class _Early(Arrival):
             self.hand_over(claimed)
 
 
-class _Notice:
+class Notice:
     """The sink of a notice."""
 
     def __init__(self, mailbox: Mailbox, group: int, src: int, header: bytes, nbytes: int) -> None:
@@ -473,7 +377,7 @@ class _Notice:
     def write(self, piece: memoryview) -> None:
         self._receive.write(piece)
         if self._receive.done:
-            self._mailbox._heed(self._group, self._receive)
+            self._mailbox.heed(self._group, self._receive)
 
     def space(self) -> memoryview | None:
         return None

@@ -17,8 +17,8 @@ from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.mailbox import Recorder
 from minitorch_dist.distributed.receives import Array, Receive, octets
+from minitorch_dist.distributed.recorder import Recorder
 from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.work import Receiving, Task, Work
 from transports import errors

@@ -19,6 +19,9 @@ from minitorch_dist.distributed.reductions import Combine
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
+NOTHING = memoryview(b"")
+EMPTY: Array = np.empty(0, np.uint8)
+
 
 class Owner(Protocol):
     """Who posted a receive: an operation of a group, or a call of recv."""
@@ -36,7 +39,7 @@ class Owner(Protocol):
 def octets(array: Array) -> memoryview:
     """The bytes of a contiguous array, writable if it is."""
     if array.size == 0:
-        return memoryview(b"")
+        return NOTHING
     try:
         return array.data.cast("B")
     except ValueError:  # bfloat16 has no letter in the buffer protocol
@@ -50,7 +53,7 @@ class Receive:
     """
 
     __slots__ = (
-        "_carry", "_combine", "_flat", "_operand", "done", "error", "filled", "header", "match",
+        "_carry", "_combine", "_flat", "_is_given", "_operand", "done", "error", "filled", "header", "match",
         "nbytes", "octets", "owner", "sender", "serial", "source",
     )  # fmt: skip
 
@@ -72,13 +75,16 @@ class Receive:
         self.serial = 0
         self._combine = combine
         self.nbytes = -1 if into is None else into.nbytes
-        if combine is None:
-            self.octets = memoryview(b"") if into is None else octets(into)
-        else:
+        self._is_given = into is not None
+        self.octets = NOTHING
+        self._flat = self._operand = EMPTY
+        self._carry = b""
+        if combine is not None:
             assert into is not None
-            self._flat: Array = into.reshape(-1)  # a view: what is posted is contiguous
-            self._operand: Array = self._flat if operand is None else operand.reshape(-1)
-            self._carry = b""
+            self._flat = into.reshape(-1)  # a view: what is posted is contiguous
+            self._operand = self._flat if operand is None else operand.reshape(-1)
+        elif into is not None:
+            self.octets = octets(into)
 
     def is_done(self) -> bool:
         return self.done
@@ -107,9 +113,7 @@ class Receive:
             self.octets[self.filled : self.filled + count] = piece
         else:
             self._reduce(piece, self._combine)
-        self.filled += count
-        if self.filled >= self.nbytes:
-            self.done = True
+        self.advance(count)
 
     def space(self) -> memoryview | None:
         if self._combine is None and self.error is None:
@@ -119,6 +123,9 @@ class Receive:
     def advance(self, nbytes: int) -> None:
         self.filled += nbytes
         if self.filled >= self.nbytes:
+            if self._is_given:  # let go of it
+                self.octets = NOTHING
+                self._flat = self._operand = EMPTY
             self.done = True
 
     def _reduce(self, piece: memoryview, combine: Combine) -> None:
@@ -158,8 +165,8 @@ class Arrival:
 
     __slots__ = ("claimed", "filled", "header", "nbytes", "octets", "sender", "serial")
 
-    def __init__(self, sender: int, header: bytes, nbytes: int, serial: int) -> None:
-        self.sender, self.header, self.nbytes, self.serial = sender, header, nbytes, serial
+    def __init__(self, sender: int, header: bytes, nbytes: int) -> None:
+        self.sender, self.header, self.nbytes, self.serial = sender, header, nbytes, 0
         self.octets = np.empty(nbytes, np.uint8).data
         self.filled = 0
         self.claimed: Receive | None = None  # it was asked for while it was arriving
@@ -174,6 +181,7 @@ class Arrival:
         receive.begin(self.sender, self.header, self.nbytes)
         if not receive.done:
             receive.write(self.octets)
+        self.octets = NOTHING  # the mailbox remembers the last message of each rank, not its bytes
 
     def __repr__(self) -> str:
         return f"<Arrival from rank {self.sender}, {self.filled} of {self.nbytes} bytes>"

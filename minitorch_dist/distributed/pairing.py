@@ -1,0 +1,107 @@
+"""Receives that wait for their message, and messages that came before their receive.
+
+Both are found by their match (group, sequence and step, as bytes) and their source. Among receives
+that take the same message the one posted first gets it, whether it named the source or not; among
+messages for the same receive the one that came first. No locks: the mailbox has one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from minitorch_dist.distributed.receives import Arrival, Receive
+
+
+class Pairing:
+    """The two tables."""
+
+    __slots__ = ("_anybody", "_early", "_posted", "_serial")
+
+    def __init__(self) -> None:
+        self._posted: dict[tuple[int | None, bytes], deque[Receive]] = {}
+        self._early: dict[bytes, dict[int, deque[Arrival]]] = {}
+        self._serial = 0
+        self._anybody = 0  # how many receives are posted that take any source
+
+    # ---------------------------------------------------------------------------------- receives
+
+    def post(self, receive: Receive) -> None:
+        self._serial += 1
+        receive.serial = self._serial
+        key = receive.source, receive.match
+        queue = self._posted.get(key)
+        if queue is None:
+            queue = self._posted[key] = deque()
+        queue.append(receive)
+        if receive.source is None:
+            self._anybody += 1
+
+    def take_receive(self, src: int, match: bytes) -> Receive | None:
+        """The receive that was posted first among those that take this message."""
+        key: tuple[int | None, bytes] = (src, match)
+        queue = self._posted.get(key)
+        if self._anybody:
+            other = self._posted.get((None, match))
+            if other and (not queue or other[0].serial < queue[0].serial):
+                key, queue = (None, match), other
+                self._anybody -= 1
+        if not queue:
+            return None
+        receive = queue.popleft()
+        if not queue:
+            del self._posted[key]
+        return receive
+
+    def withdraw(self, receive: Receive) -> bool:
+        """Whether it was still waiting."""
+        key = receive.source, receive.match
+        queue = self._posted.get(key)
+        if queue is None or receive not in queue:
+            return False
+        queue.remove(receive)
+        if not queue:
+            del self._posted[key]
+        if receive.source is None:
+            self._anybody -= 1
+        return True
+
+    def waiting(self) -> list[Receive]:
+        return [receive for queue in self._posted.values() for receive in queue]
+
+    # ---------------------------------------------------------------------------------- arrivals
+
+    def keep(self, arrival: Arrival, match: bytes) -> None:
+        self._serial += 1
+        arrival.serial = self._serial
+        senders = self._early.setdefault(match, {})
+        senders.setdefault(arrival.sender, deque()).append(arrival)
+
+    def take_arrival(self, source: int | None, match: bytes) -> Arrival | None:
+        """What came first from `source`, or from anybody."""
+        senders = self._early.get(match)
+        if senders is None:
+            return None
+        if source is None:
+            source = min(senders, key=lambda sender: senders[sender][0].serial)
+        queue = senders.get(source)
+        if queue is None:
+            return None
+        arrival = queue.popleft()
+        if not queue:
+            del senders[source]
+            if not senders:
+                del self._early[match]
+        return arrival
+
+    def early(self, prefix: bytes = b"") -> Iterator[Arrival]:
+        """What came early with a match that begins so."""
+        for match, senders in self._early.items():
+            if match.startswith(prefix):
+                for queue in senders.values():
+                    yield from queue
+
+    def forget(self, prefix: bytes) -> None:
+        """Drop what came early with such a match."""
+        for match in [match for match in self._early if match.startswith(prefix)]:
+            del self._early[match]
