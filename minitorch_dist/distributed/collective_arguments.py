@@ -49,7 +49,7 @@ def reduction_of(op: Any, dtype: np.dtype[Any]) -> Reduction:
         raise RuntimeError(f"Cannot use ReduceOp.{name.upper()}: it reduces nothing")
     is_integral = dtype.kind in "biu"
     if name in ("band", "bor", "bxor") and not is_integral:
-        raise ValueError(f"Cannot use ReduceOp.{name.upper()} with non-integral dtype")
+        raise RuntimeError(f"Cannot use ReduceOp.{name.upper()} with non-integral dtype")
     if name == "avg" and is_integral:
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type: an average of {dtype} is "
