@@ -49,6 +49,7 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost as PeerLost,
     QueueEmptyError as QueueEmptyError,
 )
+from minitorch_dist.distributed.measuring import measure_links as measure_links
 from minitorch_dist.distributed.messages import (
     P2POp as P2POp,
     batch_isend_irecv as batch_isend_irecv,
@@ -91,6 +92,7 @@ from minitorch_dist.distributed.reduce_op import (
 from minitorch_dist.distributed.rendezvous import (
     register_rendezvous_handler as register_rendezvous_handler,
 )
+from minitorch_dist.distributed.schedules.choice import register_schedule as register_schedule
 from minitorch_dist.distributed.tensor_collectives import (
     _all_gather_base as _all_gather_base,
     _reduce_scatter_base as _reduce_scatter_base,

@@ -65,7 +65,7 @@ class Recipe(NamedTuple):
 
 
 def links_of(group: Group) -> Links:
-    """What this group's messages cost: declared for its transport, or measured (`measure`)."""
+    """What this group's messages cost: declared for its transport, or measured (see `measuring`)."""
     found = group.world.extras.get("links")
     if found is None:
         found = DECLARED.get(group.world.transport.scheme, Links())
