@@ -18,10 +18,10 @@ def test_a_ring_adds_up_and_passes_on() -> None:
     assert pictures.chunk_matrix(ring.all_reduce, 3) == text("""
         ring all_reduce, 3 ranks
 
-                 at first   1        2        3       4
-        rank 0   0 0 0      0 0 02   * 0 02   * 0 *   * * *
-        rank 1   1 1 1      01 1 1   01 * 1   * * 1   * * *
-        rank 2   2 2 2      2 12 2   2 12 *   2 * *   * * *
+                 at first   1        2        3        4
+        rank 0   0 0 0      0 02 0   * 02 0   * 02 *   * * *
+        rank 1   1 1 1      1 1 01   1 * 01   * * 01   * * *
+        rank 2   2 2 2      12 2 2   12 2 *   12 * *   * * *
     """)
 
 
