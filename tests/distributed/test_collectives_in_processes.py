@@ -1,0 +1,105 @@
+"""The same collectives over every real transport, in processes: equal to the replay, bit for bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitorch_dist.distributed import collectives, world
+from minitorch_dist.distributed.collectives import How, Reduction
+from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.distributed.schedules.replay import Replay
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.schedules.values import Values
+from minitorch_dist.launching import launch
+
+pytestmark = pytest.mark.slow
+COUNTS = (0, 2, 1001, 700_001)  # the last in segments, and uneven
+
+
+def rough(rank: int, count: int) -> np.ndarray:
+    """Values whose sum depends on the order of addition."""
+    rng = np.random.default_rng(1000 + rank)
+    return (rng.standard_normal(count) * 10.0 ** rng.integers(-6, 7, count)).astype(np.float32)
+
+
+def on_each_rank() -> dict[tuple[str, str, int], bytes]:
+    """All algorithms of all collectives, thinned: what each left behind here."""
+    group = world.current().default_group
+    rank, size = group.rank(), group.size()
+    found: dict[tuple[str, str, int], bytes] = {}
+    root = size - 1
+    for count in COUNTS:
+        x = rough(rank, count * size)
+        for name in choice.known("all_reduce"):
+            y = x[:count].copy()
+            collectives.all_reduce(group, y, how=How(name))
+            found["all_reduce", name, count] = y.tobytes()
+        for name in choice.known("reduce"):
+            y = x[:count].copy()
+            collectives.reduce(group, y, root, Reduction("max"), How(name))
+            assert rank == root or y.tobytes() == x[:count].tobytes()
+            found["reduce", name, count] = y.tobytes() if rank == root else b""
+        for name in choice.known("broadcast"):
+            y = x[:count].copy()
+            collectives.broadcast(group, y, root, How(name))
+            found["broadcast", name, count] = y.tobytes()
+        for name in choice.known("reduce_scatter"):
+            y = np.zeros(count, np.float32)
+            collectives.reduce_scatter_from(group, y, x, how=How(name))
+            found["reduce_scatter", name, count] = y.tobytes()
+        for name in choice.known("all_gather"):
+            y = np.zeros(count * size, np.float32)
+            collectives.all_gather_into(group, x[:count].copy(), y, How(name))
+            found["all_gather", name, count] = y.tobytes()
+        for name in choice.known("all_to_all"):
+            parts = list(np.zeros((size, count), np.float32))
+            collectives.all_to_all(group, parts, list(x.reshape(size, count)), How(name))
+            found["all_to_all", name, count] = b"".join(part.tobytes() for part in parts)
+    for name in choice.known("barrier"):
+        collectives.barrier(group, How(name))
+    return found
+
+
+def expected(schedule: Schedule, size: int, count: int) -> list[bytes]:
+    """The same from the schedule alone."""
+    whole = [rough(rank, count * size) for rank in range(size)]
+    kind = schedule.collective
+    if kind in ("all_reduce", "reduce", "broadcast"):
+        vectors = [x[:count] for x in whole]
+    elif kind == "all_gather":
+        vectors = [np.tile(x[:count], size) for x in whole]
+    else:
+        vectors = whole
+    root = size - 1
+    values = Values(schedule, vectors, np.maximum if kind == "reduce" else np.add, root)
+    Replay(
+        schedule, size, vectors[0].nbytes, itemsize=4, contents=values, root=root
+    ).run()  # fmt: skip
+    if kind == "reduce":
+        return [values.result(r).tobytes() if r == root else b"" for r in range(size)]
+    return [values.result(rank).tobytes() for rank in range(size)]
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("transport", ["queue", "tcp", "file"])
+def test_every_transport_gives_the_bits_of_the_schedule(
+    transport: str, size: int, tmp_path: Path
+) -> None:
+    address = f"file://{tmp_path}/ranks" if transport == "file" else f"{transport}://"
+    found = launch(on_each_rank, size, address, timeout=100)
+    for kind, name, count in found[0]:
+        schedule = choice.known(kind)[name]
+        if kind == "all_to_all":
+            wanted = [
+                b"".join(
+                    rough(source, count * size).reshape(size, count)[rank].tobytes()
+                    for source in range(size)
+                )
+                for rank in range(size)
+            ]
+        else:
+            wanted = expected(schedule, size, count)
+        assert [results[kind, name, count] for results in found] == wanted, (kind, name, count)
