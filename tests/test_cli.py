@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitorch_dist.cli import COMMANDS, bench, main, plots
+from minitorch_dist.cli import COMMANDS, bench, bench_comm, main, plots
 
 
 def test_without_a_command_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,3 +104,28 @@ def test_a_curve_has_its_scale_and_fits() -> None:
     assert lines[1].startswith("3 ") and lines[3].startswith("1 ")
     assert plots.curve([], label="x") == ["x: no values"]
     assert all(len(line) <= 63 for line in plots.curve([1.0] * 5))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_collectives_are_timed_in_worlds_that_take_turns(ranks: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "minitorch_dist.cli", "bench", "comm", "--pairs", "1", "--ranks",
+         str(ranks), "--sizes", "8B,64KB", "--only", "all_reduce", "--only", "barrier"],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
+        env={**os.environ, "COLUMNS": "80"},
+    )  # fmt: skip
+    assert f"tcp, {ranks} ranks" in done.stdout and f"file, {ranks} ranks" in done.stdout
+    assert done.stdout.count("all_reduce") == 4 and max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_bandwidths_are_those_of_nccl_tests() -> None:
+    assert bench_comm.bus_factor("all_reduce", 4) == 1.5
+    assert bench_comm.bus_factor("all_gather", 4) == 0.75
+    assert bench_comm.bus_factor("broadcast", 4) == 1.0
+    assert [bench_comm.duration(s) for s in (2.0, 1.5e-3, 2.5e-6, 4e-9)] == [
+        "2 s",
+        "1.5 ms",
+        "2.5 µs",
+        "4 ns",
+    ]

@@ -1,4 +1,7 @@
-"""`mtd bench nn`: how long training steps take here, and beside it in torch where it is installed."""
+"""`mtd bench nn` and `mtd bench comm`: time training steps and collectives, beside torch's where it is.
+
+What follows the target is for the target: `mtd bench comm --help` lists it.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,25 @@ import os
 import subprocess
 import sys
 
-TARGETS = {"nn": "minitorch_dist.cli.bench_nn"}
+TARGETS = {"nn": "minitorch_dist.cli.bench_nn", "comm": "minitorch_dist.cli.bench_comm"}
+KEEP = "--keep-pins"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", choices=sorted(TARGETS), help="what to time")
     parser.add_argument(
-        "--only", metavar="STEP", action="append", default=[], help="only this step (repeatable)"
-    )
-    parser.add_argument("--pairs", type=int, default=15, help="how often each pair is timed")
-    parser.add_argument("--no-memory", action="store_true", help="leave out the memory measurement")
-    parser.add_argument(
-        "--keep-pins", action="store_true",
-        help="keep OPENBLAS_… variables that choose numpy's kernels (by default it chooses itself)",
+        "arguments", nargs=argparse.REMAINDER, metavar="…",
+        help=f"options of the target (see mtd bench nn --help); {KEEP} keeps OPENBLAS_… variables "
+        "that choose numpy's kernels, which by default it chooses itself",
     )  # fmt: skip
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Time in a fresh process: the thread count of the numeric libraries is fixed at their import."""
-    command = [sys.executable, "-m", TARGETS[options.target], "--pairs", str(options.pairs)]
-    for step in options.only:
-        command += ["--only", step]
-    if options.no_memory:
-        command.append("--no-memory")
-    return subprocess.call(command, env=environment(options.keep_pins))
+    arguments = [argument for argument in options.arguments if argument != KEEP]
+    command = [sys.executable, "-m", TARGETS[options.target], *arguments]
+    return subprocess.call(command, env=environment(KEEP in options.arguments))
 
 
 def environment(keep_pins: bool) -> dict[str, str]:
