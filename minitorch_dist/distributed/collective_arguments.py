@@ -33,6 +33,32 @@ def check_length(name: str, tensors: Sequence[TensorBase], group: Group) -> None
         )
 
 
+def check_shapes(
+    name: str, tensors: Sequence[TensorBase], tensor: TensorBase, only: int | None = None
+) -> None:
+    """Those of the list (or only that of one rank) must have the shape of `tensor`."""
+    for rank, other in enumerate(tensors):
+        if only in (None, rank) and other.array.shape != tensor.array.shape:
+            raise RuntimeError(
+                f"{name}: invalid tensor size at index {rank} (expected "
+                f"{_size(tensor.array.shape)}, got {_size(other.array.shape)})"
+            )
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+def check_own(inputs: Sequence[Array], outputs: Sequence[Array], rank: int) -> None:
+    """What a rank has for itself must fit where it goes."""
+    given, taken = inputs[rank].size, outputs[rank].size
+    if given != taken:
+        raise RuntimeError(
+            f"input and output tensors must have the same size: rank {rank} has {given} elements "
+            f"for itself, and room for {taken}"
+        )
+
+
 def root_of(group: Group, rank: int | None, group_rank: int | None) -> int:
     """The root as a group rank; torch's errors."""
     if group.ranks == tuple(range(group.world.world_size)):

@@ -18,8 +18,10 @@ from minitorch_dist.distributed import collectives, groups
 from minitorch_dist.distributed.collective_arguments import (
     all_to_write,
     check_length,
+    check_own,
     check_pair,
     check_same_dtype,
+    check_shapes,
     reduction_of,
     root_of,
     split,
@@ -152,6 +154,7 @@ def all_gather(
         return warn_not_in_group("all_gather")
     which = or_default(group)
     check_length("output tensor", tensor_list, which)
+    check_shapes("all_gather", tensor_list, tensor, only=which.rank())
     outputs, written = all_to_write(tensor_list)
     how = How(algorithm, async_op, tensor_list, written)
     return collectives.all_gather(which, to_send(tensor), outputs, how)
@@ -206,6 +209,7 @@ def gather(
     if not gather_list:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     check_length("output tensor", gather_list, which)
+    check_shapes("gather", gather_list, tensor)
     outputs, written = all_to_write(gather_list)
     how = How(algorithm, async_op, gather_list, written)
     return collectives.gather(which, to_send(tensor), outputs, root, how)
@@ -235,6 +239,7 @@ def scatter(
         if not scatter_list:
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
         check_length("input tensor", scatter_list, which)
+        check_shapes("scatter", scatter_list, tensor)
         inputs = [to_send(part) for part in scatter_list]
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
@@ -313,8 +318,10 @@ def all_to_all(
     check_length("output tensor", output_tensor_list, which)
     check_length("input tensor", input_tensor_list, which)
     outputs, written = all_to_write(output_tensor_list)
+    inputs = [to_send(tensor) for tensor in input_tensor_list]
+    check_own(inputs, outputs, which.rank())
     how = How(algorithm, async_op, output_tensor_list, written)
-    return collectives.all_to_all(which, outputs, [to_send(t) for t in input_tensor_list], how)
+    return collectives.all_to_all(which, outputs, inputs, how)
 
 
 def all_to_all_single(
@@ -338,6 +345,7 @@ def all_to_all_single(
     given = to_send(input)
     outputs = split(array, output_split_sizes, which, "output")
     inputs = split(given, input_split_sizes, which, "input")
+    check_own(inputs, outputs, which.rank())
     how = How(algorithm, async_op, [output], written)
     return collectives.all_to_all(which, outputs, inputs, how, "all_to_all_single")
 
