@@ -233,7 +233,11 @@ class Proxy:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            far = socket.create_connection(self._target)
+            try:
+                far = socket.create_connection(self._target)
+            except OSError:
+                near.close()
+                continue
             self._lines += [near, far]
             self._threads += [
                 self._start(self._pump, near, far),

@@ -7,27 +7,45 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.transports.brokers import Broker
 from transports.errors import DistStoreError, QueueEmptyError, StoreTimeout
 from transports.file_store import FileStore
+from transports.mqtt_store import MQTTStore
 from transports.stores import HashStore, PrefixStore, Store
 from transports.tcp_store import TCPStore
 
 
-@pytest.fixture(params=["hash", "prefix", "tcp", "file"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    made = Broker("embedded")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(params=["hash", "prefix", "tcp", "file", "mqtt keeper", "mqtt"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, broker: Broker) -> Iterator[Store]:
     made: Store = HashStore()
+    keeper: Store | None = None
     if request.param == "prefix":
         made = PrefixStore("a/b", PrefixStore("c", made))
     if request.param == "tcp":
         made = TCPStore("localhost", 0, is_master=True)
     if request.param == "file":
         made = FileStore(tmp_path / "store")
+    if request.param.startswith("mqtt"):
+        address = f"{broker.address}/{uuid4().hex}"
+        made = keeper = MQTTStore(address, 0)
+    if request.param == "mqtt":
+        made = MQTTStore(address, 1)
     yield made
     made.close()
+    if keeper is not None:
+        keeper.close()
 
 
 def test_values_are_bytes(store: Store) -> None:

@@ -147,7 +147,7 @@ class Connection:
                     self._listener.refused(reason)
                     await self._closing.wait()
             finally:
-                _abandon(client)
+                client.abandon()
             self.is_up = False
             self._posts.clear()
             if not self._closing.is_set():
@@ -158,7 +158,7 @@ class Connection:
                 pause = min(2 * pause, LONGEST_PAUSE)
         ticking.cancel()
 
-    def _client(self) -> aiomqtt.Client:
+    def _client(self) -> _Client:
         heard = self._listener.heard
 
         class Entrance(asyncio.Queue[aiomqtt.Message]):
@@ -170,7 +170,7 @@ class Connection:
         username, password = place.username, place.password
         if username is None:
             username, password = credentials()
-        client = aiomqtt.Client(
+        client = _Client(
             place.host, place.port, username=username, password=password,
             identifier=self.identifier, queue_type=Entrance, clean_session=True,
             keepalive=KEEPALIVE, timeout=5, logger=_logger, socket_options=_NO_DELAY,
@@ -247,6 +247,21 @@ class Connection:
         return f"<Connection {self.identifier} to {self.address.shown}, {state}>"
 
 
+class _Client(aiomqtt.Client):
+    """aiomqtt's client. Whatever reaches below its surface stands here."""
+
+    def _on_disconnect(self, *arguments: Any, **named: Any) -> None:
+        """It would wait for its whole timeout where a broker hangs up before it has answered."""
+        if self._connected.done():
+            super()._on_disconnect(*arguments, **named)
+        else:
+            self._connected.set_exception(aiomqtt.MqttError("it hung up before it answered"))
+
+    def abandon(self) -> None:
+        """Close the socket, if the way out failed, or never began because no answer came."""
+        self._client._sock_close()
+
+
 async def _publish(client: aiomqtt.Client, post: Post) -> None:
     await client.publish(post.topic, post.payload, post.qos, post.retain, timeout=math.inf)
 
@@ -255,14 +270,6 @@ def _is_final(error: Exception) -> bool:
     """Wrong password, not authorised, another version: trying again would not help."""
     code = getattr(error, "rc", None)  # an int is an error of the client, not the broker's word
     return not isinstance(code, int) and getattr(code, "value", 0) in (132, 133, 134, 135)
-
-
-def _abandon(client: aiomqtt.Client) -> None:
-    """Close the socket of a client whose own way out failed, or never began (no CONNACK came).
-
-    The one place that reaches below aiomqtt's surface.
-    """
-    client._client._sock_close()
 
 
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:

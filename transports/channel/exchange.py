@@ -19,13 +19,12 @@ from transports.channel import frames
 from transports.channel.address import Address
 from transports.channel.connection import TICK, Connection, Post
 from transports.channel.frames import Frame, Refused
-from transports.channel.peers import BEAT, LONGEST_REPEAT, REPEAT, Peer
+from transports.channel.peers import ASLEEP, BEAT, LONGEST_REPEAT, REPEAT, Peer
 from transports.clock import PICO, Clock
 from transports.errors import PeerLost
 
 CLOSED = "it closed its transport"
 CALM = 0.2  # seconds between two frames that say the same again
-ASLEEP = 1.0  # seconds by which a tick is late when it was we who stood still
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class Exchange:
             return
         with self.changed:
             if frame.kind in (frames.PRESENT, frames.DEAD):
-                self._suspect(peer, frame)
+                self._look_at(peer, frame)
             elif peer.is_alive:
                 self._handle(peer, frame)
             elif peer.lost is not None and self._now() - peer.said > CALM:
@@ -112,17 +111,22 @@ class Exchange:
             raise Refused("mark")
         return peer, frame
 
-    def _suspect(self, peer: Peer, frame: Frame) -> None:
-        """Its connection ended. If it lives, it will answer as soon as it is back."""
-        if frame.kind == frames.DEAD and peer.is_alive and peer.suspected is None:
+    def _look_at(self, peer: Peer, frame: Frame) -> None:
+        """Its presence. A word about life is no sign of life: it may be an old one, retained."""
+        if not peer.is_alive:
+            return
+        if frame.kind == frames.DEAD and peer.suspected is None:
             peer.suspected = self._now()
-            self.say(peer, frames.HELLO)
+            self.say(peer, frames.HELLO)  # if it lives, it answers as soon as it is back
+        elif frame.kind == frames.PRESENT and peer.outgoing.unacknowledged:
+            peer.must_repeat = True  # it has come back, and what was sent meanwhile is lost
+            self._repeat_if_due(peer, self._now())
 
     def _handle(self, peer: Peer, frame: Frame) -> None:
         now = self._now()
         peer.hear(now)
         if peer.outgoing.acknowledge(frame.acked, frame.limit):
-            peer.patience, peer.repeated = REPEAT, now
+            peer.patience, peer.repeated, peer.must_repeat = REPEAT, now, False
             self.changed.notify_all()
         if frame.kind == frames.HELLO:
             self.say(peer, frames.WELCOME)

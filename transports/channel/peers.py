@@ -19,6 +19,7 @@ from transports.errors import PeerLost
 BEAT = 2.0  # seconds after which an idle rank says that it lives
 SILENCE = 10.0  # seconds without a frame after which a peer is lost
 GRACE = 3.0  # seconds in which a peer whose connection ended has to be heard of
+ASLEEP = 1.0  # seconds by which a look at the time is late when it was we who stood still
 REPEAT, LONGEST_REPEAT = 1.0, 8.0  # seconds until what was not acknowledged is sent again
 
 

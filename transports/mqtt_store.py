@@ -1,0 +1,84 @@
+"""A store for machines that reach nothing but a broker: rank 0 keeps it, the others ask through MQTT.
+
+    MQTTStore("mqtt://host:port/name", rank=0)        keeps the values, in its own process
+    MQTTStore("mqtt://host:port/name", rank=1)        asks
+
+The name separates jobs that share a broker; without one it is "default". Retained messages alone
+would be no store: they cannot add, compare, or wait.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import weakref
+from collections.abc import Sequence
+from datetime import timedelta
+from math import inf
+
+from transports.channel import address as addresses
+from transports.channel.inquirer import Inquirer
+from transports.channel.keeper import Keeper
+from transports.clock import SYSTEM, Clock
+from transports.errors import DistStoreError
+from transports.stores import TIMEOUT, Store
+
+NAME = "default"
+
+
+class MQTTStore(Store):
+    """`rank` 0 keeps the store; everybody else waits until it does, at most `timeout`."""
+
+    def __init__(
+        self,
+        address: str,
+        rank: int,
+        world_size: int | None = None,
+        timeout: float | timedelta = TIMEOUT,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        super().__init__(timeout)
+        place = addresses.parse(address)
+        if not place.host:
+            raise ValueError(
+                f"{address!r} names no broker, and ranks that have only a store to find each other "
+                "cannot find one whose port nobody knows. Run `python -m transports.broker --port "
+                "1883` (or mosquitto) and write mqtt://host:1883"
+            )
+        self.address, self.rank, self.world_size = place.shown, rank, world_size
+        mark = int.from_bytes(os.urandom(8), "little")
+        kind = Keeper if rank == 0 else Inquirer
+        self._end: Keeper | Inquirer = kind(place, place.run or NAME, mark, clock)
+        self._end.start(clock.deadline(None if self._seconds == inf else self._seconds))
+        self._finalizer = weakref.finalize(self, _release, self._end)
+
+    def command(
+        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
+    ) -> list[bytes]:
+        if not self._finalizer.alive:
+            raise DistStoreError(f"{self!r} was closed")
+        return self._end.command(operation, keys, values, timeout)
+
+    def clone(self) -> MQTTStore:
+        """Another handle to the same connection, which any number of threads may use."""
+        with self._end.changed:
+            self._end.users += 1
+        other = copy.copy(self)
+        other._finalizer = weakref.finalize(other, _release, self._end)
+        return other
+
+    def close(self) -> None:
+        """Leave; when rank 0 does, the others' next commands say so."""
+        self._finalizer()
+
+    def __repr__(self) -> str:
+        state = "" if self._finalizer.alive else ", closed"
+        return f"<MQTTStore {self.address}, {self._end!r}{state}>"
+
+
+def _release(end: Keeper | Inquirer) -> None:
+    with end.changed:
+        end.users -= 1
+        is_last = end.users == 0
+    if is_last:
+        end.close()
