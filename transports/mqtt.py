@@ -4,7 +4,8 @@
     mtd/<run>/p/<rank>          presence: retained, and replaced by the last will when a rank dies
 
     mqtt://host:port            a broker of yours (see `channel.address` for user, TLS, options)
-    mqtt://                     rank 0 starts the embedded broker, for the ranks of one host
+    mqtt://                     the broker of the store, if it is an `MQTTStore`; else rank 0 starts
+                                the embedded broker, for the ranks of one host
 
 A message is cut into chunks (256 KB), each sealed with the job's key, numbered, and kept until its
 receiver has it; so neither a broker that drops, repeats or forges nor one that is killed and
@@ -77,7 +78,8 @@ class MqttTransport(Transport):
 
     def _meet(self, store: Store, deadline: Deadline) -> Exchange:
         """Exchange cards; rank 0's says which run this is, and where the broker is."""
-        broker = self._place.shown if self._place.host else ""
+        place = self._place if self._place.host else _broker_of(store) or self._place
+        broker = place.shown if place.host else ""
         if self.rank == 0 and not broker:
             self._broker = launch.start()
             broker = self._broker.address
@@ -88,7 +90,6 @@ class MqttTransport(Transport):
             store, self.scheme, self.rank, self.world_size, card, self.clock, deadline.left()
         )
         cards = [Card(*json.loads(text)) for text in found]
-        place = self._place
         if not place.host:
             there = addresses.parse(cards[0].broker)
             place = place._replace(host=there.host, port=there.port)
@@ -315,6 +316,14 @@ class MqttTransport(Transport):
             told = f" through {exchange.connection!r}" + (f", lost {lost}" if lost else "")
             told += f", dropped {dict(exchange.dropped)}" if exchange.dropped else ""
         return f"<MqttTransport rank {self.rank} of {self.world_size}, {self._state}{told}>"
+
+
+def _broker_of(store: Store) -> addresses.Address | None:
+    """The broker behind an MQTT store, however often it was given a prefix."""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    place = getattr(store, "place", None)
+    return place if isinstance(place, addresses.Address) else None
 
 
 def _chunks(header: bytes, view: memoryview, size: int) -> Iterator[tuple[memoryview | bytes, ...]]:

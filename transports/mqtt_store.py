@@ -45,7 +45,7 @@ class MQTTStore(Store):
                 "cannot find one whose port nobody knows. Run `python -m transports.broker --port "
                 "1883` (or mosquitto) and write mqtt://host:1883"
             )
-        self.address, self.rank, self.world_size = place.shown, rank, world_size
+        self.place, self.rank, self.world_size = place, rank, world_size
         mark = int.from_bytes(os.urandom(8), "little")
         kind = Keeper if rank == 0 else Inquirer
         self._end: Keeper | Inquirer = kind(place, place.run or NAME, mark, clock)
@@ -73,7 +73,7 @@ class MQTTStore(Store):
 
     def __repr__(self) -> str:
         state = "" if self._finalizer.alive else ", closed"
-        return f"<MQTTStore {self.address}, {self._end!r}{state}>"
+        return f"<MQTTStore {self.place.shown}, {self._end!r}{state}>"
 
 
 def _release(end: Keeper | Inquirer) -> None:

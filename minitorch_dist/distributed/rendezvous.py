@@ -117,7 +117,9 @@ def mqtt_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iter
     parts = urlsplit(url)
     rank, world_size = _who("mqtt", _query(parts))
     kind = import_module("transports.mqtt_store").MQTTStore
-    yield kind(url.partition("?")[0], rank, world_size, timeout), rank, world_size
+    rest = [p for p in parts.query.split("&") if p.split("=")[0] not in ("", "rank", "world_size")]
+    address = "?".join([url.partition("?")[0], *(["&".join(rest)] if rest else [])])
+    yield kind(address, rank, world_size, timeout), rank, world_size
     raise RuntimeError("Unable to perform rerendezvous using mqtt:// method")
 
 
