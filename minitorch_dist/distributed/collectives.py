@@ -1,7 +1,7 @@
 """The collectives on numpy arrays: from a call to a plan, and through a group's channel.
 
 Each function begins the group's next operation, with what it is about as its fingerprint, chooses a
-schedule (`schedules.choice`), has it planned (`plan`) and carried out (`executor`). Ranks are group
+schedule (`schedules.choice`), has it planned (`planner`) and carried out (`executor`). Ranks are group
 ranks; arrays are contiguous. Tensors, and torch's names, are one floor up.
 
 Whatever the algorithm, no operation holds more than 1.25 times its own vector beyond what the caller
@@ -19,7 +19,8 @@ import numpy as np
 from minitorch_dist.distributed import executor
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import Plan, Vector, plan
+from minitorch_dist.distributed.plan import Plan, Vector
+from minitorch_dist.distributed.planner import plan
 from minitorch_dist.distributed.receives import Array
 from minitorch_dist.distributed.reductions import COMBINES
 from minitorch_dist.distributed.schedules import choice

@@ -35,7 +35,8 @@ from minitorch_dist.distributed.schedules.schedule import (
 )
 from minitorch_dist.distributed.schedules.steps import Steps
 
-PIECES: Final = (1, 4, 16, 64)
+PIECES: Final = {"chain": (1, 4, 16, 64), "double_binary_tree": (1, 4, 16)}
+SHORTEST_PIECE: Final = 4096  # bytes; shorter ones are not worth their bill
 ONLY_IF_ASKED: Final = {("all_to_all", "bruck")}  # ranks whose blocks differ could not tell alike
 
 # What the built-in transports cost on one host, roughly: seconds a message, bytes a second.
@@ -119,7 +120,7 @@ def _from_environment(collective: str) -> str | None:
 @lru_cache(maxsize=4096)
 def _cheapest(collective: str, size: int, nbytes: int, links: Links, of_version: int) -> Schedule:
     best: tuple[int, Schedule] | None = None
-    for candidate in candidates(collective, size, links):
+    for candidate in candidates(collective, nbytes, links):
         try:
             time = cost(candidate, size, nbytes, links).time
         except ScheduleError:
@@ -131,7 +132,7 @@ def _cheapest(collective: str, size: int, nbytes: int, links: Links, of_version:
     return best[1]
 
 
-def candidates(collective: str, size: int, links: Links) -> Iterable[Schedule]:
+def candidates(collective: str, nbytes: int, links: Links) -> Iterable[Schedule]:
     """What `auto` compares, in the order that decides between equals."""
     for name, found in known(collective).items():
         if (collective, name) in ONLY_IF_ASKED:
@@ -140,8 +141,9 @@ def candidates(collective: str, size: int, links: Links) -> Iterable[Schedule]:
             if isinstance(links, TwoLevel):
                 yield _with_options(found, f"per_node={links.per_node}")
         elif "pieces" in found.options:
-            for pieces in PIECES:
-                yield _with_options(found, f"pieces={pieces}")
+            for pieces in PIECES.get(name, (1, 4, 16)):
+                if pieces == 1 or nbytes >= pieces * SHORTEST_PIECE:
+                    yield _with_options(found, f"pieces={pieces}")
         else:
             yield found
 

@@ -4,7 +4,7 @@ Most schedules compute with ranks as on a circle: `(rank + 1) % size`, `(rank - 
 a plain `numpy.arange(size)` this works, and costs a division per rank and step. An `Everyone`
 behaves like that array, but writes down such a turn as one number; whatever else is asked of it,
 it becomes the plain array. `cost` then moves a vector round the circle by two slices, and sees
-that nothing has to be moved where all ranks are alike: a ring of 10,000 ranks in 0.2 s.
+that nothing has to be moved where all ranks are alike.
 """
 
 from __future__ import annotations

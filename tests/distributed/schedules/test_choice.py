@@ -31,7 +31,7 @@ def test_auto_takes_what_costs_least() -> None:
                 chosen = choice.choose(collective, size, nbytes, links)
                 least = min(
                     cost.cost(other, size, nbytes, links).time
-                    for other in choice.candidates(collective, size, links)
+                    for other in choice.candidates(collective, nbytes, links)
                 )
                 assert cost.cost(chosen, size, nbytes, links).time == least, (chosen, nbytes)
 

@@ -1,0 +1,286 @@
+"""Make the plan of one rank: follow its steps, and note what touches what.
+
+For each part of an array it is remembered which action used it last. From that follows how early a
+receive into it may be posted, and which arrivals a send has to wait for. What arrives only to be
+passed on goes to scratch slots, which are used again as soon as their contents have left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+from minitorch_dist.distributed.plan import (
+    Action,
+    Local,
+    Name,
+    Part,
+    Plan,
+    Post,
+    Segment,
+    Sending,
+    Vector,
+    gated,
+    segments,
+)
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.schedules.steps import (
+    Combine,
+    Exchange,
+    Receive,
+    Send,
+    Step,
+    numbered,
+)
+
+SPARE: Final = 2  # scratch slots beyond which one that is free is used again at once
+
+
+@lru_cache(maxsize=1024)
+def plan(schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector) -> Plan:
+    """The plan of `rank` among `size`."""
+    return _Planner(schedule, rank, size, root, vector).made()
+
+
+class _Planner:
+    def __init__(
+        self, schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector
+    ) -> None:
+        self.schedule, self.rank, self.size, self.root = schedule, rank, size, root
+        self.vector, self.total = vector, schedule.total(size)
+        self.across = schedule.collective == "all_to_all"
+        self.actions: list[Action] = []
+        self.posts: list[tuple[int, Post]] = []  # and before which action
+        self.filled: set[int] = set()  # chunks that have been received into
+        self.touched: dict[Name, list[tuple[int, int, int, int]]] = {}
+        self.slots: list[int] = []
+        self.slot_of: dict[int, int] = {}
+        self.sent: dict[int, int] = {}
+        self.received: dict[int, int] = {}
+        self.offsets = [0]
+        for count in vector.sizes:
+            self.offsets.append(self.offsets[-1] + count)
+        self.begin = 0  # the first action of the present step
+        self.steps = schedule.of(rank, size, root)
+        self.last_use = self._last_uses()
+
+    def made(self) -> Plan:
+        for at, step in enumerate(self.steps):
+            self.begin = len(self.actions)
+            if isinstance(step, Combine):
+                self._combine(step)
+            else:
+                self._transfer(step)
+            self._free_slots(at)
+        return Plan(tuple(self._merged()), len(self.posts), tuple(self.slots))
+
+    # ------------------------------------------------------------------------------ step by step
+
+    def _transfer(self, step: Send | Receive | Exchange) -> None:
+        out: list[Segment] = []
+        into: list[Segment] = []
+        if isinstance(step, Send | Exchange):
+            out = self._segments(step.send if isinstance(step, Exchange) else step.chunks)
+        if isinstance(step, Receive | Exchange):
+            into = self._segments(step.receive if isinstance(step, Exchange) else step.chunks)
+        to = int(step.to) if isinstance(step, Send | Exchange) else -1
+        source = int(step.source) if isinstance(step, Receive | Exchange) else -1
+        if to >= 0:
+            self.sent[to] = self.sent.get(to, 0) + 1
+        if source >= 0:
+            self.received[source] = self.received.get(source, 0) + 1
+        reduce = isinstance(step, Receive | Exchange) and step.reduce
+        if self._overlap(out, into) and len(into) == len(out) > 1:
+            before: tuple[int, ...] = ()
+            for given, taken in zip(out, into, strict=True):  # take turns
+                self._send(to, given, before)
+                before = (self._receive(source, taken, reduce, before),)
+        else:
+            for given in out:
+                self._send(to, given)
+            for taken in into:
+                self._receive(source, taken, reduce)
+        self.filled.update(chunk for segment in into for chunk, _, _ in segment.pieces)
+
+    def _send(self, to: int, segment: Segment, needs: tuple[int, ...] = ()) -> None:
+        parts = tuple(self._held(piece) for piece in segment.pieces)
+        needs = (*needs, *self._arrivals(parts))
+        if self.schedule.collective == "barrier":
+            needs = tuple(range(len(self.posts)))
+        step = self.sent[to]
+        waits = (self.rank, step) in self._gated(to)
+        self._touch(parts, -1)
+        self.actions.append(Sending(to, step, _joined(parts), _sorted(needs), waits))
+
+    def _receive(
+        self, source: int, segment: Segment, reduce: bool, needs: tuple[int, ...] = ()
+    ) -> int:
+        operand = tuple(self._held(piece) for piece in segment.pieces) if reduce else ()
+        into = tuple(self._place(piece) for piece in segment.pieces)
+        number, step = len(self.posts), self.received[source]
+        both = (*into, *operand)
+        before = 1 + max((at for _, _, at, _ in self._touches(into)), default=-1)
+        needs = _sorted((*needs, *self._arrivals(both)))
+        opens = (source, step) in self._gated(self.rank)
+        if opens:
+            before = max(before, self.begin)
+        post = Post(number, source, step, _joined(into), _joined(operand), needs, opens)
+        self.posts.append((max(before, self._posted_before(source, step)), post))
+        self._touch(into, number)
+        return number
+
+    def _posted_before(self, source: int, step: int) -> int:
+        """Segments of one message are posted in order."""
+        if self.posts:
+            at, post = self.posts[-1]
+            if (post.source, post.step) == (source, step):
+                return at
+        return 0
+
+    def _combine(self, step: Combine) -> None:
+        size = self._size(int(step.into))
+        of = (self._held((int(step.of), 0, size)),)
+        operand = (self._held((int(step.into), 0, size)),) if step.reduce else ()
+        into = (self._place((int(step.into), 0, size)),)
+        needs = _sorted(self._arrivals((*of, *operand, *into)))
+        self.filled.add(int(step.into))
+        self._touch((*of, *into), -1)
+        self.actions.append(Local(into, of, operand, needs))
+
+    def _merged(self) -> Iterator[Action]:
+        """The posts in their places among the other actions."""
+        waiting = sorted(self.posts, key=lambda item: (item[0], item[1].number))
+        next_post = 0
+        for at, action in enumerate(self.actions):
+            while next_post < len(waiting) and waiting[next_post][0] <= at:
+                yield waiting[next_post][1]
+                next_post += 1
+            yield action
+        for _, post in waiting[next_post:]:
+            yield post
+
+    def _gated(self, rank: int) -> frozenset[tuple[int, int]]:
+        vector = self.vector
+        return gated(self.schedule, rank, self.size, self.root, vector.sizes, vector.itemsize)
+
+    # ------------------------------------------------------------------------------- what is where
+
+    def _segments(self, chunks: Any) -> list[Segment]:
+        return list(segments(numbered(chunks, self.total), self._size, self.vector.itemsize))
+
+    def _size(self, chunk: int) -> int:
+        sizes = self.vector.sizes
+        if not self.across:
+            return sizes[chunk % len(sizes)]
+        source, to = divmod(chunk, self.size)
+        return sizes[to] if source == self.rank else sizes[self.size + source]
+
+    def _is_result(self, chunk: int) -> bool:
+        if self.across:
+            return chunk % self.size == self.rank
+        results = self.vector.results
+        return chunk < self.total and (results is None or chunk in results)
+
+    def _held(self, piece: tuple[int, int, int]) -> Part:
+        """Where the present values of (a part of) a chunk are."""
+        chunk, start, stop = piece
+        if chunk in self.filled or (self.vector.in_place and not self.across):
+            return self._place(piece)
+        number = chunk % self.size if self.across else chunk
+        if self.vector.source_list or self.across:
+            return Part(("source", number), start, stop)
+        return Part("source", self.offsets[number] + start, self.offsets[number] + stop)
+
+    def _place(self, piece: tuple[int, int, int]) -> Part:
+        """Where (a part of) a chunk belongs when it arrives."""
+        chunk, start, stop = piece
+        if not self._is_result(chunk):
+            return Part(("slot", self._slot(chunk)), start, stop)
+        if self.across:
+            return Part(("work", chunk // self.size), start, stop)
+        if self.vector.work_list:
+            return Part(("work", chunk), start, stop)
+        offset = self.offsets[chunk]
+        if self.vector.results is not None:
+            offset -= self.offsets[self.vector.results[0]]
+        return Part("work", offset + start, offset + stop)
+
+    def _slot(self, chunk: int) -> int:
+        """A scratch slot for this chunk. Of those that are free, the one that has been so longest:
+        a receive into it can be posted earliest."""
+        if chunk not in self.slot_of:
+            taken = set(self.slot_of.values())
+            free = [slot for slot in range(len(self.slots)) if slot not in taken]
+            if len(free) > 1 or (free and len(self.slots) > SPARE):
+                slot = min(free, key=self._last_touch)
+            else:
+                slot = len(self.slots)
+                self.slots.append(0)
+            self.slot_of[chunk] = slot
+            self.slots[slot] = max(self.slots[slot], self._size(chunk))
+        return self.slot_of[chunk]
+
+    def _last_touch(self, slot: int) -> int:
+        return max((at for _, _, at, _ in self.touched.get(("slot", slot), [])), default=-1)
+
+    def _last_uses(self) -> dict[int, int]:
+        """The last step that names a chunk."""
+        found: dict[int, int] = {}
+        for at, step in enumerate(self.steps):
+            for chunk in _named(step, self.total):
+                found[chunk] = at
+        return found
+
+    def _free_slots(self, at: int) -> None:
+        for chunk in [chunk for chunk in self.slot_of if self.last_use.get(chunk) == at]:
+            del self.slot_of[chunk]
+
+    # --------------------------------------------------------------------------- what needs what
+
+    def _touch(self, parts: tuple[Part, ...], number: int) -> None:
+        """Note that the next action uses these parts; `number`: they are received into."""
+        for name, start, stop in parts:
+            if start < stop:
+                known = self.touched.setdefault(name, [])
+                known[:] = [t for t in known if not (start <= t[0] and t[1] <= stop)]
+                known.append((start, stop, len(self.actions) - (number >= 0), number))
+
+    def _touches(self, parts: tuple[Part, ...]) -> Iterator[tuple[int, int, int, int]]:
+        for name, start, stop in parts:
+            for touch in self.touched.get(name, ()):
+                if touch[0] < stop and start < touch[1]:
+                    yield touch
+
+    def _arrivals(self, parts: tuple[Part, ...]) -> list[int]:
+        """The receives that (last) went into these parts."""
+        return [number for _, _, _, number in self._touches(parts) if number >= 0]
+
+    def _overlap(self, out: list[Segment], into: list[Segment]) -> bool:
+        ours = {chunk for segment in out for chunk, _, _ in segment.pieces}
+        return any(chunk in ours for segment in into for chunk, _, _ in segment.pieces)
+
+
+def _named(step: Step, total: int) -> list[int]:
+    if isinstance(step, Combine):
+        return [int(step.into), int(step.of)]
+    if isinstance(step, Exchange):
+        return numbered(step.send, total) + numbered(step.receive, total)
+    return numbered(step.chunks, total)
+
+
+def _joined(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Neighbouring parts as one."""
+    found: list[Part] = []
+    for part in parts:
+        if part.start == part.stop:
+            continue
+        if found and found[-1].name == part.name and found[-1].stop == part.start:
+            found[-1] = Part(part.name, found[-1].start, part.stop)
+        else:
+            found.append(part)
+    return tuple(found)
+
+
+def _sorted(numbers: Any) -> tuple[int, ...]:
+    return tuple(sorted(set(numbers)))
