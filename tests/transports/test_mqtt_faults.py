@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ import pytest
 
 from tests.transports.brokers import KINDS, Broker, Client, Proxy, free_port
 from transports import conformance, keys
+from transports.broker import launch
 from transports.broker.credentials import credentials
 from transports.channel import exchange, peers
 from transports.conformance import End
@@ -353,6 +356,52 @@ def test_what_is_repeated_or_moved_is_not_heard(broker: Broker) -> None:
             assert [tray.lost_ranks for tray in world.trays] == [[], []]
             dropped = world.ranks[1]._exchange.dropped  # type: ignore[union-attr]
             assert {"seal", "again", "place", "kind"} <= set(dropped)
+
+
+@pytest.mark.slow
+def test_a_stranger_cannot_keep_the_dead_alive(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It repeats all that a rank ever said; the rank is lost all the same."""
+    monkeypatch.setattr(peers, "GRACE", 0.5)
+    proxy = Proxy(broker)
+    with Client(broker, "stranger") as stranger:
+        stranger.subscribe(("mtd/+/d/0/1", 0))
+        with World(broker.address, f"{proxy.address}?broker_timeout=1") as world:
+            for turn in range(10):
+                world.ranks[1].send(0, b"%d" % turn, b"x")
+            world.receive(0, 1, 10)
+            proxy.close()
+            recorded = [stranger.message() for _ in range(11)]
+            until = time.monotonic() + PATIENCE
+            while not world.trays[0].lost_ranks and time.monotonic() < until:
+                for topic, payload, *_ in recorded:
+                    stranger.publish(topic, payload)
+                world.ranks[0].progress(0.05)
+            assert world.trays[0].lost_ranks == [1]
+
+
+# -- encrypted ------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket")  # paho leaves it to the collector
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_an_encrypted_broker(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+         "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+         "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    with launch.start("--certificate", f"{certificate}", "--private-key", f"{key}") as broker:
+        address = f"{broker.address}?tls=1&ca={certificate}"
+        with World(address, address) as world:
+            world.ranks[0].send(1, b"h", pattern(1, 700_000))
+            assert world.receive(1, 0, 1) == [(b"h", pattern(1, 700_000))]
+        with pytest.raises(TrustError, match="certificate verify failed"):
+            MqttTransport(0, 1, f"{broker.address}?tls=1").connect(HashStore(), Tray(bool), 60)
 
 
 # -- the library's own broker ---------------------------------------------------------------

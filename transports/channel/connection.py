@@ -18,6 +18,7 @@ import asyncio
 import logging
 import math
 import socket
+import ssl
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -141,8 +142,8 @@ class Connection:
                     await self._subscribe(client)
                     pause = FIRST_PAUSE
                     await self._serve(client)
-            except (aiomqtt.MqttError, OSError, ValueError) as error:
-                reason = f"{error}"
+            except Exception as error:  # whatever it is, this connection is over, and we go on
+                reason = f"{error}" or repr(error)
                 if _is_final(error):
                     self._listener.refused(reason)
                     await self._closing.wait()
@@ -236,7 +237,11 @@ class Connection:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK)
-            self._listener.tick()
+            try:
+                self._listener.tick()
+            except Exception as error:  # nobody would notice the dead any more: better say so
+                self._listener.refused(f"a bug in the mqtt transport: {error!r}")
+                raise
 
     def _log(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What went wrong inside the client, mostly while a connection broke: `_watch` tells."""
@@ -267,7 +272,9 @@ async def _publish(client: aiomqtt.Client, post: Post) -> None:
 
 
 def _is_final(error: Exception) -> bool:
-    """Wrong password, not authorised, another version: trying again would not help."""
+    """Wrong password, another version, another's certificate: trying again would not help."""
+    if isinstance(error.__context__, ssl.SSLCertVerificationError):
+        return True
     code = getattr(error, "rc", None)  # an int is an error of the client, not the broker's word
     return not isinstance(code, int) and getattr(code, "value", 0) in (132, 133, 134, 135)
 

@@ -19,12 +19,11 @@ from transports.channel import frames
 from transports.channel.address import Address
 from transports.channel.connection import TICK, Connection, Post
 from transports.channel.frames import Frame, Refused
-from transports.channel.peers import ASLEEP, BEAT, LONGEST_REPEAT, REPEAT, Peer
+from transports.channel.peers import ASLEEP, BEAT, CALM, LONGEST_REPEAT, REPEAT, Peer
 from transports.clock import PICO, Clock
 from transports.errors import PeerLost
 
 CLOSED = "it closed its transport"
-CALM = 0.2  # seconds between two frames that say the same again
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,12 @@ class Exchange:
 
     def _handle(self, peer: Peer, frame: Frame) -> None:
         now = self._now()
-        peer.hear(now)
+        if frame.kind not in (frames.DATA, frames.BYE):
+            if frame.seq <= peer.beat:  # old words, of whoever repeats them, are no sign of life
+                self.dropped["again"] += 1
+                return
+            peer.beat = frame.seq
+            peer.hear(now)
         if peer.outgoing.acknowledge(frame.acked, frame.limit):
             peer.patience, peer.repeated, peer.must_repeat = REPEAT, now, False
             self.changed.notify_all()
@@ -155,6 +159,7 @@ class Exchange:
                 peer.corrected = now
                 self.say(peer, frames.ACK, frames.GAP if is_gap else 0)
             return
+        peer.hear(now)
         if not peer.announce(frame):
             self.lose(peer, "it sent a message whose parts do not fit together")
             return
@@ -224,7 +229,7 @@ class Exchange:
 
     def _repeat_if_due(self, peer: Peer, now: float) -> None:
         if peer.is_due_to_repeat(now):
-            if not peer.must_repeat:
+            if now - peer.repeated > peer.patience:
                 peer.patience = min(2 * peer.patience, LONGEST_REPEAT)
             peer.must_repeat = False
             self._repeat(peer, now)
@@ -237,10 +242,11 @@ class Exchange:
     # -- what the rank's own threads use too: lock held ---------------------------------------
 
     def say(self, peer: Peer, kind: int, flags: int = 0, body: bytes = b"") -> None:
-        """A frame without a number: it may get lost."""
+        """A frame outside the stream: it may get lost. Its number only says that it is new."""
         acked, limit = peer.incoming.tell()
+        peer.spoken += 1
         frame = Frame(
-            kind, self.rank, peer.rank, self.mark, peer.mark, flags, acked=acked, limit=limit
+            kind, self.rank, peer.rank, self.mark, peer.mark, flags, peer.spoken, acked, limit
         )
         peer.said = self._now()
         self.connection.post(Post(peer.topic, frames.seal(self.key, frame, body)))
@@ -279,6 +285,9 @@ class Exchange:
         """Why there is no broker."""
         since = self._now() - (self._down_since or self._now())
         return f"the broker at {self.address.shown} was away for {since:.0f} s: {self._why_down}"
+
+    def __repr__(self) -> str:
+        return f"<Exchange of rank {self.rank} with {list(self.peers.values())}>"
 
     def farewell(self) -> None:
         """Leave no trace: clear our presence, and that of peers which can no longer."""

@@ -33,6 +33,7 @@ class Inquirer:
         self.users = 1
         self._topics = Topics(name)
         self._keeper = 0  # its mark
+        self._beat = 0  # the number of its last frame
         self._number = 0
         self._asked: dict[int, bytearray] = {}
         self._answers: dict[int, bytes] = {}
@@ -144,7 +145,9 @@ class Inquirer:
                 "in it is gone: rank 0 was started again. Start all ranks again"
             )
             return
-        self._heard, self._suspected = self._now(), None
+        if frame.acked > self._beat:
+            self._beat = frame.acked
+            self._heard, self._suspected = self._now(), None
         if frame.kind == frames.ANSWER and frame.seq in self._asked:
             self._answers[frame.seq] = bytes(frame.body)
             del self._asked[frame.seq]

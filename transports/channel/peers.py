@@ -20,6 +20,7 @@ BEAT = 2.0  # seconds after which an idle rank says that it lives
 SILENCE = 10.0  # seconds without a frame after which a peer is lost
 GRACE = 3.0  # seconds in which a peer whose connection ended has to be heard of
 ASLEEP = 1.0  # seconds by which a look at the time is late when it was we who stood still
+CALM = 0.2  # seconds between two corrections that say the same
 REPEAT, LONGEST_REPEAT = 1.0, 8.0  # seconds until what was not acknowledged is sent again
 
 
@@ -35,6 +36,7 @@ class Peer:
         self.is_welcome = False  # it has answered our HELLO: it hears us, and we hear it
         self.has_parted = False  # it said goodbye
         self.lost: PeerLost | None = None
+        self.spoken = self.beat = 0  # numbers of the last frames outside the stream: ours, its
         # what is being received: in the I/O thread, and in the thread that delivers
         self.announced = 0
         self.sink: Sink | None = None
@@ -86,7 +88,7 @@ class Peer:
         """Whether what is not acknowledged should be sent again."""
         if not self.outgoing.unacknowledged or self.queued:
             return False
-        return self.must_repeat or now - self.repeated > self.patience
+        return now - self.repeated > (CALM if self.must_repeat else self.patience)
 
     def __repr__(self) -> str:
         state = "alive" if self.is_alive else "parted" if self.has_parted else "lost"
