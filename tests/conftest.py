@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import hypothesis
@@ -39,6 +40,7 @@ def _open_files() -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def nothing_left_behind() -> Iterator[None]:
     """Fail a test that leaves a thread, a process, a socket or a file open."""
+    resource_tracker.ensure_running()  # Python's own helper process: no test is blamed for its pipe
     threads, files = set(threading.enumerate()), _open_files()
     yield
     left = _leftovers(threads, files)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from multiprocessing import resource_tracker
-
 import pytest
 
 from transports import keys
-
-resource_tracker.ensure_running()  # once and for all, so that no test is blamed for its pipe
 
 
 @pytest.fixture(autouse=True)
