@@ -108,10 +108,7 @@ class MqttTransport(Transport):
             while not exchange.has_been_up or not all(peer.is_welcome for peer in peers):
                 missing = [peer.rank for peer in peers if not peer.is_welcome]
                 if exchange.refusal:
-                    raise TrustError(
-                        f"{exchange.refusal}. Set MINITORCH_DIST_KEY to the broker's, or write "
-                        "mqtt://user:password@host:port"
-                    )
+                    raise TrustError(exchange.refusal)
                 if exchange.is_lost or (deadline.is_over() and not exchange.has_been_up):
                     raise ConnectError(
                         f"rank {self.rank} waited {deadline.elapsed():.1f} s: "

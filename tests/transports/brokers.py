@@ -1,4 +1,4 @@
-"""Both brokers that the MQTT tests run against, and a client that can say anything."""
+"""What the MQTT tests run against: both brokers, a client that can say anything, a line to cut."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -267,3 +268,24 @@ class Proxy:
             thread.join()
         for line in self._lines:
             line.close()
+
+
+def together(*acts: Callable[[], Any]) -> list[Any]:
+    """All at once; the results, or the first error."""
+    results: list[Any] = [None] * len(acts)
+
+    def run(place: int) -> None:
+        try:
+            results[place] = acts[place]()
+        except BaseException as error:
+            results[place] = error
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(acts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.transports.brokers import KINDS, Broker, Client, Proxy, free_port
+from tests.transports.brokers import KINDS, Broker, Client, Proxy, free_port, together
 from transports import conformance, keys
 from transports.broker import launch
 from transports.broker.credentials import credentials
@@ -73,27 +73,6 @@ class World:
     def __exit__(self, *_: object) -> None:
         together(*(transport.close for transport in self.ranks))
         assert not [text for tray in self.trays for text in tray.complaints]
-
-
-def together(*acts: Callable[[], Any]) -> list[Any]:
-    """All at once; the results, or the first error."""
-    results: list[Any] = [None] * len(acts)
-
-    def run(place: int) -> None:
-        try:
-            results[place] = acts[place]()
-        except BaseException as error:
-            results[place] = error
-
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(acts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
 
 
 def poll(done: Callable[[], bool]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.transports.brokers import KINDS, Broker, Client, Proxy, free_port
+from tests.transports.brokers import KINDS, Broker, Client, Proxy, free_port, together
 from transports import keys
 from transports.channel.keeper import MAX_BODY
 from transports.errors import DistNetworkError, DistStoreError
@@ -21,25 +21,6 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     made = Broker(request.param)
     yield made
     made.stop()
-
-
-def together(acts: list[Callable[[], Any]]) -> None:
-    """All at once; the first error."""
-    errors: list[BaseException] = []
-
-    def run(act: Callable[[], Any]) -> None:
-        try:
-            act()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 @pytest.mark.slow
@@ -62,7 +43,7 @@ def test_each_command_is_carried_out_once_whatever_the_broker_does(broker: Broke
                 broker.kill()
                 broker.start()
 
-    together([lambda s=store: count(s) for store in stores])  # type: ignore[misc]
+    together(*(lambda s=store: count(s) for store in stores))  # type: ignore[misc]
     assert {store.get("n") for store in stores} == {b"600"}
     assert stores[2].get("text") == b"." * 600
     for store in reversed(stores):

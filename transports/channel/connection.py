@@ -49,6 +49,14 @@ _logger.addHandler(logging.NullHandler())
 _logger.propagate = False  # a lost connection is ours to tell, once and in our words
 
 
+def refusal(address: Address, reason: str) -> str:
+    """What to say when the broker does not let us in."""
+    return (
+        f"the broker at {address.shown} does not let us in: {reason}. Set MINITORCH_DIST_KEY to the "
+        "broker's, or write mqtt://user:password@host:port"
+    )
+
+
 class Post(NamedTuple):
     """Something to be published."""
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from transports.channel import frames
 from transports.channel.address import Address
-from transports.channel.connection import TICK, Connection, Post
+from transports.channel.connection import TICK, Connection, Post, refusal
 from transports.channel.frames import Frame, Refused
 from transports.channel.peers import ASLEEP, BEAT, CALM, LONGEST_REPEAT, REPEAT, Peer
 from transports.clock import PICO, Clock
@@ -196,7 +196,7 @@ class Exchange:
 
     def refused(self, reason: str) -> None:
         with self.changed:
-            self.refusal = f"the broker at {self.address.shown} does not let us in: {reason}"
+            self.refusal = refusal(self.address, reason)
             self._lose_all(self.refusal)
 
     def tick(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from transports import frames as streams, store_protocol
 from transports.channel import frames
 from transports.channel.address import Address
-from transports.channel.connection import TICK, Connection, Post
+from transports.channel.connection import TICK, Connection, Post, refusal
 from transports.channel.frames import Frame, Refused
 from transports.channel.keeper import MAX_BODY, Topics
 from transports.channel.peers import ASLEEP, GRACE, SILENCE
@@ -168,10 +168,7 @@ class Inquirer:
 
     def refused(self, reason: str) -> None:
         with self.changed:
-            self._problem = (
-                f"the broker at {self.address.shown} does not let us in: {reason}. Set "
-                "MINITORCH_DIST_KEY to the broker's, or write mqtt://user:password@host:port"
-            )
+            self._problem = refusal(self.address, reason)
             self.changed.notify_all()
 
     def tick(self) -> None:

@@ -18,7 +18,7 @@ from math import inf
 from transports import frames as streams, store_protocol
 from transports.channel import frames
 from transports.channel.address import Address
-from transports.channel.connection import Connection, Post
+from transports.channel.connection import Connection, Post, refusal
 from transports.channel.frames import Frame, Refused
 from transports.channel.peers import SILENCE
 from transports.clock import PICO, Clock, Deadline
@@ -240,10 +240,7 @@ class Keeper:
 
     def refused(self, reason: str) -> None:
         with self.changed:
-            self._problem = (
-                f"the broker at {self.address.shown} does not let us in: {reason}. Set "
-                "MINITORCH_DIST_KEY to the broker's, or write mqtt://user:password@host:port"
-            )
+            self._problem = refusal(self.address, reason)
             self.changed.notify_all()
 
     def written(self, tag: object) -> None: ...
