@@ -68,7 +68,7 @@ def test_the_convnet() -> None:
 
     both(
         make,
-        lambda t, p: t.optim.SGD(p, lr=0.05, momentum=0.5),
+        lambda t, p: t.optim.SGD(p, lr=0.02, momentum=0.5),  # 0.05 is chaotic by step 43
         digits(),
         lambda t, out, y: t.nn.functional.nll_loss(out, y),
     )
