@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from multiprocessing import resource_tracker
@@ -18,6 +19,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("deep", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _open_files() -> dict[str, str]:
