@@ -1,15 +1,23 @@
 """What is going to happen in virtual time, and the jump to it.
 
-    events    a message lands, a sleep ends                    (instant, counter, what to do)
-    timers    a strand gives up waiting                        (instant, counter, strand)
+    events    a message lands, a sleep ends            instants in a heap, and what happens at each
+    settling  what the instant itself must settle      after all that happens in it, before the next
+    timers    a strand gives up waiting                (instant, counter, strand) in a heap
 
-Two heaps, ties broken by the counter; at one instant events come before timers, so what arrives at
-the very end of a timeout is in time. Timers are lazy: most waits end long before, so a strand has
-one entry that is moved when its instant comes, instead of one for each time that it waits.
+Where ranks are alike much happens at one instant, so events are kept by instants: the heap has one
+entry for all of them, and they happen in the order in which they were written down. At one instant
+events come before timers, so what arrives at the very end of a timeout is in time. Timers are lazy:
+most waits end long before, so a strand has one entry that is moved when its instant comes, instead
+of one for each time that it waits.
+
+What several ranks do at the same instant is simulated one after the other, and that order must not
+show in the times. `settle` is for that: messages that leave or arrive at one instant are first
+collected, and take their ports when nobody has anything left to do in it (see `medium`).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush, heapreplace
 from itertools import count
@@ -34,7 +42,9 @@ class Agenda:
         self.now = 0
         self.happened = 0  # events
         self._ready = ready
-        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._instants: list[int] = []  # a heap
+        self._events: dict[int, deque[Callable[[], None]]] = {}  # by instant
+        self._settling: list[Callable[[], None]] = []
         self._timers: list[tuple[int, int, Strand]] = []
         self._counter = count()
         self._endless = None if endless is None else picoseconds(endless)
@@ -43,7 +53,16 @@ class Agenda:
 
     def at(self, instant: int, act: Callable[[], None]) -> None:
         """Let `act` happen."""
-        heappush(self._events, (instant, next(self._counter), act))
+        events = self._events.get(instant)
+        if events is None:
+            self._events[instant] = deque((act,))
+            heappush(self._instants, instant)
+        else:
+            events.append(act)
+
+    def settle(self, act: Callable[[], None]) -> None:
+        """Let `act` happen at the end of this instant, when nobody has anything left to do in it."""
+        self._settling.append(act)
 
     def arm(self, strand: Strand, timeout: int) -> None:
         """Let a parked strand give up after `timeout`, unless it is woken before."""
@@ -56,26 +75,39 @@ class Agenda:
     def advance(self) -> bool:
         """Go to the next instant at which something happens, and let it all happen; False if there
         is none. What an event raises is raised here; the rest of the instant comes next time."""
-        events, timer = self._events, self._next_timer()
-        if timer is not None and (not events or timer < events[0][0]):
-            if not events and self._is_hopeless():
+        if self._settling:
+            settling, self._settling = self._settling, []
+            for act in settling:
+                act()
+            return True
+        instants, timer = self._instants, self._next_timer()
+        if timer is not None and (not instants or timer < instants[0]):
+            if not instants and self._is_hopeless():
                 return False
             self._move_to(timer)
             return self._give_up(timer)
-        if not events:
+        if not instants:
             return False
-        instant = events[0][0]
+        instant = instants[0]
         self._move_to(instant)
         self._gave_up = 0
-        while events and events[0][0] == instant:
-            act = heappop(events)[2]
-            self.happened += 1
-            act()
+        events = self._events[instant]
+        try:
+            while events:
+                act = events.popleft()
+                self.happened += 1
+                act()
+        finally:
+            if not events and instants and instants[0] == instant:
+                heappop(instants)
+                del self._events[instant]
         return True
 
     def clear(self) -> None:
         """Nothing of all that will happen."""
+        self._instants.clear()
         self._events.clear()
+        self._settling.clear()
         self._timers.clear()
         self._gave_up = 0
 
@@ -120,4 +152,4 @@ class Agenda:
         return all(strand.is_endless for strand in waiting)
 
     def __repr__(self) -> str:
-        return f"<Agenda at {self.now} ps, {len(self._events)} events to come>"
+        return f"<Agenda at {self.now} ps, {sum(map(len, self._events.values()))} events to come>"

@@ -117,7 +117,7 @@ def _object(ranks: Sequence[int], what: str) -> str:
 
 def _place(strand: Strand, frames: dict[int, FrameType]) -> str:
     """The innermost line of the user's own that the strand stands in."""
-    frame = None if strand.ident is None else frames.get(strand.ident)
+    frame = strand.frame(frames)
     while frame is not None:
         module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if module not in INSIDE:

@@ -4,9 +4,10 @@
                held for α + βm                         held for α + βm
 
 Each arrow is an event of the clock, and each is one method here, so that whatever disturbs messages
-(faults) has its place. Ports serve in the order of arrival. What the ranks sent and received is
-counted, and every departure and landing goes into a digest: two runs with equal digests did the same
-things at the same instants.
+(faults) has its place. Ports serve in the order of arrival, and what comes to a port at the same
+instant in the order of the senders' ranks: so it does not show in the times who was simulated first.
+What the ranks sent and received is counted, and every departure and landing goes into a digest: two
+runs with equal digests did the same things at the same instants.
 """
 
 from __future__ import annotations
@@ -110,10 +111,40 @@ class Medium:
         self._routes: dict[tuple[int, int], Route] = {}
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}
+        self._departing: list[Message] = []  # at this instant
+        self._arriving: list[Message] = []
         self._digest = hashlib.blake2b(digest_size=16)
 
     def depart(self, message: Message) -> None:
         """The message is on its way, as soon as its sender's port is free."""
+        if not (self._departing or self._arriving):
+            self.clock.settle(self._settle)
+        self._departing.append(message)
+
+    def arrive(self, message: Message) -> None:
+        """The first byte is at the receiver's port."""
+        if not (self._departing or self._arriving):
+            self.clock.settle(self._settle)
+        self._arriving.append(message)
+
+    def _settle(self) -> None:
+        """Nothing more departs or arrives at this instant: the ports take what there is."""
+        departing, self._departing = self._departing, []
+        if len(departing) > 1:
+            departing.sort(key=_sender)
+        for message in departing:
+            self._enter(message)
+        arriving, self._arriving = self._arriving, []
+        if len(arriving) > 1:
+            arriving.sort(key=_sender)
+        now, at, rx_free = self.clock.now(), self.clock.at, self._rx_free
+        for message in arriving:
+            rx = message.route.rx
+            over = rx_free[rx] = max(now, rx_free.get(rx, 0)) + message.hold
+            at(over, message.land)
+
+    def _enter(self, message: Message) -> None:
+        """It takes its place at the transmit port."""
         now, nbytes = self.clock.now(), message.nbytes
         pair = message.src.rank, message.dst.rank
         route = self._routes.get(pair)
@@ -130,16 +161,9 @@ class Medium:
         self._digest.update(_RECORD.pack(now, 0, *pair, nbytes))
         start += link.wire
         if start == now:
-            self.arrive(message)
+            self._arriving.append(message)
         else:
             self.clock.at(start, message.arrive)
-
-    def arrive(self, message: Message) -> None:
-        """The first byte is at the receiver's port."""
-        rx = message.route.rx
-        over = max(self.clock.now(), self._rx_free.get(rx, 0)) + message.hold
-        self._rx_free[rx] = over
-        self.clock.at(over, message.land)
 
     def land(self, message: Message) -> None:
         """The last byte is there."""
@@ -168,6 +192,10 @@ class Medium:
 
 
 _RECORD = struct.Struct("<qqqqq")
+
+
+def _sender(message: Message) -> int:
+    return message.src.rank
 
 
 def attach(clock: VirtualClock, network: Network) -> Medium:

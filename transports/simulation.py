@@ -54,7 +54,7 @@ class Outcome(Generic[T]):
     time: int  # picoseconds until the last rank was over
     ranks: list[Rank]
     digest: str  # of all departures and landings; equal digests, equal runs
-    switches: int  # from thread to thread
+    switches: int  # from strand to strand
 
     @property
     def messages(self) -> int:
@@ -73,12 +73,13 @@ def run(
     seed: int | None = None,
     endless: float | None = None,
     limit: float | None = None,
+    engine: str | None = None,
 ) -> Outcome[T]:
     """Call `program(node)` on every rank. The first error of any rank is raised when all are over.
 
-    `network` is a Network, a topology, or an address; `seed`, `endless`, `limit` are VirtualClock's.
+    `network` is a Network, a topology, or an address; the rest is VirtualClock's.
     """
-    clock = VirtualClock(seed, endless, limit)
+    clock = VirtualClock(seed, endless, limit, engine)
     if isinstance(network, str):
         network = Network.parse(network)
     moving = medium.attach(clock, network if isinstance(network, Network) else Network(network))

@@ -1,11 +1,11 @@
-"""Virtual time: ranks are threads, exactly one of them runs, and time jumps when none can.
+"""Virtual time: of all ranks exactly one runs, and time jumps when none can.
 
-    strands   threads, of which one holds the baton                        (`strands`)
+    strands   threads or greenlets, of which one holds the baton           (`strands`)
     ready     those that can run now, and in which order they may          (`order`)
     agenda    what will happen: messages land, sleeps and timeouts end     (`agenda`)
 
 A strand that has to wait parks: it takes the next ready strand and hands it the baton. Nobody is
-ready? Then it lets the next instant happen, in its own thread: there is no hub to switch through,
+ready? Then it lets the next instant happen, itself: there is no hub to switch through,
 and a strand whose own message comes next goes on without any switch. Nothing can happen any more,
 but a rank is not finished? That is a deadlock, and each blocked rank raises it in words (see
 `deadlock`).
@@ -26,6 +26,8 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from transports import deadlock
@@ -34,10 +36,11 @@ from transports.clock import Clock, picoseconds
 from transports.contract import Waiting
 from transports.errors import Deadlock
 from transports.order import order
-from transports.strands import Stopped, Strand, thread_name
+from transports.strands import Stopped, Strand, ThreadStrand, thread_name
 from transports.virtual_condition import VirtualCondition
 
 PERSISTENCE = 1000  # times that a deadlock may be caught, before the strands are stopped
+ENGINE = "threads"  # what strands are where nothing is said
 SPINS = 16  # fruitless looks at one instant before looking counts as waiting
 
 
@@ -47,11 +50,18 @@ class VirtualClock(Clock):
     `endless`: waits with a timeout of at least so many seconds count as waits without one when
     nothing else is left to happen, so that a deadlock is reported when it arises and not when the
     first default timeout is over. `limit`: seconds of virtual time after which everything fails.
+    `engine`: "threads" (None, too), or "greenlet", where that is installed: the same, faster.
     """
 
     def __init__(
-        self, seed: int | None = None, endless: float | None = None, limit: float | None = None
+        self,
+        seed: int | None = None,
+        endless: float | None = None,
+        limit: float | None = None,
+        engine: str | None = None,
     ) -> None:
+        self.engine = engine or ENGINE
+        self._made = maker(self.engine)
         self._current: Strand | None = None  # who has the baton; None while events happen
         self._strands: dict[Strand, None] = {}  # that are not over
         self._heads: list[Strand] = []  # all there ever were in this run, by rank
@@ -82,11 +92,13 @@ class VirtualClock(Clock):
             rank = self.me().rank
         else:
             head, rank = None, len(self._heads)
-        strand = Strand(function, name, rank, head, self._live, self._join)
+        strand = self._made(function, name, rank, head, self._live, self._join)
         self._strands[strand] = None
         if head is None:
             self._heads.append(strand)
             self._living += 1
+        else:
+            strand.head.helpers.append(strand)
         self._ready.append(strand)
         return strand
 
@@ -109,6 +121,11 @@ class VirtualClock(Clock):
     def at(self, instant: int, act: Callable[[], None]) -> None:
         """Let `act` happen. It may wake strands, and may not wait."""
         self._agenda.at(instant, act)
+
+    def settle(self, act: Callable[[], None]) -> None:
+        """Let `act` happen at the end of this instant, when nobody has anything left to do in it:
+        then it does not matter who did it first."""
+        self._agenda.settle(act)
 
     def park(self, timeout: int | None = None, why: Callable[[], Waiting] | None = None) -> bool:
         """Wait until `wake` (True), or for `timeout` picoseconds (False)."""
@@ -232,9 +249,10 @@ class VirtualClock(Clock):
             self.wake(joiner)
         if strand.head is strand:
             self._living -= 1
-            for other in list(self._strands):
-                if other.head is strand or not self._living:
-                    self._stop(other)
+            for other in list(strand.helpers if self._living else self._strands):
+                self._stop(other)
+        else:
+            strand.head.helpers.remove(strand)
 
     def _join(self, strand: Strand, timeout: float | None) -> None:
         if not self._is_running:
@@ -271,8 +289,7 @@ class VirtualClock(Clock):
         self._current = chosen = self._choose()
         if chosen is not me and chosen is not None:
             self.switches += 1
-            chosen.resume()
-            me.pause()
+            me.hand_over(chosen)
 
     def _pass_on(self) -> None:
         """Let others run; the caller will not run again."""
@@ -341,6 +358,27 @@ class VirtualClock(Clock):
 
     def __repr__(self) -> str:
         return f"<VirtualClock, {len(self._strands)} strands, {self._agenda!r}>"
+
+
+def maker(engine: str) -> Callable[..., Strand]:
+    """What makes the strands of one clock."""
+    if engine == "threads":
+        return ThreadStrand
+    if engine != "greenlet":
+        raise ValueError(f"a clock's engine is 'threads' or 'greenlet', not {engine!r}")
+    if not has_greenlets():
+        raise ValueError(
+            "the engine 'greenlet' needs the package greenlet: pip install 'minitorch_dist[fast]', "
+            "or take engine='threads', which does the same in more time"
+        )
+    from transports import greenlets
+
+    return partial(greenlets.GreenStrand, greenlets.Host())
+
+
+def has_greenlets() -> bool:
+    """Whether the engine `greenlet` can be had."""
+    return find_spec("greenlet") is not None
 
 
 def _sleeping() -> Waiting:

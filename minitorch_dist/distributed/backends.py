@@ -122,7 +122,7 @@ def transport_for(backend: str, default: str) -> tuple[Callable[..., Transport],
         if scheme != Backend.NCCL or not is_nccl_available():
             raise RuntimeError(f"Distributed package doesn't have {scheme.upper()} built in")
         scheme = name = Backend.TCP
-    if scheme not in registry.known():
+    if scheme not in registry.BUILT_IN and scheme not in registry.known():
         raise AssertionError(f"Unknown backend type {backend}")
     return registry.find(name), name if "://" in name else ""
 

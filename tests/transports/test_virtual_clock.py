@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 from hypothesis import given, strategies as st
 
+from transports import virtual_clock
 from transports.clock import PICO
 from transports.errors import Deadlock, DistError
 from transports.simulation import each_rank
@@ -20,6 +21,15 @@ from transports.virtual_clock import VirtualClock
 
 MS = PICO // 1000
 YEAR = 365 * 24 * 3600.0
+
+
+@pytest.fixture(autouse=True, params=["threads", "greenlet"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """All of this holds whatever strands are made of."""
+    if request.param == "greenlet":
+        pytest.importorskip("greenlet")
+    monkeypatch.setattr(virtual_clock, "ENGINE", request.param)
+    return str(request.param)
 
 
 def simulate(*programs: Callable[[VirtualClock], object], **how: object) -> VirtualClock:
@@ -153,7 +163,7 @@ def test_a_wait_that_ends_early_leaves_no_timer_behind() -> None:
     assert clock.now() < 300 * PICO and "0 events" in repr(clock)
 
 
-def test_threads_started_inside_belong_to_the_rank() -> None:
+def test_threads_started_inside_belong_to_the_rank(engine: str) -> None:
     clock, seen = VirtualClock(), []
 
     def work(name: str, seconds: float) -> None:
@@ -170,9 +180,10 @@ def test_threads_started_inside_belong_to_the_rank() -> None:
         assert not workers[0].is_alive() and "over" in repr(workers[0])
         return threading.current_thread().name
 
-    assert each_rank(clock, 2, program)[0] == ["rank 0", "rank 1"]
+    names = each_rank(clock, 2, program)[0]
     assert [s[:2] for s in seen] == [("01", 1), ("11", 1), ("02", 2), ("12", 2)]
-    assert seen[0][2] == "worker 1"
+    if engine == "threads":
+        assert names == ["rank 0", "rank 1"] and seen[0][2] == "worker 1"
 
 
 def test_helpers_end_with_their_rank() -> None:
@@ -388,7 +399,9 @@ def test_a_second_interrupt_stops_even_who_never_waits() -> None:
         simulate(busy, stand)
 
 
-def test_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    if engine == "greenlet":
+        pytest.skip("greenlets need one thread only")
     start, room = threading.Thread.start, [3]
 
     def limited(thread: threading.Thread) -> None:
@@ -406,3 +419,40 @@ def test_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_thousand_ranks() -> None:
     clock = simulate(*([lambda clock: [clock.sleep(1) for _ in range(5)]] * 1000))
     assert clock.now() == 5 * PICO
+
+
+def test_greenlets_do_not_stand_on_each_others_stacks() -> None:
+    """However many begin one after the other, each has the whole depth of recursion."""
+
+    def deep(left: int) -> int:
+        return left and deep(left - 1)
+
+    clock = VirtualClock()
+
+    def program(rank: int) -> None:
+        clock.sleep(1)
+        deep(500)
+        clock.start(lambda: deep(500) and None, "helper").join()
+
+    each_rank(clock, 100, program)
+
+
+def test_what_settles_an_instant_comes_after_all_that_happens_in_it() -> None:
+    clock, seen = VirtualClock(), []
+
+    def program(rank: int) -> None:
+        for turn in range(2):
+            if rank == 1:
+                clock.settle(lambda turn=turn: seen.append(f"settled {turn}"))
+            clock.at(clock.now(), lambda turn=turn: seen.append(f"event {rank}{turn}"))
+            seen.append(f"{rank}{turn}")
+            clock.sleep(1)
+
+    each_rank(clock, 3, program)
+    assert seen[:4] == ["00", "10", "20", "settled 0"] and seen[7] == "01"
+
+
+def test_there_are_two_engines() -> None:
+    assert VirtualClock().engine == virtual_clock.ENGINE
+    with pytest.raises(ValueError, match="'threads' or 'greenlet', not 'fibers'"):
+        VirtualClock(engine="fibers")

@@ -1,0 +1,125 @@
+"""Strands as greenlets: all ranks live in one thread, and a hand-over is one switch of stacks.
+
+    strand A ◄──► strand B ◄──► …                  from strand to strand, without a hub
+       │ ▲
+       ▼ │
+    the host's loop                                where strands begin, and where they end
+
+They run in the same order as threads do, since the clock chooses and knows no difference. The host is
+a thread of its own, so that the one that called `run` stays free to take Ctrl-C.
+
+greenlet (the extra `fast`) is optional; https://greenlet.readthedocs.io.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from types import FrameType
+
+import greenlet
+
+from transports.strands import Strand, stop_thread
+
+STACK = 16 << 20  # bytes for the host's thread, in which all stacks take turns
+
+
+class Host:
+    """The thread in which the greenlets of one clock live, for as long as one of them does."""
+
+    def __init__(self) -> None:
+        self.thread: threading.Thread | None = None
+        self.loop: greenlet.greenlet | None = None
+        self.chosen: GreenStrand | None = None  # who goes on when the running one has ended
+
+    def begin(self) -> None:
+        thread = threading.Thread(target=self._run, name="ranks", daemon=True)
+        before = threading.stack_size(STACK)
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(before)
+
+    def _run(self) -> None:
+        self.thread, self.loop = threading.current_thread(), greenlet.getcurrent()
+        while self.chosen is not None:
+            chosen, self.chosen = self.chosen, None
+            chosen.switch()
+        self.loop = None
+
+    def is_here(self) -> bool:
+        return threading.current_thread() is self.thread
+
+    def __repr__(self) -> str:
+        return f"<Host in {self.thread!r}>"
+
+
+class GreenStrand(Strand):
+    """One greenlet of a host."""
+
+    __slots__ = ("_greenlet", "_host")
+
+    def __init__(
+        self,
+        host: Host,
+        function: Callable[[], None],
+        name: str,
+        rank: int,
+        head: Strand | None,
+        live: Callable[[Strand], None],
+        join: Callable[[Strand, float | None], None],
+    ) -> None:
+        super().__init__(function, name, rank, head, live, join)
+        self._host = host
+        self._greenlet: greenlet.greenlet | None = None
+
+    def prepare(self) -> bool:
+        return True
+
+    def resume(self) -> None:
+        """From the end of another strand, or from outside, to begin."""
+        self._host.chosen = self
+        if not self._host.is_here():
+            self._host.begin()
+
+    def hand_over(self, to: Strand) -> None:
+        assert isinstance(to, GreenStrand)
+        if to._greenlet is not None:
+            to._greenlet.switch()
+        else:
+            self._host.chosen = to
+            assert self._host.loop is not None
+            self._host.loop.switch()
+
+    def switch(self) -> None:
+        """Called by the loop: run it now. Only there does a greenlet begin, because it begins at the
+        depth of stack and recursion of whoever switches to it first."""
+        if self._greenlet is None:
+            self._greenlet = greenlet.greenlet(self._begin, self._host.loop)
+            self.is_begun = True
+        self._greenlet.switch()
+
+    def _begin(self) -> None:
+        self._live(self)
+
+    def is_here(self) -> bool:
+        return self._greenlet is not None and greenlet.getcurrent() is self._greenlet
+
+    def interrupt(self) -> None:
+        if self._host.thread is not None and self._host.thread.ident is not None:
+            stop_thread(self._host.thread.ident)
+
+    def see_off(self) -> None:
+        """The host ends with the last of its strands."""
+        if self._host.thread is not None and not self._host.is_here():
+            self._host.thread.join()
+            self._host.thread = None
+
+    def frame(self, of_threads: Mapping[int, FrameType]) -> FrameType | None:
+        if self._greenlet is None:
+            return None
+        thread = self._host.thread
+        frame: FrameType | None = self._greenlet.gr_frame
+        if frame is None and thread is not None:  # the one that runs
+            return of_threads.get(thread.ident or 0)
+        return frame
