@@ -43,6 +43,7 @@ class World:
         self.name, self.size = name, size
         self.ends: dict[int, SimTransport] = {}
         self.gathering: list[Strand] = []
+        self.waiting: dict[int, SimTransport] = {}  # ends at which somebody waits
         self.departed: list[tuple[int, str]] = []  # who has left, in order, and why
 
     def missing(self) -> list[int]:
@@ -119,7 +120,7 @@ class SimTransport(Transport):
 
     def _gather(self, world: World, timeout: float | None) -> None:
         deadline = self.clock.deadline(timeout)
-        while world.missing():
+        while len(world.ends) < world.size:
             if deadline.is_over():
                 raise rendezvous.missed(
                     self.scheme, self.rank, world.size, world.missing(), timeout or 0.0
@@ -223,6 +224,8 @@ class SimTransport(Transport):
         """Wait until something is delivered and, if it is given, `ready` says yes."""
         entry = (self.virtual.me(), ready)
         self._waiters.append(entry)
+        world = self._demand_open()
+        world.waiting[self.rank] = self
         if self._offers:
             self._accept()
         try:
@@ -230,6 +233,8 @@ class SimTransport(Transport):
         finally:
             if entry in self._waiters:
                 self._waiters.remove(entry)
+            if not self._waiters:
+                world.waiting.pop(self.rank, None)
 
     def _rouse(self) -> None:
         """Wake those who have what they wait for."""
@@ -295,7 +300,7 @@ class SimTransport(Transport):
         world, why, self._farewell = self._world, self._farewell, ""
         if world is not None and world.ends.get(self.rank) is self:
             world.departed.append((self.rank, why))
-            for end in world.ends.values():
+            for end in list(world.waiting.values()):
                 if end._waiters and not end._is_closed:
                     end._hear(world)
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 from minitorch_dist.distributed import backends, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import Group, everybody
 from minitorch_dist.distributed.mailbox import Mailbox
 from minitorch_dist.distributed.world import World
 from transports.clock import Deadline
@@ -147,7 +147,7 @@ def _join(
     here.group_kind = kind
     here.own_store = store if is_ours else None
     here.default_group = kind(
-        here, "0", range(size), timeout.total_seconds(), name, "default_pg", options
+        here, "0", everybody(size), timeout.total_seconds(), name, "default_pg", options
     )
     place.world = here
     place.given["was_here"] = True
@@ -194,7 +194,7 @@ def leave(place: world.Place) -> None:
     with suppress(DistError, OSError):  # the master left first, and its store with it
         root = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
         root.set(f"left/{here.rank}/{here.identity}", b"")
-        if all(root.check([f"left/{r}/{here.identity}"]) for r in range(here.world_size)):
+        if root.add(f"left/{here.identity}", 1) == here.world_size:
             root.delete_key("world_size")  # the next world on this store may have another size
     if here.own_store is not None:
         here.own_store.close()

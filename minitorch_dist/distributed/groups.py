@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from minitorch_dist.distributed import wire
@@ -26,6 +27,12 @@ from minitorch_dist.distributed.world import World, current
 from transports.stores import PrefixStore, Store
 
 NON_MEMBER: Final = -100  # what a rank gets that is not in the group; torch's value
+
+
+@lru_cache(maxsize=16)
+def everybody(size: int) -> tuple[int, ...]:
+    """The ranks of a whole world, of which one process may hold thousands: they share this."""
+    return tuple(range(size))
 
 
 class Group:
@@ -43,7 +50,9 @@ class Group:
     ) -> None:
         self.world, self.group_name, self.ranks = world, name, tuple(ranks)
         self.backend, self.group_desc, self.options = backend, description, options
-        number = wire.group_number(world.identity, name, self.ranks)
+        is_all = self.ranks is everybody(len(self.ranks))
+        who = f"all {len(self.ranks)}" if is_all else self.ranks
+        number = wire.group_number(world.identity, name, who)
         called = "default_pg" if description == "default_pg" else name
         self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
         self.bound_device_id: Any = None
@@ -221,6 +230,8 @@ def new_group(
         ranks = sorted(ranks) if sort_ranks else list(ranks)
         _check_ranks(ranks, world.world_size)
     ranks = tuple(ranks)
+    if ranks == everybody(world.world_size):
+        ranks = everybody(world.world_size)
     if use_local_synchronization:
         same = world.counts[ranks] = world.counts.get(ranks, 0) + 1
         name = f"local/{'_'.join(map(str, ranks))}/{same}"

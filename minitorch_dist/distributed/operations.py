@@ -53,7 +53,9 @@ class Channel:
     ) -> None:
         self.mailbox, self.name, self.number, self.timeout = mailbox, name, number, timeout
         self.ranks = tuple(ranks)  # ranks of the world, by group rank
-        self.rank = self.ranks.index(mailbox.rank)
+        own = mailbox.rank  # in a group of the whole world it need not be looked for
+        at_home = own < len(self.ranks) and self.ranks[own] == own
+        self.rank = own if at_home else self.ranks.index(own)
         self.size = len(self.ranks)
         self.broken: Exception | None = None
         self._next = 0

@@ -13,7 +13,7 @@ from minitorch_dist.sim.report import RankReport, Report
 from transports import medium
 from transports.medium import Network
 from transports.topology import Topology
-from transports.virtual_clock import VirtualClock
+from transports.virtual_clock import VirtualClock, has_greenlets
 
 T = TypeVar("T")
 
@@ -31,6 +31,7 @@ def run(
     timeout: timedelta | float | None = None,
     endless: float | None = ENDLESS,
     limit: float | None = None,
+    engine: str = "auto",
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
 
@@ -41,7 +42,8 @@ def run(
     `endless` seconds end, it is a deadlock; None lets them end. `limit` ends a run that goes on for
     longer than so many seconds. The first error of any rank is raised here.
     """
-    clock = VirtualClock(seed, endless, limit)
+    strands = engine if engine != "auto" else "greenlet" if has_greenlets() else "threads"
+    clock = VirtualClock(seed, endless, limit, strands)
     found = Network.parse(net) if isinstance(net, str) else net
     network = found if isinstance(found, Network) else Network(found)
     moving = medium.attach(clock, network)
