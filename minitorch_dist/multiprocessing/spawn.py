@@ -1,0 +1,184 @@
+"""torch's `spawn`: run `fn(i, *args)` in n processes; the first that fails ends the others.
+
+    spawn(train, args=(world_size,), nprocs=world_size)
+
+A function that was typed into a notebook, where no other process could import it, is sent as its
+source. Processes end with the one that started them, even if that one is killed.
+"""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from minitorch_dist.multiprocessing import ending, sources
+from minitorch_dist.multiprocessing.crew import Crew
+from transports.clock import SYSTEM
+
+GRACE = 30.0  # seconds between SIGTERM and SIGKILL; torch's
+HASTE = 1.0  # after Ctrl-C, which the processes have heard too
+
+
+class ProcessException(Exception):
+    """A process failed; `error_index` says which, `error_pid` is its number in the system."""
+
+    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
+        super().__init__(msg)
+        self.msg, self.error_index, self.error_pid = msg, error_index, error_pid
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.msg, self.error_index, self.error_pid)
+
+
+class ProcessRaisedException(ProcessException):
+    """Its function raised; the message holds the traceback."""
+
+
+class ProcessExitedException(ProcessException):
+    """It ended with an exit code or by a signal, without an exception."""
+
+    def __init__(
+        self,
+        msg: str,
+        error_index: int,
+        error_pid: int,
+        exit_code: int,
+        signal_name: str | None = None,
+    ) -> None:
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code, self.signal_name = exit_code, signal_name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (
+            self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name,
+        )  # fmt: skip
+
+
+class ProcessContext:
+    """Processes that were started and not yet waited for."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self.processes = crew.processes
+        self.sentinels = {process.sentinel: i for i, process in enumerate(crew.processes)}
+
+    def pids(self) -> list[int]:
+        return [int(process.pid) for process in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait until a process ends; True when all have ended well.
+
+        The first that fails ends the others (they have `grace_period` seconds to end by themselves,
+        then SIGTERM, then SIGKILL), and its failure is raised. False: call again.
+        """
+        deadline = SYSTEM.deadline(timeout)
+        ended: list[int] = []
+        while self.sentinels and not ended:
+            self._crew.news(deadline.left())
+            known = list(self.sentinels.items())
+            ended = [i for _, i in known if self._crew.exitcode(i) is not None]
+            if deadline.is_over():
+                break
+        self.sentinels = {s: i for s, i in self.sentinels.items() if i not in ended}
+        failed = [index for index in ended if self._crew.exitcode(index) != 0]
+        if failed:
+            self._end_others(grace_period)
+            raise self._failure(self._first(failed))
+        if not self.sentinels:
+            self._crew.close()
+        return not self.sentinels
+
+    def _end_others(self, grace_period: float | None) -> None:
+        patience = GRACE if grace_period is None else grace_period
+        stages: list[ending.Stage] = [(signal.SIGTERM, patience), (signal.SIGKILL, None)]
+        self._crew.end(stages if grace_period is None else [(None, grace_period), *stages])
+        self.sentinels = {}
+        self._crew.close()
+
+    def _first(self, failed: Sequence[int]) -> int:
+        """Who failed, rather than who only noticed (by an exit code) that somebody had."""
+        raised = [index for index in failed if index in self._crew.reports]
+        return (raised or failed)[0]
+
+    def _failure(self, index: int) -> ProcessException:
+        pid, code = int(self.processes[index].pid), self._crew.exitcode(index)
+        assert code is not None
+        report = self._crew.reports.get(index)
+        if report is not None:
+            said = f"\n\n-- Process {index} terminated with the following error:\n{report.text}"
+            return ProcessRaisedException(said, index, pid)
+        name = ending.signal_name(code)
+        how = f"signal {name}" if name else f"exit code {code}"
+        return ProcessExitedException(
+            f"process {index} terminated with {how}", index, pid, code, name or None
+        )
+
+    def interrupt(self) -> None:
+        """End all at once."""
+        self._crew.end(((None, HASTE), (signal.SIGTERM, HASTE), (signal.SIGKILL, None)))
+        self.sentinels = {}
+        self._crew.close()
+
+    def __repr__(self) -> str:
+        return f"<ProcessContext of {self._crew!r}>"
+
+
+class SpawnContext(ProcessContext):
+    """What ProcessContext was called before torch 1.4."""
+
+    def __init__(self, crew: Crew) -> None:
+        warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
+        super().__init__(crew)
+
+
+def _act(order: tuple[Any, int, tuple[Any, ...]], at_end: ExitStack) -> None:
+    fn, index, args = order
+    fn(index, *args)
+
+
+def start_processes(
+    fn: Callable[..., Any],
+    args: Sequence[Any] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Run `fn(i, *args)` in `nprocs` processes. With `join`, return when all have ended, or raise
+    the failure of the first that failed; without, return a `ProcessContext` at once."""
+    if start_method != "fork":
+        fn = sources.portable(fn, args, "mp.start_processes(…, start_method='fork')")
+    orders = [(fn, index, tuple(args)) for index in range(nprocs)]
+    context = ProcessContext(Crew(_act, orders, start_method, daemon, "process"))
+    if not join:
+        return context
+    try:
+        while not context.join():
+            pass
+    except BaseException:
+        context.interrupt()
+        raise
+    return None
+
+
+def spawn(
+    fn: Callable[..., Any],
+    args: Sequence[Any] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """`start_processes` with fresh interpreters (start method `spawn`, whatever is asked for)."""
+    if start_method != "spawn":
+        warnings.warn(
+            f"This method only supports start_method=spawn (got: {start_method}).\n"
+            "To use a different start_method use:\n\t\t"
+            " torch.multiprocessing.start_processes(...)",
+            FutureWarning,
+            stacklevel=2,
+        )
+    return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")

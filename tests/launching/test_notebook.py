@@ -1,0 +1,67 @@
+"""`launch` and `spawn` from a notebook's cells, where no other process can import what was typed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+if find_spec("nbclient") is None or find_spec("ipykernel") is None:
+    pytest.skip("needs nbclient and ipykernel", allow_module_level=True)
+
+CELLS = [
+    """
+import minitorch_dist as torch, minitorch_dist.distributed as dist, minitorch_dist.multiprocessing as mp
+from pathlib import Path
+SCALE = 10
+class Scaled(torch.nn.Module):
+    def forward(self, x): return x * SCALE
+def sum_of(model, x):
+    t = torch.ones(2) * (dist.get_rank() + x)
+    dist.all_reduce(t)
+    return model(t).tolist()
+def write(i, folder):
+    Path(folder, str(i)).write_text(str(type(Scaled()).__name__))
+def fail(i): raise ValueError(f"no {i}")
+for transport in ["queue://", "sim://", "tcp://", "file://", "mqtt://"]:
+    print(torch.launch(sum_of, 2, transport, args=(Scaled(), 1)))
+""",
+    "print(torch.launch(Scaled, 1, 'tcp://'))",
+    "import tempfile\nwith tempfile.TemporaryDirectory() as folder:\n    mp.spawn(write, (folder,), 2)\n"
+    "    print(sorted((p.name, p.read_text()) for p in Path(folder).iterdir()))",
+    "mp.spawn(fail, nprocs=1)",
+    "def around(k):\n    def inner(): return k\n    return torch.launch(inner, 1, 'tcp://')\naround(3)",
+    "torch.launch(lambda: 1, 1, 'tcp://')",
+    "class Bare: pass\ntorch.launch(sum_of, 1, 'tcp://', args=(Bare(), 1))",
+]
+
+
+# nbclient leaves sockets in its process, so it gets one of its own.
+RUN = """
+import json, sys, nbclient, nbformat
+book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in json.load(sys.stdin)])
+nbclient.NotebookClient(book, allow_errors=True, timeout=100).execute()
+json.dump(
+    ["".join(o.get("text", "") + o.get("evalue", "") for o in cell.outputs) for cell in book.cells],
+    sys.stdout,
+)
+"""
+
+
+@pytest.mark.slow
+def test_cells() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input=json.dumps(CELLS), capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    said = json.loads(done.stdout)
+    assert said[0].split("\n")[:5] == ["[[30.0, 30.0], [30.0, 30.0]]"] * 5
+    assert said[1] == "[Scaled()]\n"
+    assert said[2] == "[('0', 'Scaled'), ('1', 'Scaled')]\n"
+    assert "in fail" in said[3] and "ValueError: no 0" in said[3]
+    assert "uses variables of the function around it" in said[4]
+    assert "give it a name" in said[5]
+    assert "Bare" in said[6] and "put it into a module" in said[6]
