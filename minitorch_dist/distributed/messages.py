@@ -106,7 +106,7 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Send a list of objects, all in one message. They are pickled (see `objects`)."""
+    """Send a list of objects, all in one message (how they travel: see `objects`)."""
     if not groups.is_member(group):
         warn_not_in_group("send_object_list")
         return

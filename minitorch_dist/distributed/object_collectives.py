@@ -1,4 +1,4 @@
-"""Lists of objects to and from all: they are pickled (see `objects`), so keep them small.
+"""Lists of objects to and from all (how they travel: see `objects`). Keep them small.
 
 What is sent has a size that only its sender knows; a receive without an array takes any. Each of
 these is one direct exchange: every rank sends at most once to every other.

@@ -262,7 +262,7 @@ def test_lists_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.launch(rank, 3)
     monkeypatch.setenv("MINITORCH_DIST_ALLOW_PICKLE", "0")
     with pytest.raises(dist.DistError, match="MINITORCH_DIST_ALLOW_PICKLE=0 forbids"):
-        torch.launch(lambda: dist.send_object_list([1], (dist.get_rank() + 1) % 3), 3)
+        torch.launch(lambda: dist.send_object_list([object()], (dist.get_rank() + 1) % 3), 3)
 
 
 def test_who_waits_long_says_so(

@@ -1,0 +1,175 @@
+"""Arrays and tensors: what they are, in a few bytes, and their elements as they stand in memory.
+
+    ARRAY, SCALAR     dtype · u8 ndim · i64 each extent · elements
+    TENSOR            u8 flags · TEXT device · [value: its class] · as ARRAY · [dict of attributes]
+    dtype             u8: its number in `wire.DTYPES`; or 0 and numpy's letters for it as TEXT
+    elements          0 and the bytes, or 1 and u32: the n-th outside buffer
+
+Only the elements that a view shows are sent. A large array that is contiguous goes out from where it
+is, and what arrives becomes the memory of the new one: neither side copies.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.codec import kinds
+from minitorch_dist.distributed.codec.errors import Damaged, Unsendable
+from minitorch_dist.distributed.codec.faces import Reading, Writing
+from minitorch_dist.distributed.receives import Array, octets
+from minitorch_dist.tensors import base, devices, ledger
+from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.dtypes import FROM_NUMPY
+from minitorch_dist.tensors.tensor import Tensor
+
+REQUIRES_GRAD, HAS_CLASS, HAS_ATTRIBUTES = 1, 2, 4
+_LETTERS: Final = re.compile(r"[<>|=][biufcSUMm]\d{1,6}(\[\d{0,6}[a-zA-Z]{1,2}\])?")
+_BY_NAME: Final = {str(dtype): dtype for dtype in wire.DTYPES if dtype is not None}
+_STATE: Final = frozenset(TensorBase.__annotations__)  # the rest of its fields are the user's
+
+
+def is_plain(array: Array) -> bool:
+    """Whether its elements are bytes, and not references or records."""
+    return array.dtype in wire.DTYPE_CODES or plain_dtype(array.dtype.str) is not None
+
+
+def plain_dtype(name: str) -> np.dtype[Any] | None:
+    """The dtype of plain elements that is written so; None if there is none."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if not _LETTERS.fullmatch(name):
+        return None
+    try:
+        dtype = np.dtype(name)
+    except (TypeError, ValueError):
+        return None
+    return dtype if dtype.itemsize else None
+
+
+def write_array(writer: Writing, array: Array, kind: int = kinds.ARRAY) -> None:
+    writer.out.append(kind)
+    if kind == kinds.ARRAY:
+        writer.remember(array)
+    _write(writer, array)
+
+
+def write_scalar(writer: Writing, value: np.generic[Any]) -> None:
+    array = np.asarray(value)
+    if not is_plain(array):
+        raise Unsendable(f"a numpy scalar of type {array.dtype} cannot be sent")
+    write_array(writer, array, kinds.SCALAR)
+
+
+def _write(writer: Writing, array: Array) -> None:
+    shape, dtype = array.shape, array.dtype
+    code = wire.DTYPE_CODES.get(dtype, 0)
+    writer.out.append(code)
+    if code == 0:
+        writer.text(dtype.str)
+    writer.out += struct.pack(f"<B{len(shape)}q", len(shape), *shape)
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    view = octets(array) if code else array.reshape(-1).view(np.uint8).data if array.nbytes else b""
+    writer.octets(memoryview(view))
+
+
+def write_tensor(writer: Writing, tensor: TensorBase) -> None:
+    out, device = writer.out, tensor.storage.device
+    out.append(kinds.TENSOR)
+    writer.remember(tensor)
+    is_special = type(tensor) is not Tensor
+    rest = {k: v for k, v in tensor.__dict__.items() if k not in _STATE} if is_special else None
+    out.append(
+        (REQUIRES_GRAD if tensor.requires_grad else 0)
+        | (HAS_CLASS if is_special else 0)
+        | (HAS_ATTRIBUTES if rest else 0)
+    )
+    writer.text("cpu" if device is devices.CPU else writer.device_name(device))
+    if is_special:
+        writer.value(type(tensor))
+    _write(writer, tensor.array)
+    if rest:
+        writer.value(rest)
+
+
+def read_array(reader: Reading) -> Array:
+    place = reader.place()
+    array = _read(reader)
+    reader.fill(place, array)
+    return array
+
+
+def read_scalar(reader: Reading) -> Any:
+    array = _read(reader)
+    if array.ndim:
+        raise Damaged(f"a scalar of shape {array.shape}")
+    return array[()]
+
+
+def _read(reader: Reading) -> Array:
+    code = reader.byte()
+    if code >= len(wire.DTYPES):
+        raise Damaged(f"there is no dtype {code}")
+    dtype = wire.DTYPES[code]
+    if dtype is None:
+        letters = reader.text()
+        dtype = plain_dtype(letters)
+        if dtype is None:
+            raise Damaged(f"{letters!r} is no dtype of plain elements")
+    dimensions = reader.byte()
+    if dimensions > kinds.MAX_DIMENSIONS:
+        raise Damaged(f"an array of {dimensions} dimensions")
+    shape = struct.unpack(f"<{dimensions}q", reader.take(8 * dimensions))
+    if any(not 0 <= extent <= kinds.MAX_EXTENT for extent in shape):
+        raise Damaged(f"an array of shape {shape}")
+    view = reader.octets(prod(shape) * dtype.itemsize)
+    if not prod(shape):
+        try:
+            return np.empty(shape, dtype)
+        except ValueError as error:
+            raise Damaged(f"an array of shape {shape}: {error}") from None
+    flat = np.frombuffer(view, np.uint8)
+    return flat.view(dtype).reshape(shape)
+
+
+def _device(label: str) -> devices.device:
+    try:
+        return devices.resolve(label)
+    except (RuntimeError, NotImplementedError, AssertionError) as error:
+        raise Damaged(f"a tensor on {label!r}, which is not here: {error}") from None
+
+
+def read_tensor(reader: Reading) -> TensorBase:
+    place = reader.place()
+    flags, label = reader.byte(), reader.text()
+    kind: Any = reader.value() if flags & HAS_CLASS else Tensor
+    if not (isinstance(kind, type) and issubclass(kind, TensorBase)):
+        raise Damaged(f"{kind!r} is no class of tensors")
+    array = _read(reader)
+    if array.dtype not in FROM_NUMPY:
+        raise Damaged(f"a tensor of {array.dtype}")
+    device = devices.CPU if label == "cpu" else _device(label)
+    tensor = base.new(kind, array, device)
+    if device is not devices.CPU:
+        ledger.retag(array, device, tensor.held_as)
+    if flags & REQUIRES_GRAD:
+        if array.dtype.kind in "iub":
+            raise Damaged(f"a tensor of {array.dtype} that requires grad")
+        tensor._requires_grad = True
+    reader.fill(place, tensor)
+    if flags & HAS_ATTRIBUTES:
+        rest = reader.value()
+        if (
+            type(rest) is not dict
+            or not all(type(key) is str for key in rest)
+            or _STATE & rest.keys()
+        ):
+            raise Damaged("the attributes of a tensor")
+        tensor.__dict__.update(rest)
+    return tensor

@@ -1,0 +1,141 @@
+"""Exceptions: the type by name, its args and attributes, and the traceback as text.
+
+    EXCEPTION    NAMED class or NONE · TUPLE args · DICT attributes · TEXT repr · TEXT traceback
+
+An exception is rebuilt without its constructor, as `cls.__new__(cls, *args)`: so one whose
+constructor takes other things than it puts into `args` comes back as well, with its own type. (torch
+calls the constructor with a text, and makes a RuntimeError of those that fail.) The traceback hangs
+beneath as `__cause__`. Only what cannot be had by its name becomes a `RemoteException`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import traceback
+from types import BuiltinFunctionType, WrapperDescriptorType
+from typing import Any, Final
+
+from minitorch_dist.distributed import exceptions
+from minitorch_dist.distributed.codec import kinds
+from minitorch_dist.distributed.codec.errors import CodecError, Damaged, UnknownName
+from minitorch_dist.distributed.codec.faces import Reading, Writing
+from minitorch_dist.distributed.codec.names import register
+
+_SLOT: Final = (WrapperDescriptorType, BuiltinFunctionType)
+
+
+class RemoteTraceback(Exception):
+    """The traceback that an exception had where it was raised, as text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"\n\n{self.text}"
+
+
+class RemoteException(RuntimeError):
+    """Stands for an exception whose class is not here; `name` and `text` say what it was."""
+
+    def __init__(self, name: str, text: str, why: str = "") -> None:
+        super().__init__(f"{text} (its class {name} cannot be had here: {why})")
+        self.name, self.text, self.why = name, text, why
+
+    def __reduce__(self) -> tuple[type[RemoteException], tuple[str, str, str]]:
+        return type(self), (self.name, self.text, self.why)
+
+
+for _kind in (*vars(builtins).values(), *vars(exceptions).values(), *globals().copy().values()):
+    if isinstance(_kind, type) and issubclass(_kind, BaseException):
+        register(_kind)
+
+
+def write(writer: Writing, error: BaseException) -> None:
+    """Whatever in it cannot be sent is left out; the exception itself always can."""
+    writer.out.append(kinds.EXCEPTION)
+    writer.remember(error)
+    start = writer.mark()
+    name = f"{type(error).__module__}.{type(error).__qualname__}"
+    try:
+        writer.value(type(error))
+        writer.value(_arguments(error))
+    except (CodecError, RecursionError) as why:
+        writer.back_to(start)
+        writer.value(None)
+        writer.value((name, _short(error), str(why)))
+    sendable = {}
+    for key, attribute in list(getattr(error, "__dict__", {}).items()):
+        here = writer.mark()
+        try:
+            writer.value(attribute)
+            sendable[key] = attribute
+        except (CodecError, RecursionError):
+            pass  # a lock, a socket: it stays where it is
+        writer.back_to(here)
+    writer.value(sendable)
+    writer.text(_short(error))
+    writer.text(_told(error))
+
+
+def _arguments(error: BaseException) -> tuple[Any, ...]:
+    """What its native constructor was given; an OSError's args lack the names of files."""
+    if isinstance(error, OSError) and type(error).__reduce__ is OSError.__reduce__:
+        return tuple(error.__reduce__()[1])
+    return tuple(error.args)
+
+
+def _short(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+def _told(error: BaseException) -> str:
+    if error.__traceback__ is None and error.__cause__ is None:
+        return ""
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+def read(reader: Reading) -> BaseException:
+    place = reader.place()
+    kind: Any = None
+    why = ""
+    try:
+        kind = reader.value()
+    except UnknownName as error:  # the name was read, only nobody has it
+        why = str(error)
+    args, attributes = reader.value(), reader.value()
+    short, told = reader.text(), reader.text()
+    if type(args) is not tuple or type(attributes) is not dict:
+        raise Damaged("the arguments of an exception")
+    found: BaseException
+    if kind is None:
+        name, text, reason = args if len(args) == 3 and not why else ("?", short, why)
+        found = RemoteException(str(name), str(text), str(reason))
+    elif not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        raise Damaged(f"{kind!r} is no class of exceptions")
+    else:
+        try:
+            found = rebuilt(kind, args, attributes)
+        except Exception as broken:  # a class with a constructor of its own in C, or slots
+            found = RemoteException(kind.__qualname__, short, f"it cannot be rebuilt: {broken!r}")
+    if told:
+        found.__cause__ = RemoteTraceback(told)
+    reader.fill(place, found)
+    return found
+
+
+def rebuilt(
+    kind: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]
+) -> BaseException:
+    """An exception with this type, these args and attributes; no constructor in Python is called."""
+    if isinstance(kind.__init__, _SLOT) and isinstance(kind.__new__, _SLOT):
+        error = kind(*args)
+    else:
+        native: Any = next(c for c in kind.__mro__ if c.__module__ == "builtins")
+        error = native.__new__(kind, *args)
+        native.__init__(error, *args)
+    error.__dict__.update(attributes)
+    return error

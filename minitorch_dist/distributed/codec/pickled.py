@@ -1,0 +1,133 @@
+"""What the codec has no form for: pickle, protocol 5, while it is allowed.
+
+    PICKLED    u32 n, n values · u32 m, m bytes of pickle · u32 b, b buffers as u64 length and octets
+
+Tensors, arrays, exceptions and what the floors above have taught us are taken out of the pickle and
+travel as values of their own (the n values), so those inside an object are treated as those outside.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed.codec import arrays, kinds, trust
+from minitorch_dist.distributed.codec.errors import CodecError, Damaged, Unsendable
+from minitorch_dist.distributed.codec.faces import Reading, Writing, others
+from minitorch_dist.tensors.base import TensorBase
+
+MAX_VALUES: Final = 1 << 24
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, buffers: list[pickle.PickleBuffer]) -> None:
+        super().__init__(file, 5, buffer_callback=buffers.append)
+        self.taken: list[Any] = []
+        self._numbers: dict[int, int] = {}
+
+    def persistent_id(self, value: Any) -> int | None:
+        if not (
+            isinstance(value, TensorBase)
+            or type(value) in others
+            or (type(value) is np.ndarray and arrays.is_plain(value))
+        ):
+            return None
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._numbers[id(value)] = len(self.taken)
+            self.taken.append(value)
+        return number
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, octets: memoryview, buffers: list[memoryview], taken: list[Any]) -> None:
+        super().__init__(io.BytesIO(octets), buffers=buffers)
+        self._taken = taken
+
+    def persistent_load(self, number: Any) -> Any:
+        return self._taken[number]
+
+
+def write(writer: Writing, value: Any) -> None:
+    if not trust.is_pickle_allowed():
+        raise Unsendable(
+            f"{described(value)} cannot be sent: the codec has no form for it, and {trust.VARIABLE}=0 "
+            "forbids pickle. Send tensors, numbers, texts and containers of them"
+        )
+    octets, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
+    pickler = _Pickler(octets, buffers)
+    try:
+        pickler.dump(value)
+    except CodecError:
+        raise
+    except Exception as error:
+        raise _refused(writer, value, error) from None
+    writer.out.append(kinds.PICKLED)
+    writer.remember(value)
+    writer.out += kinds.COUNT.pack(len(pickler.taken))
+    for taken in pickler.taken:
+        writer.value(taken)
+    view = octets.getbuffer()
+    writer.out += kinds.INT.pack(view.nbytes)
+    writer.octets(view)
+    writer.out += kinds.COUNT.pack(len(buffers))
+    for buffer in buffers:
+        raw = buffer.raw()
+        writer.out += kinds.INT.pack(raw.nbytes)
+        writer.octets(raw)
+
+
+def _refused(writer: Writing, value: Any, error: Exception) -> Unsendable:
+    """Where in the object it is that cannot be pickled."""
+    fields = getattr(value, "__dict__", {})
+    if id(value) in writer.blamed or not isinstance(fields, dict):
+        fields = {}
+    writer.blamed.add(id(value))
+    for name, part in list(fields.items()):
+        here = writer.mark()
+        try:
+            writer.value(part)
+        except Unsendable as inner:
+            return inner.inside(f".{name}")
+        except (CodecError, RecursionError):
+            continue
+        finally:
+            writer.back_to(here)
+    return Unsendable(f"{described(value)} cannot be sent: {error}")
+
+
+def described(value: Any) -> str:
+    """What it is, in few words."""
+    if isinstance(value, FunctionType):
+        return f"the function {value.__qualname__}"
+    kind = type(value)
+    name = (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def read(reader: Reading) -> Any:
+    if not trust.is_pickle_allowed():
+        raise Damaged(f"a pickle, which {trust.VARIABLE}=0 forbids here")
+    place = reader.place()
+    count = reader.count()
+    taken = [reader.value() for _ in range(count)]
+    octets = reader.octets(_length(reader))
+    buffers = [reader.octets(_length(reader)) for _ in range(reader.count())]
+    value = _Unpickler(octets, buffers, taken).load()
+    reader.fill(place, value)
+    return value
+
+
+def _length(reader: Reading) -> int:
+    length = reader.integer()
+    if length < 0:
+        raise Damaged(f"a pickle of {length} bytes")
+    return length
