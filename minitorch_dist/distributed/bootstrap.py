@@ -22,6 +22,7 @@ from minitorch_dist.distributed import backends, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
 from minitorch_dist.distributed.groups import Group, everybody
+from minitorch_dist.distributed.journal import recording
 from minitorch_dist.distributed.mailbox import Mailbox
 from minitorch_dist.distributed.world import World
 from transports.clock import Deadline
@@ -136,9 +137,12 @@ def _join(
     transport.patience = timeout.total_seconds()
     mailbox = Mailbox(transport)
     try:
+        mailbox.recorder = recording.begin(transport, str(generation), place.given)
         transport.connect(keys, mailbox, deadline.left())
     except BaseException:
         transport.close()
+        if mailbox.recorder is not None:
+            mailbox.recorder.close()
         with suppress(DistError, OSError):
             root.set(f"left/{rank}/{generation}", b"")  # so that we may try again
         raise
@@ -191,6 +195,8 @@ def leave(place: world.Place) -> None:
     here.transport.close()
     for group in groups:
         group.join()
+    if here.mailbox.recorder is not None:
+        here.mailbox.recorder.close()
     with suppress(DistError, OSError):  # the master left first, and its store with it
         root = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
         root.set(f"left/{here.rank}/{here.identity}", b"")

@@ -115,6 +115,9 @@ class Group:
             return None
         if self._worker is None:
             self._worker = Worker(self.world, f"worker of group {self.channel.name}")
+        recorder = self.world.mailbox.recorder
+        if recorder is not None and asynchronous:
+            recorder.issued(operation)
         task = self._worker.submit(Task(self.world, carry_out, operation.describe, output))
         if asynchronous:
             return task

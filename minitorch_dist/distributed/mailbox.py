@@ -127,6 +127,12 @@ class Mailbox:
     def wait(self, receive: Receive, deadline: Deadline) -> None:
         """Drive the transport until `receive` is done, for better or worse. After `deadline` it is
         over: DistTimeout. Who waits long says so in the log, once."""
+        if self.recorder is not None:
+            with self.recorder.waiting(receive.owner, receive.source):
+                return self._wait(receive, deadline)
+        return self._wait(receive, deadline)
+
+    def _wait(self, receive: Receive, deadline: Deadline) -> None:
         progress, is_done = self.transport.progress, receive.is_done
         start = self.clock.now() if self.slow else 0
         while not receive.done:
@@ -188,8 +194,11 @@ class Mailbox:
                 receive.owner.fail(error)
                 return DISCARD
             self._last[src] = header, receive
+            sink: Sink = receive
+            if self.recorder is not None:
+                sink = self.recorder.arriving(receive, receive, src, header, nbytes)
         receive.begin(src, header, nbytes)
-        return receive
+        return sink
 
     def lost(self, src: int, reason: Exception) -> None:
         with self.lock:
@@ -232,8 +241,11 @@ class Mailbox:
         channel = self.channels.get(group)
         if channel is not None and sequence != wire.POINT_TO_POINT:
             channel.strange(header, src)
+        sink: Sink = arrival
+        if self.recorder is not None:
+            sink = self.recorder.arriving(arrival, arrival, src, header, nbytes)
         self._pairing.keep(arrival, header[:AT])
-        return arrival
+        return sink
 
     def heed(self, group: int, notice: Receive) -> None:
         """A notice has arrived whole. No lock is held."""

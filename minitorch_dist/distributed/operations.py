@@ -178,8 +178,8 @@ class Operation:
     """One operation of a group, from `begin` to its end. It is a context manager."""
 
     __slots__ = (
-        "_deadline", "_mailbox", "_prefix", "_receives", "_tail", "channel", "error", "expects",
-        "fingerprint", "sequence", "site", "timeout",
+        "_deadline", "_mailbox", "_receives", "_tail", "channel", "error", "expects",
+        "fingerprint", "prefix", "sequence", "site", "timeout",
     )  # fmt: skip
 
     def __init__(
@@ -194,9 +194,9 @@ class Operation:
         self._receives: list[Receive] = []
         self._deadline: Deadline | None = None
         self.sequence = channel._enter(self)
-        self._prefix = wire.GROUP_AND_SEQUENCE.pack(channel.number, self.sequence)
+        self.prefix = wire.GROUP_AND_SEQUENCE.pack(channel.number, self.sequence)
         with self._mailbox.lock:
-            for arrival in self._mailbox.strangers(self._prefix):
+            for arrival in self._mailbox.strangers(self.prefix):
                 channel.strange(arrival.header, arrival.sender)
 
     def receive(
@@ -214,7 +214,7 @@ class Operation:
         """
         channel = self.channel
         receive = Receive(
-            channel.ranks[source], self._prefix + wire.STEP.pack(step), self, into, combine, operand
+            channel.ranks[source], self.prefix + wire.STEP.pack(step), self, into, combine, operand
         )
         self._receives.append(receive)
         self._mailbox.post(receive)
@@ -226,14 +226,15 @@ class Operation:
         """Send a contiguous array to group rank `to`; it may be overwritten when this returns."""
         payload = part if isinstance(part, bytes | memoryview) else octets(part)
         dst = self.channel.ranks[to]
+        recorder = self._mailbox.recorder
+        since = 0 if recorder is None else recorder.now()
         try:
-            self._mailbox.send(dst, self._prefix + wire.STEP.pack(step) + self._tail, payload)
+            self._mailbox.send(dst, self.prefix + wire.STEP.pack(step) + self._tail, payload)
         except errors.PeerLost as lost:
             me = f"rank {self._mailbox.rank} sends to in {self.describe()}"
             raise PeerLost(lost.rank, lost.reason, me) from lost
-        recorder = self._mailbox.recorder
         if recorder is not None:
-            recorder.sent(self, dst, step, len(payload))
+            recorder.sent(self, dst, step, len(payload), since)
 
     def wait(self, *receives: Receive) -> None:
         """Return when these have arrived; raise if this operation has failed."""
@@ -246,8 +247,7 @@ class Operation:
                 raise receive.error
             recorder = self._mailbox.recorder
             if recorder is not None:
-                step = wire.MATCH.unpack(receive.match)[2]
-                recorder.received(self, receive.sender, step, receive.nbytes)
+                recorder.received(self, receive)
         if self.error is not None:
             raise self.error
 

@@ -18,7 +18,6 @@ from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.receives import Array, Receive, octets
-from minitorch_dist.distributed.recorder import Recorder
 from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.work import Receiving, Task, Work
 from transports import errors
@@ -72,7 +71,7 @@ def check_tag(tag: int) -> None:
 def send(group: Group, array: Array, dst: int, tag: int = 0, operation: str = "send") -> None:
     """Send to a group rank; the array may be overwritten when this returns."""
     if group._sender is not None and not group._sender.is_idle():  # what was sent before goes first
-        isend(group, array, dst, tag, operation, at_once=0).wait()
+        isend(group, array, dst, tag, operation, at_once=0, beside=False).wait()
     else:
         _send(_sending(group, array, tag, operation), group, array, dst)
 
@@ -85,9 +84,13 @@ def isend(
     operation: str = "send",
     at_once: int = AT_ONCE,
     output: Any = None,
+    beside: bool = True,
 ) -> Work:
     """Send to a group rank beside the caller, who leaves the array alone until it is done."""
     doing = _sending(group, array, tag, operation)
+    recorder = group.world.mailbox.recorder
+    if recorder is not None and beside:
+        recorder.issued(doing)
     if array.nbytes <= at_once and (group._sender is None or group._sender.is_idle()):
         _send(doing, group, array, dst)
         return Work(group.world, output)
@@ -112,12 +115,12 @@ def irecv(
     source = None if src is None else group.ranks[src]
     receive = Receive(source, group.point_to_point + wire.STEP.pack(tag), owner, array)
     owner.receive = receive
-    mailbox = group.world.mailbox
-    mailbox.post(receive)
+    mailbox, noted = group.world.mailbox, None
     if mailbox.recorder is not None:
-        mailbox.recorder.began(owner)
-        arrived = partial(_record, owner, group, mailbox.recorder, arrived)
-    return Receiving(group.world, receive, group.timeout, output, group.ranks, arrived)
+        mailbox.recorder.posted(owner, source)
+        noted = partial(mailbox.recorder.received, owner, receive)
+    mailbox.post(receive)
+    return Receiving(group.world, receive, group.timeout, output, group.ranks, arrived, noted)
 
 
 def recv(
@@ -139,22 +142,15 @@ def _send(doing: Doing, group: Group, array: Array, dst: int) -> None:
     tail = wire.encode_fingerprint(doing.fingerprint) + wire.encode_site(doing.site)
     header = group.point_to_point + wire.STEP.pack(doing.tag) + tail
     to, mailbox = group.ranks[dst], group.world.mailbox
+    recorder = mailbox.recorder
+    since = 0 if recorder is None else recorder.now()
+    error: Exception | None = None
     try:
         mailbox.send(to, header, octets(array))
     except errors.PeerLost as lost:
         what = f"rank {group.world.rank} sends to in {doing.describe()}"
-        raise PeerLost(lost.rank, lost.reason, what) from lost
-    if mailbox.recorder is not None:
-        mailbox.recorder.sent(doing, to, doing.tag, array.nbytes)
-
-
-def _record(
-    owner: Reception, group: Group, recorder: Recorder, arrived: Callable[[], None] | None
-) -> None:
-    """A receive has its message, and somebody keeps a journal."""
-    receive = owner.receive
-    assert receive is not None
-    recorder.received(owner, receive.sender, owner.tag, receive.nbytes)
-    recorder.ended(owner, None)
-    if arrived is not None:
-        arrived()
+        error = PeerLost(lost.rank, lost.reason, what)
+        raise error from lost
+    finally:
+        if recorder is not None:
+            recorder.sent(doing, to, doing.tag, array.nbytes, since, error)

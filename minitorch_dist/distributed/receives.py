@@ -53,8 +53,8 @@ class Receive:
     """
 
     __slots__ = (
-        "_carry", "_combine", "_flat", "_is_given", "_operand", "done", "error", "filled", "header", "match",
-        "nbytes", "octets", "owner", "sender", "serial", "source",
+        "_carry", "_combine", "_flat", "_is_given", "_operand", "came", "done", "error", "filled", "header",
+        "match", "nbytes", "octets", "owner", "sender", "serial", "source",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +73,7 @@ class Receive:
         self.sender = -1
         self.header = b""
         self.serial = 0
+        self.came: tuple[int, int] | None = None  # for a recorder (see there)
         self._combine = combine
         self.nbytes = -1 if into is None else into.nbytes
         self._is_given = into is not None
@@ -163,19 +164,21 @@ class Receive:
 class Arrival:
     """A message that nobody has asked for yet."""
 
-    __slots__ = ("claimed", "filled", "header", "nbytes", "octets", "sender", "serial")
+    __slots__ = ("came", "claimed", "filled", "header", "nbytes", "octets", "sender", "serial")
 
     def __init__(self, sender: int, header: bytes, nbytes: int) -> None:
         self.sender, self.header, self.nbytes, self.serial = sender, header, nbytes, 0
         self.octets = np.empty(nbytes, np.uint8).data
         self.filled = 0
         self.claimed: Receive | None = None  # it was asked for while it was arriving
+        self.came: tuple[int, int] | None = None  # for a recorder (see there)
 
     @property
     def is_whole(self) -> bool:
         return self.filled >= self.nbytes
 
     def hand_over(self, receive: Receive) -> None:
+        receive.came = self.came
         if receive.nbytes < 0:  # it takes anything: the buffer itself
             receive.octets, receive.nbytes, receive.filled = self.octets, 0, self.nbytes
         receive.begin(self.sender, self.header, self.nbytes)

@@ -1,10 +1,17 @@
-"""What a journal is told: the face of whoever writes down what a rank does."""
+"""What a journal is told: the face of whoever writes down what a rank does.
+
+Set as `Mailbox.recorder` before the transport connects, it is called in the thread to which these
+things happen. Where nobody records, each of them costs a comparison with None. `to` and `source`
+are ranks of the world, and the step of a message between two ranks (p2p) is its tag.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from minitorch_dist.distributed.wire import Fingerprint
+from transports.contract import Sink
 
 
 class Doing(Protocol):
@@ -23,11 +30,54 @@ class Doing(Protocol):
     def describe(self) -> str: ...
 
 
-class Recorder(Protocol):
-    """Set as `Mailbox.recorder`, it is called in the thread to which these things happen. `to` and
-    `source` are ranks of the world, and the step of a send or a receive is its tag."""
+class Arriving(Protocol):
+    """A receive, or a message that came before its receive."""
 
-    def began(self, doing: Doing) -> None: ...
-    def sent(self, doing: Doing, to: int, step: int, nbytes: int) -> None: ...
-    def received(self, doing: Doing, source: int, step: int, nbytes: int) -> None: ...
+    came: tuple[int, int] | None
+    """Which of the messages that match alike this one is, and when it was there."""
+
+
+class Received(Arriving, Protocol):
+    """A receive that is over."""
+
+    sender: int
+    nbytes: int
+    match: bytes
+    error: Exception | None
+
+
+class Recorder(Protocol):
+    def now(self) -> int:
+        """The clock's instant."""
+
+    def issued(self, doing: Doing) -> None:
+        """Asked for here, and carried out beside the caller: `began` or `sent` follow."""
+
+    def began(self, doing: Doing) -> None:
+        """An operation of a group begins."""
+
     def ended(self, doing: Doing, error: BaseException | None) -> None: ...
+
+    def posted(self, doing: Doing, source: int | None) -> None:
+        """A receive of p2p."""
+
+    def sent(
+        self, doing: Doing, to: int, step: int, nbytes: int, since: int,
+        error: Exception | None = None,
+    ) -> None:  # fmt: skip
+        """A send that began at `since` is over."""
+
+    def received(self, doing: Doing, receive: Received) -> None:
+        """The rank has what it asked for, or knows that it will not get it."""
+
+    def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
+        """A message begins, and goes to `sink`; sets `target.came` when the last piece comes. The
+        mailbox's lock is held. What is returned takes the sink's place."""
+
+    def waiting(self, doing: Any, source: int | None) -> AbstractContextManager[Any]:
+        """The rank waits within this block, for a rank or for what its own worker does."""
+
+    def computed(self, since: int, site: str) -> None:
+        """It was busy since then, by the words of `sim.compute`."""
+
+    def close(self) -> None: ...

@@ -116,7 +116,8 @@ class Work:
 
 
 class Receiving(Work):
-    """A posted receive. `arrived` is called once it is there, by the first who notices."""
+    """A posted receive. The first who notices that it is over calls `noted`, and `arrived` if its
+    message is there."""
 
     def __init__(
         self,
@@ -126,10 +127,11 @@ class Receiving(Work):
         output: Any,
         ranks: tuple[int, ...],
         arrived: Callable[[], None] | None = None,
+        noted: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(world, output)
         self._receive, self._timeout, self._ranks = receive, timeout, ranks
-        self._arrived = arrived
+        self._arrived, self._noted = arrived, noted
 
     def _finish(self, timeout: float | None) -> None:
         receive = self._receive
@@ -141,6 +143,9 @@ class Receiving(Work):
 
     def _note(self) -> None:
         self._error = self._receive.error
+        noted, self._noted = self._noted, None
+        if noted is not None:
+            noted()
         arrived, self._arrived = self._arrived, None
         if arrived is not None and self._error is None:
             arrived()
@@ -192,6 +197,13 @@ class Task(Work):
             self._settle(future)
 
     def _finish(self, timeout: float | None) -> None:
+        recorder = self._world.mailbox.recorder
+        if recorder is not None:
+            with recorder.waiting(getattr(self._doing, "__self__", None), None):
+                return self._wait(timeout)
+        return self._wait(timeout)
+
+    def _wait(self, timeout: float | None) -> None:
         if self._is_over:
             return
         deadline = self._world.clock.deadline(timeout)

@@ -11,10 +11,12 @@ random generator. The first rank that fails ends the others, and its exception i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import processes, threads
 from transports import registry
 from transports.clock import SYSTEM, Clock
@@ -34,12 +36,15 @@ def launch(
     *,
     timeout: timedelta | float | None = None,
     clock: Clock = SYSTEM,
+    journal: str | os.PathLike[str] | None = None,
 ) -> list[T]:
     """What `fn(*args, **kwargs)` returns on each rank, by rank.
 
     `transport` is the address of a transport: `queue://` makes threads, `tcp://`, `file://` and
     others make processes, for which `fn`, its arguments and results must be picklable (a function
     typed into a notebook is sent as its source). `timeout` is that of every operation (30 minutes).
+    `journal` names a file in which to write down what the ranks do (see `distributed.journal`); by
+    default the one that MINITORCH_DIST_JOURNAL names, if it does.
     """
     if world_size < 1:
         raise ValueError(f"a world has at least one rank, but world_size is {world_size}")
@@ -49,11 +54,12 @@ def launch(
     limit = timedelta(minutes=30) if seconds is None else timedelta(seconds=seconds)
     registry.find(transport)
     scheme = registry.scheme_of(transport)
+    path = sheets.wanted(journal)
     if scheme in THREADS:
         if scheme == "sim" and clock is SYSTEM:
             clock = VirtualClock(endless=limit.total_seconds() / 2)  # a deadlock is told at once
-        return threads.run(fn, world_size, transport, args, kwargs or {}, limit, clock)
-    return processes.run(fn, world_size, transport, args, kwargs or {}, limit)
+        return threads.run(fn, world_size, transport, args, kwargs or {}, limit, clock, path)
+    return processes.run(fn, world_size, transport, args, kwargs or {}, limit, path)
 
 
 __all__ = ["launch"]

@@ -12,10 +12,12 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
+from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import ranks
 from minitorch_dist.multiprocessing import ending, sources
 from minitorch_dist.multiprocessing.crew import Crew, Report
@@ -36,6 +38,7 @@ class Order(NamedTuple):
     port: int
     timeout: timedelta
     random_state: generator.Generator
+    journal: str
     call: bytes  # pickled: the function, args, kwargs
 
 
@@ -50,15 +53,20 @@ def run(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     timeout: timedelta,
+    journal: Path | None = None,
 ) -> list[Any]:
     """The results by rank, or the exception of the first rank that failed."""
+    if journal is not None:
+        sheets.begin_anew(journal)
+    where = "" if journal is None else str(journal)
     call = pickle.dumps((sources.portable(fn, (args, kwargs)), tuple(args), dict(kwargs)))
     store = TCPStore("127.0.0.1", 0, is_master=True, timeout=timeout)
     crew: Crew | None = None
     patience = HASTE
     try:
+        state = generator.current()
         orders = [
-            Order(rank, world_size, transport, store.port, timeout, generator.current(), call)
+            Order(rank, world_size, transport, store.port, timeout, state, where, call)
             for rank in range(world_size)
         ]
         crew = Crew(_serve, orders, "spawn", name="rank")
@@ -70,6 +78,8 @@ def run(
             crew.end(((None, patience), (signal.SIGTERM, patience), (signal.SIGKILL, None)))
             crew.close()
         store.close()
+        if journal is not None:
+            sheets.merge(journal)
 
 
 def _collect(crew: Crew, size: int, transport: str) -> list[Any]:
@@ -133,7 +143,7 @@ def _serve(order: Order, at_end: ExitStack) -> Any:
     at_end.callback(store.close)
     place.given.update(
         rank=order.rank, world_size=order.world_size, local_rank=order.rank, store=store,
-        address=order.transport,
+        address=order.transport, journal=order.journal,
     )  # fmt: skip
     fn, args, kwargs = pickle.loads(order.call)
     at_end.callback(ranks.end, place)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from minitorch_dist.distributed import bootstrap, world
+from minitorch_dist.distributed.journal.sheets import Sheet
 from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.tensors import generator
 from transports.clock import Clock
@@ -14,12 +15,13 @@ from transports.stores import Store
 
 
 def place_for(
-    rank: int, world_size: int, transport: str, store: Store, clock: Clock
+    rank: int, world_size: int, transport: str, store: Store, clock: Clock, journal: Sheet | None
 ) -> world.Place:
     """Where a launched rank will stand."""
     return world.Place(
-        clock, rank=rank, world_size=world_size, local_rank=rank, store=store, address=transport
-    )
+        clock, rank=rank, world_size=world_size, local_rank=rank, store=store, address=transport,
+        journal="" if journal is None else journal,
+    )  # fmt: skip
 
 
 def run(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from minitorch_dist.distributed import world
+from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import ranks
 from minitorch_dist.tensors import generator
 from transports.clock import Clock
@@ -22,11 +24,27 @@ def run(
     kwargs: Mapping[str, Any],
     timeout: timedelta,
     clock: Clock,
+    journal: Path | None = None,
 ) -> list[Any]:
     """The results by rank, or the exception of the first rank that failed."""
+    if journal is not None:
+        sheets.begin_anew(journal)
+    sheet = None if journal is None else sheets.Sheet(journal)
+    try:
+        return _run(fn, world_size, transport, args, kwargs, timeout, clock, sheet)
+    finally:
+        if sheet is not None:
+            sheet.close()
+
+
+def _run(
+    fn: Callable[..., Any], world_size: int, transport: str, args: Sequence[Any],
+    kwargs: Mapping[str, Any], timeout: timedelta, clock: Clock, sheet: sheets.Sheet | None,
+) -> list[Any]:  # fmt: skip
     store = HashStore(clock, timeout)
     places = [
-        ranks.place_for(rank, world_size, transport, store, clock) for rank in range(world_size)
+        ranks.place_for(rank, world_size, transport, store, clock, sheet)
+        for rank in range(world_size)
     ]
     results: list[Any] = [None] * world_size
     failures: list[tuple[int, BaseException]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ def run(
     endless: float | None = ENDLESS,
     limit: float | None = None,
     engine: str = "auto",
+    journal: str | os.PathLike[str] | None = None,
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
 
@@ -40,7 +42,8 @@ def run(
     at the same instant; without it, who came first goes first. `timeout` is that of every operation
     (30 minutes of virtual time). If nothing can happen any more but that timeouts of at least
     `endless` seconds end, it is a deadlock; None lets them end. `limit` ends a run that goes on for
-    longer than so many seconds. The first error of any rank is raised here.
+    longer than so many seconds. `journal` names a file to write down what the ranks do (see
+    `distributed.journal`). The first error of any rank is raised here.
     """
     strands = engine if engine != "auto" else "greenlet" if has_greenlets() else "threads"
     clock = VirtualClock(seed, endless, limit, strands)
@@ -59,7 +62,7 @@ def run(
             me = clock.me()
             ends[world.current().rank] = clock.now(), me.waited, me.slept
 
-    results = launch(observed, world_size, "sim://", timeout=timeout, clock=clock)
+    results = launch(observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal)
     ranks = []
     for rank in range(world_size):
         time, idle, busy = ends[rank]

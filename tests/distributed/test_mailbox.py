@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given, strategies as st
 
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerFailed, PeerLost
 from minitorch_dist.distributed.operations import Operation
+from minitorch_dist.distributed.receives import Receive
 from minitorch_dist.distributed.reductions import COMBINES
 from minitorch_dist.distributed.wire import DTYPES, Fingerprint
 from tests.distributed.wires import Wires
@@ -287,6 +290,20 @@ def test_what_happens_can_be_written_down() -> None:
         def __getattr__(self, name: str) -> object:
             return lambda doing, *rest: events.append((name, doing.fingerprint.operation, *rest))
 
+        def now(self) -> int:
+            return 7
+
+        def arriving(self, target: Receive, sink: Receive, *rest: object) -> Receive:
+            events.append(("arriving", *rest[::2]))
+            return sink
+
+        def received(self, doing: Operation, receive: Receive) -> None:
+            events.append(("received", doing.fingerprint.operation, receive.sender))
+
+        def waiting(self, doing: Operation, source: int) -> AbstractContextManager[None]:
+            events.append(("waiting", doing.fingerprint.operation, source))
+            return nullcontext()
+
     for box in wires.boxes[:2]:
         box.recorder = Journal()  # type: ignore[assignment]
     a, b, _ = begun(wires, fingerprint(np.zeros(2)))
@@ -295,8 +312,9 @@ def test_what_happens_can_be_written_down() -> None:
     with a as operation:
         operation.wait(operation.receive(1, np.zeros(2), 4))
     op = "all_reduce"
-    assert events == [("began", op), ("sent", op, 0, 4, 16), ("ended", op, None),
-                      ("began", op), ("received", op, 1, 4, 16), ("ended", op, None)]  # fmt: skip
+    assert events == [("began", op), ("sent", op, 0, 4, 16, 7), ("ended", op, None),
+                      ("began", op), ("waiting", op, 1), ("arriving", 1, 16), ("received", op, 1),
+                      ("ended", op, None)]  # fmt: skip
 
 
 def test_an_exception_of_the_program_reaches_the_others() -> None:

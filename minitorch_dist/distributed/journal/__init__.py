@@ -1,0 +1,24 @@
+"""What a run recorded, over any transport: one line per send, receive, operation, wait.
+
+    launch(train, 4, "tcp://", journal="run.mtd")          or MINITORCH_DIST_JOURNAL=run.mtd
+
+    run = journal.read("run.mtd")
+    run.events, run.messages, run.operations, run.of(rank=2)
+    run.happened_before(17, 40)                            whatever the clocks say
+    print(journal.diff(run, journal.read("other.mtd")))    where two runs first part
+
+The same program writes the same journal over queue, tcp, file, mqtt and in simulation: not the same
+times, but the same events in the same partial order.
+"""
+
+from minitorch_dist.distributed.journal.comparing import Divergence as Divergence
+from minitorch_dist.distributed.journal.events import Event as Event, JournalError as JournalError
+from minitorch_dist.distributed.journal.run import (
+    Journal as Journal,
+    Message as Message,
+    Operation as Operation,
+    diff as diff,
+    from_lines as from_lines,
+    read as read,
+)
+from minitorch_dist.distributed.journal.sheets import VARIABLE as VARIABLE

@@ -1,0 +1,173 @@
+"""One line of a journal: something that a rank did, with a name that is the same in every world.
+
+    {"what": "send", "rank": 0, "group": "default_pg", "seq": 5, "step": 1, "nth": 0, "to": 1,
+     "bytes": 40, "at": 1200, "until": 1300}
+
+An event is known by (rank, group, seq, step, nth, peer), never by its time: the same program has the
+same events over tcp and in a simulation. `at` and `until` are the clock's picoseconds.
+
+    what       is                                                        its own words
+    world      a rank is there                                           see `recording`
+    issue      an operation or an isend was asked for, to be done beside
+    begin end  an operation of a group: seq counts them                  op dtype shape reduce root …
+    send       a message left: step of the schedule, nth of that step    to bytes
+    receive    the rank had it (`until`), which `arrived` earlier        from bytes
+    post       irecv or recv asked for it; p2p has a tag and no seq      from tag
+    wait       nothing to do but to wait: for a rank, or for an operation
+    compute    `sim.compute`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+VERSION: Final = 1
+KINDS: Final = ("issue", "begin", "end", "send", "post", "receive", "wait", "compute")
+POINT_TO_POINT: Final = -1  # the sequence number of what has none
+GATE: Final = 1 << 31  # marks a step as the request for a large message (see `executor`)
+MAX_RANK: Final = 1 << 24
+
+
+class JournalError(ValueError):
+    """This is no journal, or not one that can be read."""
+
+
+class Event(NamedTuple):
+    """See the module's table. What a kind has no word for is empty, or -1."""
+
+    what: str
+    rank: int
+    at: int
+    until: int
+    group: str = ""
+    sequence: int = POINT_TO_POINT
+    step: int = 0  # of p2p: the tag
+    nth: int = 0  # among the messages that match alike
+    peer: int = -1
+    nbytes: int = 0
+    arrived: int = -1
+    beside: bool = False  # carried out by a worker, while the program went on
+    operation: str = ""
+    dtype: str = ""
+    shape: tuple[int, ...] | None = None
+    reduce: str = ""
+    root: int = -1
+    algorithm: str = ""
+    site: str = ""
+    error: str = ""
+    memory: int = -1  # bytes that the rank's simulated device holds
+
+    @property
+    def is_point_to_point(self) -> bool:
+        return self.sequence == POINT_TO_POINT and self.what != "compute"
+
+    @property
+    def is_gate(self) -> bool:
+        """An empty message that only asks for a large one."""
+        return self.step >= GATE and self.sequence >= 0
+
+    @property
+    def message(self) -> tuple[Any, ...]:
+        """What a send and its receive have in common, and nothing else has."""
+        src, dst = (self.rank, self.peer) if self.what == "send" else (self.peer, self.rank)
+        return src, dst, self.group, self.sequence, self.step, self.nth
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """All of it that is the same over every transport."""
+        failed = self.error.partition(":")[0]
+        return (
+            self.what, self.rank, self.group, self.sequence, self.step, self.nth, self.peer,
+            self.nbytes, self.operation, self.dtype, self.shape, self.reduce, self.root,
+            self.algorithm, failed,
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """`all_reduce #5 (float32[10], SUM)`"""
+        if self.what == "compute":
+            return "compute"
+        shape = "" if self.shape is None else f"[{', '.join(map(str, self.shape))}]"
+        what = [self.dtype + shape] if self.dtype or shape else []
+        if self.reduce:
+            what.append(self.reduce.upper())
+        if self.root >= 0:
+            what.append(f"root {self.root}")
+        number = f" #{self.sequence}" if self.sequence >= 0 else ""
+        more = f" ({', '.join(what)})" if what else ""
+        return f"{self.operation or 'operation'}{number}{more}"
+
+    @property
+    def where(self) -> str:
+        """` in group 'default_pg' at train.py:41`"""
+        group = f" of group {self.group!r}" if self.group else ""
+        return f"{group}{f' at {self.site}' if self.site else ''}"
+
+    def __str__(self) -> str:
+        """In words: `rank 0 sends 40 bytes to rank 1 in all_reduce #5 of group … at train.py:41`"""
+        tag = f" with tag {self.step}" if self.is_point_to_point and self.step else ""
+        within = f" in {self.name}" if self.sequence >= 0 else tag
+        peer = "anybody" if self.peer < 0 else f"rank {self.peer}"
+        amount = "a request" if self.is_gate else f"{self.nbytes} bytes"
+        waited = f"for {peer}" if self.peer >= 0 or not self.operation else f"for {self.name}"
+        said = {
+            "issue": f"asks for {self.name}",
+            "begin": f"begins {self.name}",
+            "end": f"ends {self.name}",
+            "send": f"sends {amount} to {peer}{within}",
+            "post": f"is ready to receive from {peer}{tag}",
+            "receive": f"receives {amount} from {peer}{within}",
+            "wait": f"waits {waited}{within if self.peer >= 0 else ''}",
+            "compute": "computes",
+        }[self.what]
+        if self.what == "end" and self.error:
+            said = f"fails in {self.name}"
+        return f"rank {self.rank} {said}{self.where}{f': {self.error}' if self.error else ''}"
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+_INTEGERS: Final = {
+    "at": "at", "until": "until", "seq": "sequence", "step": "step", "tag": "step", "nth": "nth",
+    "to": "peer", "from": "peer", "bytes": "nbytes", "arrived": "arrived", "root": "root",
+    "memory": "memory",
+}  # fmt: skip
+_TEXTS: Final = {
+    "group": "group", "op": "operation", "dtype": "dtype", "reduce": "reduce",
+    "algorithm": "algorithm", "site": "site", "error": "error",
+}  # fmt: skip
+
+
+def parse(line: dict[str, Any], offsets: Mapping[int, int]) -> Event:
+    """An event of a decoded line; JournalError if it is none. Its rank's offset is added to its
+    instants."""
+    what, rank = line.get("what"), line.get("rank")
+    if what not in KINDS or type(rank) is not int or not 0 <= rank < MAX_RANK:
+        raise JournalError(f"what={what!r} of rank={rank!r} is no event")
+    found: dict[str, Any] = {}
+    _collect(line, _INTEGERS, int, found)
+    _collect(line, _TEXTS, str, found)
+    shape = line.get("shape")
+    if isinstance(shape, list) and all(type(extent) is int for extent in shape):
+        found["shape"] = tuple(shape)
+    elif shape is not None:
+        raise JournalError(f"shape={shape!r} is not a list of numbers")
+    if "at" not in found:
+        raise JournalError(f"this {what} has no time")
+    found.setdefault("until", found["at"])
+    for instant in ("at", "until", "arrived"):
+        if instant in found:
+            found[instant] += offsets.get(rank, 0)
+    return Event(what, rank, beside=line.get("beside") is True, **found)
+
+
+def _collect(
+    line: dict[str, Any], names: dict[str, str], kind: type, found: dict[str, Any]
+) -> None:
+    for word, name in names.items():
+        value = line.get(word)
+        if type(value) is kind:
+            found[name] = value
+        elif value is not None:
+            raise JournalError(f"{word}={value!r} should be {kind.__name__}")

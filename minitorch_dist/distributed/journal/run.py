@@ -1,0 +1,160 @@
+"""A journal that was read: who was there, what they did, and in what order it had to happen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from minitorch_dist.distributed.journal import comparing, reading
+from minitorch_dist.distributed.journal.comparing import Divergence
+from minitorch_dist.distributed.journal.events import Event
+from minitorch_dist.distributed.journal.order import Order, messages
+from minitorch_dist.distributed.journal.reading import Rank
+from transports.quantities import in_words
+
+
+class Message(NamedTuple):
+    """A send and its receive; None if it was never received."""
+
+    send: Event
+    receive: Event | None
+
+    @property
+    def departed(self) -> int:
+        return self.send.at
+
+    @property
+    def arrived(self) -> int:
+        """When it was there; if nobody knows, when its send was over."""
+        return self.send.until if self.receive is None else max(self.receive.arrived, self.send.at)
+
+
+class Operation(NamedTuple):
+    """One rank's part in an operation of a group; without `end` it never came to one."""
+
+    begin: Event
+    end: Event | None
+
+
+class Journal:
+    """What a run recorded. `events` has each rank's in its own order."""
+
+    def __init__(
+        self, ranks: Sequence[Rank], events: Sequence[Event], torn: int = 0, name: str = ""
+    ) -> None:
+        self.ranks, self.events, self.torn, self.name = list(ranks), list(events), torn, name
+
+    @property
+    def world_size(self) -> int:
+        said = max((rank.world_size for rank in self.ranks), default=0)
+        return max(said, 1 + max((event.rank for event in self.events), default=-1))
+
+    @property
+    def transport(self) -> str:
+        return self.ranks[0].transport if self.ranks else ""
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether its times are those of a simulation."""
+        return any(rank.is_virtual for rank in self.ranks)
+
+    @cached_property
+    def start(self) -> int:
+        """The first instant, in picoseconds."""
+        return min((event.at for event in self.events), default=0)
+
+    @cached_property
+    def end(self) -> int:
+        return max((event.until for event in self.events), default=0)
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The names of the groups that did something, in order of appearance."""
+        return list(dict.fromkeys(event.group for event in self.events if event.group))
+
+    def of(self, rank: int) -> list[Event]:
+        """What this rank did."""
+        return [event for event in self.events if event.rank == rank]
+
+    @cached_property
+    def messages(self) -> list[Message]:
+        """All messages, by the instant at which they left."""
+        found = [
+            Message(self.events[s], None if r is None else self.events[r])
+            for s, r in messages(self.events)
+        ]
+        return sorted(found, key=lambda message: (message.departed, message.send.rank))
+
+    @cached_property
+    def operations(self) -> list[Operation]:
+        """All operations of groups, rank by rank, in the order in which they began."""
+        ends = {(e.rank, e.group, e.sequence): e for e in self.events if e.what == "end"}
+        return [
+            Operation(event, ends.get((event.rank, event.group, event.sequence)))
+            for event in self.events
+            if event.what == "begin"
+        ]
+
+    # -------------------------------------------------------------------------------------- order
+
+    @cached_property
+    def order(self) -> Order:
+        """Its partial order, with vector clocks. Events are known by their numbers in `events`."""
+        return Order(self.events)
+
+    def happened_before(self, a: int, b: int) -> bool:
+        """Whether event number a is among the causes of number b."""
+        return self.order.happened_before(a, b)
+
+    def diff(self, other: Journal, operations_only: bool = False) -> Divergence | None:
+        """Where two runs first differ; None if they are equal as partial orders."""
+        return comparing.diff(self.order, other.order, operations_only)
+
+    def is_same_order(self, other: Journal) -> bool:
+        """Whether the same things happened in the same partial order, at whatever times."""
+        return self.diff(other) is None
+
+    def part(
+        self,
+        ranks: Iterable[int] | None = None,
+        groups: Iterable[str] | None = None,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> Journal:
+        """Only these ranks, groups, or instants."""
+        only_ranks = None if ranks is None else set(ranks)
+        only_groups = None if groups is None else {*groups, ""}
+        found = [
+            event for event in self.events
+            if (only_ranks is None or event.rank in only_ranks)
+            and (only_groups is None or event.group in only_groups)
+            and (start is None or event.until >= start) and (end is None or event.at <= end)
+        ]  # fmt: skip
+        return Journal(self.ranks, found, self.torn, self.name)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __repr__(self) -> str:
+        torn = f", {self.torn} torn lines" if self.torn else ""
+        return (
+            f"<Journal of {self.world_size} ranks over {self.transport}: {len(self.events)} events, "
+            f"{len(self.messages)} messages, {in_words(self.end - self.start)}{torn}>"
+        )
+
+
+def read(path: str | os.PathLike[str]) -> Journal:
+    """The journal in this file (or in its pieces, `run.mtd.0` and so on, or in this folder)."""
+    return Journal(*reading.read(path), name=os.fspath(path))
+
+
+def from_lines(lines: Iterable[str | bytes]) -> Journal:
+    """A journal whose lines are at hand."""
+    return Journal(*reading.parse_lines(lines))
+
+
+def diff(a: Journal, b: Journal, operations_only: bool = False) -> Divergence | None:
+    """Where two runs first differ; None if they are equal as partial orders."""
+    return a.diff(b, operations_only)

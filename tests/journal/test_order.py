@@ -1,0 +1,125 @@
+"""The partial order of a run: the same over every transport, and what it says of causes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitorch_dist as torch
+from minitorch_dist import distributed as dist, launch, sim
+from minitorch_dist.distributed import journal
+from minitorch_dist.distributed.journal import Journal
+from tests.journal.programs import everything, ring, sum_by
+
+
+@pytest.fixture(autouse=True)
+def one_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto` goes by what the network costs, so it differs between transports, and rightly so."""
+    for collective, name in (("ALL_REDUCE", "ring"), ("BROADCAST", "binomial")):
+        monkeypatch.setenv(f"MINITORCH_DIST_{collective}_ALGORITHM", name)
+
+
+def recorded(fn: object, size: int, folder: Path, *args: object, **how: object) -> Journal:
+    path = folder / f"run{len(list(folder.iterdir()))}.mtd"
+    sim.run(fn, size, args, journal=path, **how)  # type: ignore[arg-type]
+    return journal.read(path)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_real_and_virtual_threads_agree(size: int, tmp_path: Path) -> None:
+    launch(everything, size, journal=tmp_path / "queue.mtd")
+    real = journal.read(tmp_path / "queue.mtd")
+    for seed in range(3):
+        net = sim.uniform(f"{3**seed}us", "10Gb/s")
+        virtual = recorded(everything, size, tmp_path, seed=seed, net=net)
+        assert real.diff(virtual) is None and virtual.is_same_order(real)
+    assert len(real.messages) == len([e for e in real.events if e.what == "receive"])
+    assert all(m.receive is not None and m.arrived >= m.departed for m in real.messages)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["tcp://", "file://", "mqtt://"])
+def test_processes_agree_with_the_simulation(transport: str, tmp_path: Path) -> None:
+    address = f"file://{tmp_path}/wire" if transport == "file://" else transport
+    launch(everything, 3, address, journal=tmp_path / "real.mtd")
+    real = journal.read(tmp_path / "real.mtd")
+    assert real.diff(recorded(everything, 3, tmp_path)) is None
+    assert real.transport == transport[: transport.index(":")] and not real.is_virtual
+    assert sorted(rank.rank for rank in real.ranks) == [0, 1, 2]
+    real.order.line_up()
+
+
+@pytest.mark.parametrize("size", [3, 5, 8])
+def test_another_program_differs_at_the_right_event(size: int, tmp_path: Path) -> None:
+    one = recorded(ring, size, tmp_path)
+    other = recorded(ring, size, tmp_path, 3, 1)
+    found = one.diff(other)
+    assert found is not None and found.one is not None and found.other is not None
+    # In turn 1, rank 1 sends with tag 5, and rank 2 is ready for tag 5: neither follows from the other.
+    assert (found.rank, found.one.what, found.one.step, found.other.step) in (
+        (1, "send", 0, 5), (2, "post", 0, 5)
+    )  # fmt: skip
+    assert found.one.nth == 1 if found.rank == 1 else found.one.what == "post"
+    assert "they part at rank" in str(found) and "programs.py:" in str(found)
+    assert other.diff(one) is not None
+
+
+def test_one_that_ends_earlier(tmp_path: Path) -> None:
+    found = recorded(ring, 3, tmp_path, 2).diff(recorded(ring, 3, tmp_path, 3))
+    assert found is not None and found.one is None and found.other is not None
+    # Nothing that rank 0 does comes before rank 1's being ready for its third message.
+    assert (found.rank, found.other.what, found.other.peer) == (1, "post", 0)
+    assert "nothing more of this rank" in str(found) and "after sends 16 bytes" in str(found)
+
+
+def test_algorithms_may_differ_where_only_operations_count(tmp_path: Path) -> None:
+    one, other = (recorded(sum_by, 4, tmp_path, name) for name in ("ring", "recursive_doubling"))
+    found = one.diff(other)
+    assert found is not None and found.one is not None and found.one.what == "begin"
+    assert found.before is None and "at its beginning" in str(found)
+    assert one.diff(other, operations_only=True) is None
+    assert one.diff(recorded(sum_by, 4, tmp_path, "ring", 65), operations_only=True) is not None
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+def test_vector_clocks_are_reachability(size: int, tmp_path: Path) -> None:
+    run = recorded(everything, size, tmp_path)
+    order = run.order
+    causes: dict[int, set[int]] = {}
+    for number in order.line_up():
+        causes[number] = {number}.union(*(causes[earlier] for earlier in order.before[number]))
+    rng = np.random.default_rng(0)
+    for a, b in rng.integers(0, len(run), (3000, 2)).tolist():
+        expected = a != b and b in causes and a in causes[b]
+        assert run.happened_before(a, b) == expected
+    for number in range(len(run)):
+        assert not run.happened_before(number, number)
+
+
+def test_what_goes_on_beside_the_program_is_concurrent(tmp_path: Path) -> None:
+    def program() -> None:
+        work = dist.all_reduce(torch.ones(4), async_op=True)
+        sim.compute("1us")
+        assert work is not None
+        work.wait()
+        dist.barrier()
+
+    run = recorded(program, 2, tmp_path)
+    of = {e.what: n for n, e in enumerate(run.events) if e.rank == 0 and e.operation != "barrier"}
+    then = next(n for n, e in enumerate(run.events) if e.rank == 0 and e.operation == "barrier")
+    happened = run.happened_before
+    assert happened(of["issue"], of["begin"]) and happened(of["issue"], of["compute"])
+    assert not happened(of["compute"], of["end"]) and not happened(of["end"], of["compute"])
+    assert happened(of["end"], of["wait"]) and happened(of["compute"], of["wait"])
+    assert happened(of["wait"], then) and happened(of["end"], then)
+
+
+def test_parts(tmp_path: Path) -> None:
+    run = recorded(everything, 4, tmp_path)
+    assert {e.rank for e in run.part(ranks=[1, 3]).events} == {1, 3}
+    assert set(run.part(groups=["1"]).groups) == {"1"}
+    half = run.part(end=(run.start + run.end) // 2)
+    assert 0 < len(half) < len(run) and half.of(2) == run.of(2)[: len(half.of(2))]
+    assert len(journal.Journal([], [])) == 0 and journal.Journal([], []).diff(run) is not None

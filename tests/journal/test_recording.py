@@ -1,0 +1,173 @@
+"""Writing a journal: the switch, the files, what is in them, and what a crash leaves."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+import minitorch_dist as torch
+from minitorch_dist import distributed as dist, launch, sim
+from minitorch_dist.distributed import journal, world
+from minitorch_dist.distributed.exceptions import DistMismatch
+from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.launching.processes import RankFailed
+from tests.journal.programs import everything, one_is_killed, ring, twice
+
+
+def test_nobody_records_unless_asked(tmp_path: Path) -> None:
+    assert launch(lambda: world.current().mailbox.recorder, 2) == [None, None]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("said", ["run.mtd", "new/deeper/run.mtd", "folder/", "there"])
+def test_an_argument_or_a_variable(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    wanted = f"{tmp_path}/{said}"
+    launch(ring, 2, journal=wanted)
+    first = journal.read(wanted)
+    monkeypatch.setenv(journal.VARIABLE, wanted)
+    launch(ring, 3)
+    second = journal.read(wanted)
+    assert (first.world_size, second.world_size) == (2, 3)  # anew, not added
+    assert launch(lambda: world.current().mailbox.recorder, 2, journal="") == [None, None]
+
+
+def test_lines_are_json_and_the_first_tells_the_version(tmp_path: Path) -> None:
+    sim.run(ring, 3, (1,), journal=tmp_path / "run.mtd")
+    first, *lines = map(json.loads, (tmp_path / "run.mtd").read_text().splitlines())
+    assert first == {"journal": 1, "of": "minitorch_dist"}
+    worlds = [line for line in lines if line["what"] == "world"]
+    assert [(w["rank"], w["world_size"], w["transport"], w["clock"]) for w in worlds] == [
+        (rank, 3, "sim", "virtual") for rank in range(3)
+    ]
+    send = next(line for line in lines if line["what"] == "send")
+    where = send.pop("site")
+    assert where.startswith("programs.py:") and send == {
+        "what": "send", "rank": 0, "group": "default_pg", "tag": 0, "nth": 0, "to": 1, "bytes": 16,
+        "op": "send", "dtype": "float32", "shape": [4], "at": send["at"], "until": send["at"],
+    }  # fmt: skip
+
+
+def test_a_simulated_run_writes_the_same_bytes_each_time(tmp_path: Path) -> None:
+    for name in "ab":
+        sim.run(everything, 4, seed=3, journal=tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_times_are_those_of_the_network(tmp_path: Path) -> None:
+    net = sim.uniform("5us", "100Gb/s")
+    report = sim.run(ring, 3, (1,), net=net, journal=tmp_path / "run.mtd")
+    run = journal.read(tmp_path / "run.mtd")
+    hop = 5_000_000 + 80 * 16
+    assert [(m.departed, m.arrived) for m in run.messages] == [
+        (0, hop), (hop, 2 * hop), (2 * hop, 3 * hop)
+    ]  # fmt: skip
+    assert run.start == 0 and run.end == report.time == 3 * hop
+    assert run.is_virtual and run.transport == "sim"
+    assert repr(run) == "<Journal of 3 ranks over sim: 12 events, 3 messages, 15.0038 µs>"
+
+
+def test_early_messages_arrive_before_they_are_received(tmp_path: Path) -> None:
+    def program() -> None:
+        if dist.get_rank() == 0:
+            dist.send(torch.zeros(0), 1)
+        else:
+            sim.compute("1ms")
+            dist.recv(torch.zeros(0), 0)
+
+    sim.run(program, 2, net=sim.uniform("5us", "1GB/s"), journal=tmp_path / "run.mtd")
+    (message,) = journal.read(tmp_path / "run.mtd").messages
+    assert message.receive is not None
+    assert (message.arrived, message.receive.at) == (5_000_000, 10**9)
+    compute = next(e for e in journal.read(tmp_path / "run.mtd").events if e.what == "compute")
+    assert (compute.at, compute.until, str(compute)[:19]) == (0, 10**9, "rank 1 computes at ")
+
+
+def test_errors_are_written_down(tmp_path: Path) -> None:
+    def program() -> None:
+        x = torch.zeros(3 if dist.get_rank() else 4)
+        with pytest.raises(DistMismatch):
+            dist.all_reduce(x)
+
+    launch(program, 2, journal=tmp_path / "run.mtd")
+    ends = [op.end for op in journal.read(tmp_path / "run.mtd").operations]
+    assert all(end is not None and end.error.startswith("DistMismatch: these") for end in ends)
+    said = next(str(end) for end in ends if end is not None and end.rank == 1)
+    assert "1 fails in all_reduce #0 (float32[3], SUM) of group 'default_pg' at test_rec" in said
+
+
+@pytest.mark.parametrize("transport", ["queue://", pytest.param("tcp://", marks=pytest.mark.slow)])
+def test_a_second_world_adds_to_the_first(transport: str, tmp_path: Path) -> None:
+    launch(twice, 2, transport, journal=tmp_path / "run.mtd")
+    run = journal.read(tmp_path / "run.mtd")
+    assert run.groups == ["default_pg", "default_pg (2)"]
+    assert [op.begin.sequence for op in run.operations] == [0] * 4
+    assert run.order.line_up()
+
+
+@pytest.mark.slow
+def test_a_killed_rank_leaves_what_it_did(tmp_path: Path) -> None:
+    with pytest.raises(RankFailed):
+        launch(one_is_killed, 3, "tcp://", journal=tmp_path / "run.mtd")
+    run = journal.read(tmp_path / "run.mtd")
+    assert [e.what for e in run.of(1)][-1] == "end"
+    ends = {e.rank: e.error for e in run.events if e.what == "end" and e.sequence == 1}
+    assert set(ends) == {0, 2} and all("PeerLost: rank 1 is lost" in e for e in ends.values())
+    assert not sheets.pieces(tmp_path / "run.mtd")
+
+
+def test_pieces_are_read_as_one(tmp_path: Path) -> None:
+    launch(everything, 3, journal=tmp_path / "run.mtd")
+    whole = journal.read(tmp_path / "run.mtd")
+    lines = (tmp_path / "run.mtd").read_bytes().splitlines(keepends=True)
+    for rank in range(3):
+        own = [line for line in lines[1:] if json.loads(line)["rank"] == rank]
+        torn = b'{"what":"send","ra' if rank == 2 else b""
+        (tmp_path / f"other.mtd.{rank}").write_bytes(b"".join([lines[0], *own, torn]))
+    (tmp_path / "other.mtd.txt").write_text("not a piece")
+    pieces = journal.read(tmp_path / "other.mtd")
+    assert pieces.is_same_order(whole) and pieces.torn == 1 and "1 torn" in repr(pieces)
+    sheets.merge(tmp_path / "other.mtd")
+    merged = journal.read(tmp_path / "other.mtd")
+    assert merged.events == pieces.events and merged.torn == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.mtd", "other.mtd.txt", "run.mtd"]
+
+
+def test_after_a_torn_line_a_new_one_begins(tmp_path: Path) -> None:
+    path = tmp_path / "run.mtd"
+    sheet = sheets.Sheet(path)
+    sheet.write('{"what":"comp')
+    sheet.close()
+    sheet.close()
+    more = sheets.Sheet(path, more=True)
+    more.write('{"what":"compute","rank":0,"at":1}\n')
+    assert "open" in repr(more)
+    more.close()
+    more.write("nobody reads this")
+    run = journal.read(path)
+    assert (len(run), run.torn) == (1, 1)
+
+
+def test_a_full_disk_ends_the_journal_and_not_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write, room = os.write, [1000]
+
+    def almost(file: int, octets: bytes) -> int:
+        if len(octets) > room[0]:
+            raise OSError(28, "No space left on device")
+        half = max(1, len(octets) // 2)  # a part at a time
+        room[0] -= half
+        return write(file, octets[:half])
+
+    monkeypatch.setattr(sheets.os, "write", almost)
+    with caplog.at_level(logging.WARNING):
+        assert launch(everything, 2, journal=tmp_path / "run.mtd") == [4.0, 4.0]
+    assert "the journal" in caplog.text and "No space left" in caplog.text
+    assert journal.read(tmp_path / "run.mtd").torn <= 1
