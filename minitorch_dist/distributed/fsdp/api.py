@@ -1,0 +1,126 @@
+"""What one may choose: how much is sharded, when it is fetched, in which precision, what is saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from minitorch_dist.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from minitorch_dist.tensors import dtypes
+
+
+class ShardingStrategy(Enum):
+    """What each rank keeps only a part of, and when the whole is given back.
+
+    ================== ============================ ======================================
+    FULL_SHARD         parameters, gradients, state whole during a unit's forward and backward
+    SHARD_GRAD_OP      parameters, gradients, state whole from forward until backward is done
+    NO_SHARD           nothing: as DDP              always whole
+    HYBRID_SHARD       FULL_SHARD within a node     gradients also averaged across nodes
+    _HYBRID_SHARD_ZERO2 SHARD_GRAD_OP within a node  likewise
+    ================== ============================ ======================================
+    """
+
+    FULL_SHARD = auto()
+    SHARD_GRAD_OP = auto()
+    NO_SHARD = auto()
+    HYBRID_SHARD = auto()
+    _HYBRID_SHARD_ZERO2 = auto()
+
+    @property
+    def is_hybrid(self) -> bool:
+        return self in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
+
+    @property
+    def frees_after_forward(self) -> bool:
+        return self in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
+
+
+class BackwardPrefetch(Enum):
+    """When backward asks for the next unit's parameters: before or after computing this one's."""
+
+    BACKWARD_PRE = auto()
+    BACKWARD_POST = auto()
+
+
+@dataclass
+class MixedPrecision:
+    """The types in which is computed, reduced, and kept in buffers. Shards keep their own type."""
+
+    param_dtype: dtypes.dtype | None = None
+    reduce_dtype: dtypes.dtype | None = None
+    buffer_dtype: dtypes.dtype | None = None
+    keep_low_precision_grads: bool = False
+    cast_forward_inputs: bool = False
+    cast_root_forward_inputs: bool = True
+    _module_classes_to_ignore: tuple[type[Any], ...] = (BatchNorm1d, BatchNorm2d, BatchNorm3d)
+
+
+@dataclass
+class CPUOffload:
+    """Shards and their gradients live on the CPU; only what is computed with is on the device."""
+
+    offload_params: bool = False
+
+
+class StateDictType(Enum):
+    FULL_STATE_DICT = auto()
+    LOCAL_STATE_DICT = auto()
+    SHARDED_STATE_DICT = auto()
+
+
+@dataclass
+class StateDictConfig:
+    offload_to_cpu: bool = False
+
+
+@dataclass
+class FullStateDictConfig(StateDictConfig):
+    rank0_only: bool = False
+
+
+@dataclass
+class LocalStateDictConfig(StateDictConfig):
+    pass
+
+
+@dataclass
+class ShardedStateDictConfig(StateDictConfig):
+    _use_dtensor: bool = False
+
+
+@dataclass
+class OptimStateDictConfig:
+    offload_to_cpu: bool = True
+
+
+@dataclass
+class FullOptimStateDictConfig(OptimStateDictConfig):
+    rank0_only: bool = False
+
+
+@dataclass
+class LocalOptimStateDictConfig(OptimStateDictConfig):
+    offload_to_cpu: bool = False
+
+
+@dataclass
+class ShardedOptimStateDictConfig(OptimStateDictConfig):
+    _use_dtensor: bool = False
+
+
+@dataclass
+class StateDictSettings:
+    """What `set_state_dict_type` returns, and what holds for one FSDP module."""
+
+    state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
+    state_dict_config: StateDictConfig = field(default_factory=FullStateDictConfig)
+    optim_state_dict_config: OptimStateDictConfig = field(default_factory=FullOptimStateDictConfig)
+
+
+STATE_CONFIGS: dict[StateDictType, tuple[type[StateDictConfig], type[OptimStateDictConfig]]] = {
+    StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
+    StateDictType.LOCAL_STATE_DICT: (LocalStateDictConfig, LocalOptimStateDictConfig),
+    StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
+}

@@ -1,0 +1,66 @@
+"""The norm of gradients that no rank has whole, and clipping by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from minitorch_dist.distributed import tensor_collectives
+from minitorch_dist.distributed.fsdp.unit import Unit
+from minitorch_dist.distributed.reduce_op import ReduceOp
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.tensors import base, devices
+from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.tensor import Tensor
+
+SUM, MAX = ReduceOp.SUM, ReduceOp.MAX
+
+
+def clip(module: Module, units: Sequence[Unit], max_norm: float, kind: float) -> Tensor:
+    """Scale all gradients by max_norm / norm if that is below 1; returns the norm.
+
+    Each shard counts once: powers of its elements are summed here, then over the ranks that share
+    the unit. What is not sharded is equal on all ranks, and counts as it is.
+    """
+    flat = [unit for unit in units if unit.reduced is not None]
+    known = {id(p) for unit in units for p in (unit.flat, *unit.originals)}
+    whole = [p for p in module.parameters() if id(p) not in known and p._grad is not None]
+    total = _power_of([p._grad.array for p in whole if p._grad is not None], kind)
+    groups: dict[int, tuple[Unit, list[Array]]] = {}
+    for unit in units:  # all of them, so that all ranks do the same
+        groups.setdefault(id(unit.settings.group) if unit.layout.ranks > 1 else 0, (unit, []))
+    for unit in flat:
+        key = id(unit.settings.group) if unit.layout.ranks > 1 else 0
+        assert unit.reduced is not None
+        groups[key][1].append(unit.reduced.array)
+    for key, (unit, arrays) in groups.items():
+        part = _power_of(arrays, kind)
+        if key:
+            sent = base.new(Tensor, np.array([part]))
+            op = MAX if math.isinf(kind) else SUM
+            tensor_collectives.all_reduce(sent, op, unit.settings.group)
+            part = float(sent.array[0])
+        total = max(total, part) if math.isinf(kind) else total + part
+    norm = total if math.isinf(kind) else total ** (1.0 / kind)
+    factor = min(1.0, max_norm / (norm + 1e-6))
+    if factor < 1.0:
+        for unit in flat:
+            assert unit.reduced is not None
+            unit.reduced.array *= unit.reduced.array.dtype.type(factor)
+        for p in whole:
+            assert p._grad is not None
+            p._grad.array *= p._grad.array.dtype.type(factor)
+    device = units[0].settings.device if units else devices.CPU
+    dtype = flat[0].flat.array.dtype if flat else np.dtype(np.float32)
+    return base.new(Tensor, np.asarray(norm, dtype), device)
+
+
+def _power_of(arrays: Sequence[Array], kind: float) -> float:
+    """Σ|x|^kind in float64, or the largest |x|."""
+    if math.isinf(kind):
+        return max((float(np.abs(a).max()) for a in arrays if a.size), default=0.0)
+    if kind == 2.0:
+        return math.fsum(float(np.vdot(x, x)) for x in (a.astype(np.float64) for a in arrays))
+    return math.fsum(float((np.abs(a.astype(np.float64)) ** kind).sum()) for a in arrays)

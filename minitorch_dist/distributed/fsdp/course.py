@@ -1,0 +1,135 @@
+"""What happens when: the units of one model, from the first forward to the end of backward.
+
+    forward    unit 1 ┃ gather, compute, free ┃ unit 2 ┃ gather, compute, free ┃ …
+    backward   … ┃ gather 2, compute, reduce_scatter ┃ gather 1, compute, reduce_scatter ┃
+                        └ prefetch 1                      └ of 2, still on its way
+
+The order of the units is noted in forward; backward asks in time for the one before. One unit ahead
+and one reduction behind: so at most two units are whole (three with the outermost, which stays
+whole from its forward on, because its backward comes first), whatever the depth of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from minitorch_dist.distributed.fsdp.api import BackwardPrefetch
+from minitorch_dist.distributed.fsdp.unit import Reduction, Unit
+from minitorch_dist.tensors import engine
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class Course:
+    """One model's way through forward and backward, shared by all its units."""
+
+    def __init__(self, prefetch: BackwardPrefetch | None, forward_prefetch: bool) -> None:
+        self.prefetch, self.forward_prefetch = prefetch, forward_prefetch
+        self.units: list[Unit] = []
+        self.outermost: Unit | None = None
+        self.order: list[Unit] = []  # of the last complete forward
+        self._now: list[Unit] = []
+        self._behind: Reduction | None = None
+        self._ends_noted = False
+        self._done: set[int] = set()  # units whose backward is over, in this pass
+
+    def add(self, unit: Unit) -> None:
+        unit.when_complete = self.complete
+        self.units.append(unit)
+
+    # -------------------------------------------------------------------------------------- forward
+
+    def begin(self) -> None:
+        self._now = []
+
+    def before_forward(self, unit: Unit) -> None:
+        unit.unshard()
+        if unit.in_backward:
+            return  # a checkpoint computes again what it had forgotten
+        if not any(unit is other for other in self._now):
+            self._now.append(unit)
+        if self.forward_prefetch:
+            following = _neighbour(self.order, unit, +1)
+            if following is not None:
+                following.prefetch()
+
+    def after_forward(self, unit: Unit, outputs: Any) -> None:
+        recorded = list(_tensors_with_history(outputs))
+        version = unit.flat.storage.version
+        for tensor in recorded:
+            tensor.register_hook(lambda _: self.before_backward(unit, version))
+        frees = unit.settings.strategy.frees_after_forward and unit is not self.outermost
+        if (frees or not recorded) and not unit.in_backward:
+            unit.reshard()
+
+    def end(self) -> None:
+        self.order = self._now
+
+    # ------------------------------------------------------------------------------------- backward
+
+    def before_backward(self, unit: Unit, version: int) -> None:
+        if unit.in_backward:
+            return
+        if not self._ends_noted:
+            self._ends_noted = True
+            engine.queue_callback(self.finish)
+        unit.before_backward(version)
+        if self.prefetch is BackwardPrefetch.BACKWARD_PRE:
+            self._fetch_before(unit)
+
+    def _fetch_before(self, unit: Unit) -> None:
+        ahead = _neighbour(self.order, unit, -1)
+        if ahead is not None and id(ahead) not in self._done and not ahead.in_backward:
+            ahead.prefetch()
+
+    def complete(self, unit: Unit) -> None:
+        """All gradients of the unit are there."""
+        self._settle()
+        self._behind = unit.after_backward()
+        self._done.add(id(unit))
+        if self.prefetch is BackwardPrefetch.BACKWARD_POST:
+            self._fetch_before(unit)
+
+    def _settle(self) -> None:
+        """Wait for the reduction that is still on its way."""
+        reduction, self._behind = self._behind, None
+        if reduction is not None:
+            reduction.unit.take_reduced(reduction)
+
+    def finish(self) -> None:
+        """Backward is over: nothing stays whole, nothing stays on its way."""
+        self._ends_noted = False
+        for unit in self.units:
+            if unit.in_backward and unit.is_collecting:
+                self.complete(unit)
+        self._settle()
+        self._done.clear()
+        for unit in self.units:
+            unit.in_backward = False
+            unit.reshard()
+
+    def __repr__(self) -> str:
+        whole = sum(unit.is_whole for unit in self.units)
+        return f"<Course of {len(self.units)} units, {whole} of them whole>"
+
+
+def _neighbour(order: list[Unit], unit: Unit, step: int) -> Unit | None:
+    for number, other in enumerate(order):
+        if other is unit:
+            return order[number + step] if 0 <= number + step < len(order) else None
+    return None
+
+
+def _tensors_with_history(outputs: Any) -> Iterator[Tensor]:
+    if isinstance(outputs, Tensor):
+        if outputs._requires_grad and outputs._grad_fn is not None:
+            yield outputs
+    elif isinstance(outputs, dict):
+        for value in outputs.values():
+            yield from _tensors_with_history(value)
+    elif isinstance(outputs, (list, tuple)):
+        for value in outputs:
+            yield from _tensors_with_history(value)
+    elif hasattr(outputs, "__dataclass_fields__"):
+        for name in outputs.__dataclass_fields__:
+            yield from _tensors_with_history(getattr(outputs, name))

@@ -1,0 +1,341 @@
+"""`FullyShardedDataParallel`: every rank keeps 1/P of each parameter, gradient and optimizer state.
+
+    fsdp = FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy({Block}))
+    optimizer = Adam(fsdp.parameters())        # after wrapping: it is given the shards
+
+The module takes the place of what it wraps. Wrapped modules inside each other share a `Course`;
+what belongs to one of them is a `Unit`.
+
+    module                 one FSDP module
+      ├─ own parameters  ─►  unit: one flat vector, one all_gather, one reduce_scatter
+      └─ FSDP modules    ─►  units of their own, left out here
+
+Unlike torch, the initial weights of rank 0 go to all ranks unless `sync_module_states=False`: where
+ranks begin with different seeds, torch trains a mosaic of their shards without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from minitorch_dist.distributed import tensor_collectives
+from minitorch_dist.distributed.fsdp import (
+    clipping,
+    optim_saving,
+    placing,
+    saving,
+    state_settings,
+    summoning,
+)
+from minitorch_dist.distributed.fsdp.api import (
+    BackwardPrefetch,
+    CPUOffload,
+    MixedPrecision,
+    ShardingStrategy,
+    StateDictSettings,
+)
+from minitorch_dist.distributed.fsdp.course import Course
+from minitorch_dist.distributed.fsdp.saving import INNER
+from minitorch_dist.distributed.fsdp.unit import Place, Settings, Unit
+from minitorch_dist.distributed.fsdp.wrap import Policy, _Policy, wrap_children
+from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors import devices, grad_mode
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class FullyShardedDataParallel(Module):
+    """Wraps `module`; see torch's class for the arguments, and the text above for what differs."""
+
+    def __init__(
+        self,
+        module: Module,
+        process_group: ProcessGroup | tuple[ProcessGroup, ProcessGroup] | None = None,
+        sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: CPUOffload | None = None,
+        auto_wrap_policy: Policy | _Policy | None = None,
+        backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE,
+        mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Iterable[Module] | None = None,
+        param_init_fn: Callable[[Module], None] | None = None,
+        device_id: int | str | devices.device | None = None,
+        sync_module_states: bool = True,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = False,
+        ignored_states: Iterable[Parameter] | Iterable[Module] | None = None,
+        device_mesh: Any = None,
+    ) -> None:
+        super().__init__()
+        strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
+        group, replicas, strategy = placing.groups_of(process_group, device_mesh, strategy)
+        self.process_group, self.sharding_strategy = group, strategy
+        self._replicas = replicas
+        self.mixed_precision = mixed_precision or MixedPrecision()
+        self.cpu_offload = cpu_offload or CPUOffload()
+        self.limit_all_gathers = limit_all_gathers  # never more than one unit ahead in any case
+        self.training_state_settings = StateDictSettings()
+        self._use_orig_params = use_orig_params
+        ignored = placing.ignored(ignored_modules, ignored_states)
+        options = {
+            "process_group": group if replicas is None else (group, replicas),
+            "sharding_strategy": strategy,
+            "cpu_offload": cpu_offload,
+            "backward_prefetch": backward_prefetch,
+            "mixed_precision": mixed_precision,
+            "param_init_fn": param_init_fn,
+            "device_id": device_id,
+            "sync_module_states": sync_module_states,
+            "forward_prefetch": forward_prefetch,
+            "limit_all_gathers": limit_all_gathers,
+            "use_orig_params": use_orig_params,
+            "ignored_modules": ignored.modules,
+            "ignored_states": ignored.params,
+        }
+        if auto_wrap_policy is not None:
+            wrapper = _Wrapper(type(self), options)
+            wrap_children(module, auto_wrap_policy, wrapper, ignored.modules, ignored.params)
+        if param_init_fn is not None:
+            placing.initialise(module, param_init_fn, FullyShardedDataParallel)
+        self.compute_device = placing.device_of(module, device_id)
+        placing.move(module, self.compute_device, ignored, FullyShardedDataParallel)
+        self.__dict__["_course"] = Course(backward_prefetch, forward_prefetch)
+        self.__dict__["_is_root"] = None
+        self._modules[INNER] = module
+        places = self._own_places(ignored)
+        if sync_module_states:
+            self._synchronise([getattr(p[0].module, p[0].name) for p in places])
+        precision = self.mixed_precision
+        self.__dict__["_unit"] = (
+            Unit(
+                places,
+                Settings(
+                    group, replicas, strategy, self.compute_device, use_orig_params,
+                    self.cpu_offload.offload_params, precision.param_dtype,
+                    precision.reduce_dtype, precision.keep_low_precision_grads,
+                ),
+            )
+            if places
+            else None
+        )  # fmt: skip
+        if self._unit is not None and not use_orig_params:
+            module._parameters["_flat_param"] = self._unit.flat
+        self.__dict__["_loading"] = saving.Loading(self)
+        placing.convert_buffers(module, precision.buffer_dtype, FullyShardedDataParallel)
+
+    _course: Course
+    _unit: Unit | None
+    _is_root: bool | None
+
+    # ------------------------------------------------------------------------------- what is wrapped
+
+    @property
+    def module(self) -> Module:
+        return self._modules[INNER]  # type: ignore[no-any-return]
+
+    @property
+    def _flat_param(self) -> Parameter | None:
+        return None if self._unit is None else self._unit.flat
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self._modules[INNER], name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.module[key]  # type: ignore[index]
+
+    def _own_places(self, ignored: placing.Ignored) -> list[list[Place]]:
+        """The parameters that no FSDP module inside takes, each with all its names."""
+        found: dict[int, list[Place]] = {}
+        for prefix, module in placing.own_modules(self.module, FullyShardedDataParallel):
+            if module in ignored.modules:
+                continue
+            for name, p in module._parameters.items():
+                if p is not None and p not in ignored.params:
+                    fqn = f"{prefix}.{name}" if prefix else name
+                    found.setdefault(id(p), []).append(Place(module, name, fqn))
+        return list(found.values())
+
+    def _synchronise(self, params: list[Parameter]) -> None:
+        """All ranks begin with the values of rank 0."""
+        buffers = [
+            b
+            for _, m in placing.own_modules(self.module, FullyShardedDataParallel)
+            for b in m._buffers.values()
+            if b is not None
+        ]
+        groups = [g for g in (self.process_group, self._replicas) if g is not None]
+        for tensor in (*params, *buffers):
+            for group in groups:
+                if group.size() > 1:
+                    with grad_mode.no_grad():
+                        tensor_collectives.broadcast(tensor.detach(), group=group, group_src=0)
+
+    # --------------------------------------------------------------------------------------- forward
+
+    def check_is_root(self) -> bool:
+        """Whether this is the outermost FSDP module; known from the first forward on."""
+        self._settle_root()
+        return bool(self._is_root)
+
+    def _settle_root(self) -> None:
+        """The outermost module takes those inside under one course."""
+        if self._is_root is not None:
+            return
+        self.__dict__["_is_root"] = True
+        course = self._course
+        course.outermost = self._unit
+        for inner in self.fsdp_modules(self):
+            if inner is not self:
+                inner.__dict__["_is_root"] = False
+                inner.__dict__["_course"] = course
+            if inner._unit is not None:
+                course.add(inner._unit)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        self._settle_root()
+        precision = self.mixed_precision
+        casts = (
+            precision.cast_root_forward_inputs if self._is_root else precision.cast_forward_inputs
+        )
+        dtype = precision.param_dtype if casts else None
+        if self._is_root:
+            self._course.begin()
+        if self._is_root or dtype is not None:
+            args, kwargs = placing.to_device((args, kwargs), self.compute_device, dtype)
+        if self._unit is not None:
+            self._course.before_forward(self._unit)
+        outputs = self.module(*args, **kwargs)
+        if self._unit is not None:
+            self._course.after_forward(self._unit, outputs)
+        if self._is_root:
+            self._course.end()
+        return outputs
+
+    # --------------------------------------------------------------------------------- between steps
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Collect gradients whole and without messages; the next backward outside reduces them.
+
+        It costs the memory of whole gradients on every rank.
+        """
+        self._settle_root()
+        if not self._is_root:
+            raise RuntimeError(
+                "`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on "
+                "root FSDP module."
+            )
+        units = self._course.units
+        before = [unit.synchronises for unit in units]
+        for unit in units:
+            unit.synchronises = False
+        try:
+            yield
+        finally:
+            for unit, old in zip(units, before, strict=True):
+                unit.synchronises = old
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
+        """Clip by the norm over all shards of all ranks. Collective; call it on the root."""
+        self._settle_root()
+        if not self._is_root:
+            raise RuntimeError(
+                "`clip_grad_norm_()` should only be called on the root FSDP instance"
+            )
+        return clipping.clip(self, self._course.units, float(max_norm), float(norm_type))
+
+    def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
+        """`hook(state, whole, shard)` reduces instead of reduce_scatter; for NO_SHARD
+        `hook(state, whole)` instead of all_reduce."""
+        self._settle_root()
+        if not self._is_root:
+            raise AssertionError("register_comm_hook can only be called on a root instance.")
+        for unit in self._course.units:
+            if unit.comm_hook is not None:
+                raise AssertionError("A communication hook is already registered")
+            unit.comm_hook = state, hook
+
+    @staticmethod
+    @contextmanager
+    def summon_full_params(
+        module: Module,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ) -> Iterator[None]:
+        """Inside, the modules have their parameters whole, under their own names. Collective."""
+        found = FullyShardedDataParallel.fsdp_modules(module)
+        if not recurse:
+            found = [m for m in found if m is module]
+        with ExitStack() as stack:
+            for each in found:
+                each._settle_root()
+                if each._unit is not None:
+                    stack.enter_context(
+                        summoning.summoned(
+                            each._unit,
+                            each.module,
+                            writeback,
+                            rank0_only,
+                            offload_to_cpu,
+                            with_grads,
+                        )
+                    )
+            yield
+
+    def apply(self, fn: Callable[[Module], None]) -> FullyShardedDataParallel:
+        """`fn` sees whole parameters, and what it writes is kept."""
+        with self.summon_full_params(self, recurse=False, writeback=True):
+            return super().apply(fn)
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Parameter]]:
+        """Inside `summon_full_params` the names are those of the model before it was wrapped."""
+        clean = any(m._unit is not None and m._unit.is_summoned for m in self.fsdp_modules(self))
+        for name, p in super().named_parameters(*args, **kwargs):
+            yield (name.replace(f"{INNER}.", "") if clean else name), p
+
+    @staticmethod
+    def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
+        """All FSDP modules in the tree of `module`, itself included."""
+        found = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
+        if root_only:
+            return [m for m in found if m.check_is_root()]
+        return found
+
+    # ----------------------------------------------------------------------------------------- state
+
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """What `state_dict_type` says; by default the whole model, under its own names. Collective."""
+        self._settle_root()
+        return saving.save(self, destination, prefix, keep_vars)
+
+    set_state_dict_type = staticmethod(state_settings.set_state_dict_type)
+    state_dict_type = staticmethod(state_settings.state_dict_type)
+    get_state_dict_type = staticmethod(state_settings.get_state_dict_type)
+    optim_state_dict = staticmethod(optim_saving.optim_state_dict)
+    optim_state_dict_to_load = staticmethod(optim_saving.optim_state_dict_to_load)
+    full_optim_state_dict = staticmethod(optim_saving.full_optim_state_dict)
+    shard_full_optim_state_dict = staticmethod(optim_saving.shard_full_optim_state_dict)
+    scatter_full_optim_state_dict = staticmethod(optim_saving.scatter_full_optim_state_dict)
+    rekey_optim_state_dict = staticmethod(optim_saving.rekey_optim_state_dict)
+
+    def extra_repr(self) -> str:
+        return "" if self._unit is None else repr(self._unit)
+
+
+class _Wrapper:
+    """Wraps as the outer one is wrapped; the precision of classes that are left out stays full."""
+
+    def __init__(self, cls: type[FullyShardedDataParallel], options: dict[str, Any]) -> None:
+        self._cls, self._options = cls, options
+
+    def __call__(self, module: Module, **overrides: Any) -> Module:
+        return self._cls(module, **{**self._options, **overrides})

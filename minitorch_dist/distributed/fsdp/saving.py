@@ -1,0 +1,90 @@
+"""Saving and loading an FSDP model: whole under the model's own names, or each rank its shards.
+
+FULL_STATE_DICT     whole tensors on every rank (or rank 0): what the model would have saved unwrapped
+LOCAL_STATE_DICT    the flat shards as they are; only for the same number of ranks
+SHARDED_STATE_DICT  each parameter cut along its first dimension, as DTensors; for any number of ranks
+
+All three are collective: a rank that saves alone waits for the others, and the error after the
+timeout says so.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import ExitStack
+from typing import Any, Protocol
+
+from minitorch_dist.distributed.fsdp.api import (
+    FullStateDictConfig,
+    StateDictSettings,
+    StateDictType,
+)
+from minitorch_dist.distributed.fsdp.summoning import summoned
+from minitorch_dist.distributed.fsdp.unit import Unit
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.tensors.tensor import Tensor
+
+INNER = "_fsdp_wrapped_module"
+
+
+class Sharded(Protocol):
+    """An FSDP module, as far as saving is concerned."""
+
+    training_state_settings: StateDictSettings
+    _unit: Unit | None
+    process_group: Any
+
+    @property
+    def module(self) -> Module: ...
+
+
+def save(fsdp: Sharded, destination: Any, prefix: str, keep_vars: bool) -> Any:
+    """`state_dict()` of one FSDP module and what is in it, under names without the wrapping."""
+    if destination is None:
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()
+    settings = fsdp.training_state_settings
+    if settings.state_dict_type is StateDictType.LOCAL_STATE_DICT:
+        return fsdp.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+    config = settings.state_dict_config
+    alone = isinstance(config, FullStateDictConfig) and config.rank0_only
+    with ExitStack() as stack:
+        if fsdp._unit is not None:
+            stack.enter_context(
+                summoned(fsdp._unit, fsdp.module, False, alone, config.offload_to_cpu, False)
+            )
+        fsdp.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+        if config.offload_to_cpu:
+            for name, value in destination.items():
+                if name.startswith(prefix) and isinstance(value, Tensor):
+                    destination[name] = value.cpu()
+    if alone and fsdp.process_group.rank() != 0:
+        for name in [name for name in destination if name.startswith(prefix)]:
+            del destination[name]
+    return destination
+
+
+class Loading:
+    """Hooks around `load_state_dict` of one FSDP module: gather, rename; shard again."""
+
+    def __init__(self, fsdp: Any) -> None:
+        self._fsdp, self._stack = fsdp, ExitStack()
+        fsdp._register_load_state_dict_pre_hook(self.before)
+        fsdp.register_load_state_dict_post_hook(self.after)
+
+    def before(self, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+        """Names come without the wrapping; values are written into whole parameters."""
+        fsdp: Sharded = self._fsdp
+        inside = f"{prefix}{INNER}."
+        for name in [name for name in state_dict if name.startswith(prefix)]:
+            if not name.startswith(inside):
+                state_dict[inside + name[len(prefix) :]] = state_dict.pop(name)
+        settings = fsdp.training_state_settings
+        if (
+            fsdp._unit is not None
+            and settings.state_dict_type is not StateDictType.LOCAL_STATE_DICT
+        ):
+            self._stack.enter_context(summoned(fsdp._unit, fsdp.module, True, False, False, False))
+
+    def after(self, *_: Any) -> None:
+        self._stack.close()
