@@ -1,5 +1,10 @@
 """Building blocks of networks: modules and their parameters."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
 from minitorch_dist.nn import functional as functional, init as init, utils as utils
 from minitorch_dist.nn.modules.activation import (
     CELU as CELU,
@@ -161,3 +166,15 @@ from minitorch_dist.nn.modules.upsampling import (
     UpsamplingNearest2d as UpsamplingNearest2d,
 )
 from minitorch_dist.nn.parameter import Buffer as Buffer, Parameter as Parameter
+
+
+def __getattr__(name: str) -> Any:
+    """What stands on `distributed` is opened when it is named."""
+    if name in _PARALLEL:
+        return getattr(importlib.import_module("minitorch_dist.nn.parallel"), name)
+    if name == "parallel":
+        return importlib.import_module("minitorch_dist.nn.parallel")
+    raise AttributeError(f"module 'minitorch_dist.nn' has no attribute {name!r}")
+
+
+_PARALLEL = ("DataParallel", "SyncBatchNorm")

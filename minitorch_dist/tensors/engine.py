@@ -35,10 +35,13 @@ _accumulating = Lock()
 class Pass:
     """What a running backward pass lets others know and ask."""
 
-    __slots__ = ("callbacks", "notes", "tasks", "wanted")
+    __slots__ = ("callbacks", "notes", "outer", "tasks", "wanted")
 
-    def __init__(self, tasks: dict[Node, Task], wanted: Wanted | None) -> None:
+    def __init__(
+        self, tasks: dict[Node, Task], wanted: Wanted | None, outer: Pass | None = None
+    ) -> None:
         self.tasks, self.wanted = tasks, wanted
+        self.outer = outer  # the pass during which this one began (a re-entrant checkpoint's does)
         self.callbacks: list[Callable[[], None]] = []
         self.notes: dict[object, Any] = {}  # whatever a hook wants to remember until the end
 
@@ -67,7 +70,7 @@ def run(
     for (node, output), grad in roots:
         if tasks[node].arrive(output, grad, owned=False):
             ready_queue.push(ready, tasks[node])
-    this = Pass(tasks, wanted)
+    this = Pass(tasks, wanted, current.get())
     outer = current.set(this)
     mode = grad_mode.mode.set(grad_mode.OFF)  # gradients are not recorded themselves
     try:
@@ -102,6 +105,8 @@ def _walk(
             if node.hooks is None:
                 results = execute(grads)
             else:
+                for reached in list(node.hooks.reached.values()):
+                    reached()
                 grads = node.hooks.run_tensor_hooks(grads, task.owned, node.device)
                 grads = node.hooks.run_before(grads, task.owned, node.device)
                 results = node.hooks.run_after(execute(grads), grads, node.device)
@@ -125,6 +130,14 @@ def queue_callback(function: Callable[[], None]) -> None:
     if running is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     running.callbacks.append(function)
+
+
+def outermost() -> Pass | None:
+    """The backward pass that this thread is in; of nested ones the first."""
+    running = current.get()
+    while running is not None and running.outer is not None:
+        running = running.outer
+    return running
 
 
 def _count_edges(roots: Sequence[Edge]) -> dict[Node, Task]:
@@ -187,6 +200,8 @@ def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> N
     """Add a complete gradient to its leaf, with the hooks before and after."""
     hooks = node.hooks
     if hooks is not None:
+        for reached in list(hooks.reached.values()):
+            reached()
         grads = hooks.run_tensor_hooks(grads, owned, node.device)
         grads = hooks.run_before(grads, owned, node.device)
     leaf, grad = node.variable, grads[0]
@@ -196,7 +211,7 @@ def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> N
         with _accumulating:
             present = leaf._grad
             if present is None:
-                if hooks is not None or not owned[0] or not _fits(grad, leaf):
+                if not owned[0] or not _fits(grad, leaf) or (hooks is not None and hooks.see()):
                     grad = _settle(grad, leaf)
                 leaf._grad = base.new(leaf.plain, grad, leaf.storage.device)
                 if leaf.storage.device is not devices.CPU:

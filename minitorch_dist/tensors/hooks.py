@@ -2,6 +2,7 @@
 
 At one node of the graph, in this order:
 
+    reached          called with nothing, to know that the pass has come here
     tensor hooks     `tensor.register_hook`: sees, and may replace, the gradient of one output
     retained         `tensor.retain_grad`: what is left then goes into `tensor.grad`
     before           `node.register_prehook`: all outputs' gradients at once
@@ -54,14 +55,19 @@ class RemovableHandle:
 class NodeHooks:
     """All hooks of one node; made when the first is registered."""
 
-    __slots__ = ("after", "before", "collected", "retained", "tensor")
+    __slots__ = ("after", "before", "collected", "reached", "retained", "tensor")
 
     def __init__(self) -> None:
+        self.reached: Hooks = {}
         self.tensor: dict[int, Hooks] = {}  # by output
         self.retained: dict[int, weakref.ref[TensorBase]] = {}  # by output
         self.before: Hooks = {}
         self.collected: Hooks = {}
         self.after: Hooks = {}
+
+    def see(self) -> bool:
+        """Whether a hook is handed gradients, and might keep them."""
+        return bool(self.tensor or self.retained or self.before or self.after)
 
     def run_tensor_hooks(
         self, grads: list[Array | None], owned: list[bool], device: devices.device

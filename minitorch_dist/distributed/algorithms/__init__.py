@@ -1,0 +1,7 @@
+"""What is built from collectives: shadowing ranks that are done, compressing and averaging."""
+
+from minitorch_dist.distributed.algorithms.join import (
+    Join as Join,
+    Joinable as Joinable,
+    JoinHook as JoinHook,
+)

@@ -1,0 +1,176 @@
+"""`Join`: training goes on although some ranks have run out of inputs.
+
+    with Join([model, optimizer]):
+        for x in inputs:                    # of different length on each rank
+            model(x).sum().backward()
+            optimizer.step()
+
+Every collective needs all ranks. A rank that is done therefore stays in the `with` and *shadows* the
+others: it takes part in each of their collectives, with zeros, until all are done.
+
+    rank 0   1 step   1 step   0 shadow   0 shadow   0 ─► after
+    rank 1   1 step   1 step   1 step     0 shadow   0 ─► after       one all_reduce per iteration
+    rank 2   1 step   1 step   1 step     1 step     0 ─► after       counts who still trains
+    sum      3        3        2          1          0
+
+What a shadow has to do is known to whoever calls the collectives: each `Joinable` gives a `JoinHook`
+whose `main_hook` answers the collectives of one iteration, and whose `post_hook` runs at the end.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.tensor_collectives import all_reduce
+from minitorch_dist.distributed.work import Work
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.ops import creation
+from minitorch_dist.tensors.tensor import Tensor
+
+MUCH: Final = 1000  # iterations that a rank may shadow without being warned
+
+
+class JoinHook:
+    """What a rank does for one joinable once it has run out of inputs."""
+
+    def main_hook(self) -> None:
+        """Answer the collectives of one iteration of the ranks that still train."""
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Called once when all ranks are done. The last joiners are those that trained longest."""
+
+
+class JoinConfig(NamedTuple):
+    enable: bool
+    throw_on_early_termination: bool
+    is_first_joinable: bool
+
+
+DISABLED: Final = JoinConfig(False, False, False)
+
+
+class Joinable(ABC):
+    """Something with collectives in every iteration. A subclass calls this `__init__`, and
+    `Join.notify_join_context(self)` before the first collective of each iteration."""
+
+    @abstractmethod
+    def __init__(self) -> None:
+        super().__init__()
+        self._join_config = DISABLED
+
+    @abstractmethod
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """The hook for a rank that is done; `kwargs` are those given to `Join`."""
+
+    @property
+    @abstractmethod
+    def join_device(self) -> devices.device: ...
+
+    @property
+    @abstractmethod
+    def join_process_group(self) -> ProcessGroup: ...
+
+
+class Join:
+    """The context manager. All `joinables` must belong to one process group.
+
+    With `throw_on_early_termination` nobody shadows: as soon as one rank has run out, all ranks
+    raise a RuntimeError, after the same number of steps.
+    """
+
+    def __init__(
+        self,
+        joinables: list[Joinable],
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        if not joinables:
+            raise ValueError("The join context manager requires at least one joinable")
+        self._joinables, self._enable = joinables, enable
+        self._throws = throw_on_early_termination
+        self._hooks = [joinable.join_hook(**kwargs) for joinable in joinables]
+        first = joinables[0]
+        for joinable in joinables:
+            if joinable.join_process_group != first.join_process_group:
+                raise ValueError(
+                    "Using join context manager with multiple process groups: "
+                    f"{first.join_process_group} and {joinable.join_process_group}"
+                )
+        self._group, self._device = first.join_process_group, first.join_device
+        self._rank = distributed_c10d.get_rank(self._group)
+
+    def __enter__(self) -> Join:
+        for joinable in self._joinables:
+            is_first = joinable is self._joinables[0]
+            joinable._join_config = JoinConfig(self._enable, self._throws, is_first)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Shadow the ranks that still train, until there are none."""
+        try:
+            if self._enable and kind is None:
+                self._shadow()
+        finally:
+            for joinable in self._joinables:
+                joinable._join_config = DISABLED
+
+    def _shadow(self) -> None:
+        shadowed = 0
+        while _count(0, self._device, self._group) > 0:
+            if self._throws:
+                _count(1, self._device, self._group)  # what the others look at before they go on
+                raise RuntimeError(f"Rank {self._rank} exhausted all inputs.")
+            for hook in self._hooks:
+                hook.main_hook()
+            shadowed += 1
+            if shadowed == MUCH + 1:
+                warnings.warn(
+                    f"Detected uneven input skew of greater than {MUCH}. This means that rank "
+                    f"{self._rank} has at least {MUCH} fewer inputs than other currently-active "
+                    "ranks. This level of skew could lead to performance degradation during "
+                    "training.",
+                    stacklevel=3,
+                )
+        for hook in self._hooks:
+            hook.post_hook(shadowed == 0)
+
+    @staticmethod
+    def notify_join_context(joinable: Joinable) -> Work | None:
+        """Say that this rank still trains, if `joinable` is the first of a `Join`. The Work's result
+        is then how many ranks do. Raises if a rank has run out and all are to stop then."""
+        if not hasattr(joinable, "_join_config"):
+            raise AssertionError(
+                f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor"
+            )
+        config = joinable._join_config
+        if not config.enable or not config.is_first_joinable:
+            return None
+        device, group = joinable.join_device, joinable.join_process_group
+        work = all_reduce(creation.ones(1, device=device), group=group, async_op=True)
+        if config.throw_on_early_termination and _count(0, device, group) > 0:
+            raise RuntimeError(
+                "Detected at least one rank that exhausted inputs. Throwing across all ranks."
+            )
+        return work
+
+    def __repr__(self) -> str:
+        names = ", ".join(type(joinable).__name__ for joinable in self._joinables)
+        return f"<Join of [{names}] on rank {self._rank}{'' if self._enable else ', disabled'}>"
+
+
+def _count(mine: int, device: devices.device, group: ProcessGroup) -> float:
+    """The sum of what all ranks give."""
+    total: Tensor = creation.full((1,), float(mine), device=device)
+    all_reduce(total, group=group)
+    return float(total.array[0])

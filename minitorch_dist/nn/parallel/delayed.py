@@ -1,0 +1,53 @@
+"""Parameters that stay out of the reducer's buckets and are reduced together, after all of these.
+
+torch sends them as soon as the gradient of `param_to_hook_all_reduce` is there, and does not wait for
+the result. Here they go last, which is later than that and the same on every rank, and backward
+returns when their averages are in `.grad`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.tensor_collectives import all_reduce
+from minitorch_dist.nn.parallel.buckets import Bucket
+from minitorch_dist.nn.parallel.reducer import Reducer
+from minitorch_dist.tensors import base
+from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class Delayed:
+    def __init__(self, group: ProcessGroup, named: Sequence[tuple[str, TensorBase]]) -> None:
+        self.group, self.names = group, [name for name, _ in named]
+        self.bucket = Bucket(0, list(range(len(named))), [p for _, p in named])
+
+    def attach(self, reducer: Reducer) -> None:
+        """Be sent after the buckets of this one."""
+        reducer.extra.append(self.send)
+
+    def send(self) -> Callable[[], None]:
+        """Begin to average what is in `.grad` now; call the result to wait for it."""
+        flat, size = self.bucket.flat, self.group.size()
+        for p, view in zip(self.bucket.parameters, self.bucket.views, strict=True):
+            view.array[...] = 0 if p._grad is None else p._grad.array
+        np.divide(flat.array, flat.array.dtype.type(size), out=flat.array)
+        work = all_reduce(flat, group=self.group, async_op=size > 1)
+
+        def late() -> None:
+            if work is not None:
+                work.wait()
+            for p, view in zip(self.bucket.parameters, self.bucket.views, strict=True):
+                if p._grad is None:
+                    p._grad = base.new(Tensor, view.array.copy(), p.storage.device)
+                else:
+                    p._grad.array[...] = view.array
+                    p._grad.storage.version += 1
+
+        return late
+
+    def __repr__(self) -> str:
+        return f"<Delayed reduction of {', '.join(self.names)}>"
