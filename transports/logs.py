@@ -33,6 +33,7 @@ _FRAME = struct.Struct("<II")  # length and check of a record
 _BEGIN = struct.Struct("<QI")  # payload and header of a message, in its first record
 INLINE = 3000  # a payload up to this goes into the first record
 LONGEST = 1 << 20  # record of a larger payload
+MANY = 64  # messages in a row, after which a reader looks whether it has what it waits for
 GLIMPSE = 4096  # bytes that one read asks for, where no length is known
 NEXT, END = 0xFFFF_FFFE, 0xFFFF_FFFF  # instead of a length: go on in the next segment; the end
 TORN = 30.0  # seconds after which a record that stays wrong is not under way but damaged
@@ -225,11 +226,11 @@ class LogInlet:
         return self._segment, self._offset
 
     def drain(self, inbox: Inbox) -> int:
-        """Deliver what is there; how many messages were completed."""
+        """Deliver what is there, or MANY of it; how many messages were completed."""
         count = 0
         if self._file.number < 0 and not self._open():
             return 0
-        while not self.is_ended:
+        while not self.is_ended and count < MANY:
             glimpse = os.pread(self._file.number, GLIMPSE, self._offset)
             if len(glimpse) < _FRAME.size:
                 if self._is_far:
