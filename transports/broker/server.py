@@ -15,6 +15,7 @@ from transports.broker.session import House, Session
 MAX_STRANGERS = 64  # connections that have not shown the password yet
 LOOK = 0.25  # seconds between two looks at who is silent
 RETURN = 30.0  # seconds in which a client that was cut off may come back to a released broker
+HOP = 2.0  # the same on loopback, where no network cuts off: whoever is gone has ended
 
 
 class Server:
@@ -75,7 +76,8 @@ class Server:
             if session.is_polite:
                 self.stop()
             else:
-                asyncio.get_running_loop().call_later(RETURN, self._stop_if_empty)
+                patience = HOP if self.host in ("127.0.0.1", "::1") else RETURN
+                asyncio.get_running_loop().call_later(patience, self._stop_if_empty)
 
     def _stop_if_empty(self) -> None:
         if not self.house.clients:
