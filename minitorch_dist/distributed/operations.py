@@ -12,7 +12,8 @@ so that the same number means the same call on every rank. Peers here are group 
 Messages of one pair and one step are taken in order, so a step may consist of several segments.
 If the block is left by an error, or a message does not fit, or a peer is gone, the operation has
 failed: the other members are told (they raise the same, at once, and not after their timeouts), and
-the group takes no further operations.
+the group takes no further operations. Whoever raises what it was told passes it on first: it may
+leave now, and who waits for it shall hear of the cause before it hears of that.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from transports import errors
 from transports.clock import Deadline
 
 REMEMBERED = 64  # finished operations per group, so that latecomers can be told what it was
+FEW = 32  # members, up to which each passes bad news on to all
 
 
 class Channel:
@@ -58,6 +60,7 @@ class Channel:
         self.rank = own if at_home else self.ranks.index(own)
         self.size = len(self.ranks)
         self.broken: Exception | None = None
+        self._has_told = False
         self._next = 0
         self._open: dict[int, Operation] = {}
         self._finished: deque[Operation] = deque(maxlen=REMEMBERED)
@@ -67,9 +70,11 @@ class Channel:
         self, fingerprint: Fingerprint, site: str | None = None, timeout: float | None = None
     ) -> Operation:
         """The group's next operation. The order of these calls must be the same on all ranks."""
+        site = callsite() if site is None else site
         if self.broken is not None:
+            self._tell(self._next, fingerprint, site, self.broken, is_first=False)
             raise self._refusal(self.broken)
-        return Operation(self, fingerprint, callsite() if site is None else site, timeout)
+        return Operation(self, fingerprint, site, timeout)
 
     @property
     def count(self) -> int:
@@ -86,8 +91,8 @@ class Channel:
             under_way = list(self._open.values())
             if self.broken is None:
                 self._break(error)
-        for operation in under_way[:1]:
-            self._tell(operation, error, also=(self.mailbox.rank,))  # wakes who waits here
+        for one in under_way[:1]:  # and wake who waits here
+            self._tell(one.sequence, one.fingerprint, one.site, error, True, (self.mailbox.rank,))
 
     # ----------------------------------------------------------------- called by operations below
 
@@ -111,21 +116,46 @@ class Channel:
         kind = type(error) if isinstance(error, DistBackendError) else DistBackendError
         return kind(text)
 
-    def _tell(self, operation: Operation, error: Exception, also: Sequence[int] = ()) -> None:
-        """Tell the other members that this operation has failed here."""
-        lost = error.rank if isinstance(error, PeerLost) else -1
-        text = error.reason if isinstance(error, PeerLost) else str(error)
-        kind = "lost" if lost >= 0 else "mismatch" if isinstance(error, DistMismatch) else "failed"
-        note = f"{operation.sequence}\n{kind}\n{lost}\n{operation.describe()}\n{text}".encode()
-        header = wire.encode(
-            wire.Header(self.number, wire.NOTICE, 0, Fingerprint("notice"), operation.site)
-        )
-        others = [rank for rank in self.ranks if rank not in (self.mailbox.rank, lost)]
-        for rank in [*others, *also]:
+    def _tell(
+        self, sequence: int, fingerprint: Fingerprint, site: str, error: Exception, is_first: bool,
+        also: Sequence[int] = (),
+    ) -> None:  # fmt: skip
+        """Tell other members, once, that this operation has failed here. `is_first`: nobody told us."""
+        with self.mailbox.lock:
+            has_told, self._has_told = self._has_told, True
+            if has_told:
+                return
+        lost, kind, text = -1, "failed", str(error)
+        if isinstance(error, PeerLost):
+            lost, kind, text = error.rank, "lost", error.reason
+        elif isinstance(error, DistMismatch):
+            kind = "mismatch"
+        elif isinstance(error, PeerFailed):
+            kind = "passed on"
+        doing = self.describe(fingerprint, sequence, site)
+        note = f"{sequence}\n{kind}\n{lost}\n{doing}\n{text}".encode()
+        header = wire.encode(wire.Header(self.number, wire.NOTICE, 0, Fingerprint("notice"), site))
+        for rank in [*self._those_to_tell(is_first), *also]:
+            if rank == lost:
+                continue
             try:
                 self.mailbox.send(rank, header, note[:8000])
             except (DistError, OSError):
                 continue  # whom we cannot tell will notice by itself
+
+    def _those_to_tell(self, is_first: bool) -> list[int]:
+        """All members, if we are the first to know; else, if they are many, those at distances of
+        powers of two: with them most schedules have to do."""
+        others = [rank for rank in self.ranks if rank != self.mailbox.rank]
+        if is_first or self.size <= FEW:
+            return others
+        steps = [1 << k for k in range(self.size.bit_length()) if 1 << k < self.size]
+        near = {(self.rank + sign * step) % self.size for step in steps for sign in (1, -1)}
+        return [self.ranks[rank] for rank in sorted(near - {self.rank})]
+
+    def describe(self, fingerprint: Fingerprint, sequence: int, site: str) -> str:
+        """`all_reduce #5 (float32[10], SUM) at train.py:41 of group 'default_pg'`"""
+        return f"{wire.describe(fingerprint, sequence, 0, site)} of group {self.name!r}"
 
     # --------------------------------------------------------------------- called by the mailbox
 
@@ -157,11 +187,12 @@ class Channel:
             error = PeerLost(rank, text, f"rank {sender} needs in {doing}")
         elif kind == "mismatch":
             error = DistMismatch(text)
+        elif kind == "passed on":
+            error = PeerFailed(text)
         else:
             error = PeerFailed(f"rank {sender} has failed in {doing}: {text}")
-        with self.mailbox.lock:
-            if self.broken is None:
-                self._break(error, first)
+        with self.mailbox.lock:  # of an earlier operation than we heard of before: it fails as well
+            self._break(self.broken or error, first)
 
     def _break(self, error: Exception, first: int = 0) -> None:
         self.broken = error
@@ -231,10 +262,17 @@ class Operation:
         try:
             self._mailbox.send(dst, self.prefix + wire.STEP.pack(step) + self._tail, payload)
         except errors.PeerLost as lost:
+            self._hear_the_cause()
             me = f"rank {self._mailbox.rank} sends to in {self.describe()}"
             raise PeerLost(lost.rank, lost.reason, me) from lost
         if recorder is not None:
             recorder.sent(self, dst, step, len(payload), since)
+
+    def _hear_the_cause(self) -> None:
+        """Whoever left us may have said why, and we only have not looked; then raise that."""
+        self._mailbox.poll()
+        if self.error is not None:
+            raise self.error
 
     def wait(self, *receives: Receive) -> None:
         """Return when these have arrived; raise if this operation has failed."""
@@ -265,8 +303,7 @@ class Operation:
 
     def describe(self) -> str:
         """`all_reduce #5 (float32[10], SUM) at train.py:41 of group 'default_pg'`"""
-        said = wire.describe(self.fingerprint, self.sequence, 0, self.site)
-        return f"{said} of group {self.channel.name!r}"
+        return self.channel.describe(self.fingerprint, self.sequence, self.site)
 
     def __enter__(self) -> Operation:
         if self._mailbox.recorder is not None:
@@ -294,11 +331,11 @@ class Operation:
         self.fail(reason)
         channel = self.channel
         with self._mailbox.lock:
-            told = channel.broken is not None
-            if not told:
+            is_first = channel.broken is None
+            if is_first:
                 channel.broken = reason
-        if not told:
-            channel._tell(self, reason)
+            cause = channel.broken or reason
+        channel._tell(self.sequence, self.fingerprint, self.site, cause, is_first)
 
     def __repr__(self) -> str:
         state = f", failed: {self.error}" if self.error else ""
