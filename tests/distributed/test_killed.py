@@ -94,8 +94,8 @@ def until_somebody_dies(
 ) -> tuple[float, int, str]:
     """When this rank was told, who is said to be lost, and the whole text."""
     act = operations(count)[name]
-    act()
     if rank == victim:
+        act()
         Mortal(at, last_words)
     until = time.monotonic() + nursery.SECONDS / 2
     turns = itertools.count()
