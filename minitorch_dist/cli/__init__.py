@@ -10,6 +10,7 @@ from collections.abc import Sequence
 COMMANDS = {
     "demo": "train a ConvNet on digits drawn on the fly, and see what it got wrong",
     "bench": "time training steps, beside torch's where torch is installed",
+    "diff": "compare two journals: equal, or where they first part",
 }
 
 

@@ -1,4 +1,4 @@
-"""`mtd bench nn` and `mtd bench comm`: time training steps and collectives, beside torch's where it is.
+"""`mtd bench nn`, `comm`, `journal`: time training steps and collectives, beside torch's where it is.
 
 What follows the target is for the target: `mtd bench comm --help` lists it.
 """
@@ -10,7 +10,11 @@ import os
 import subprocess
 import sys
 
-TARGETS = {"nn": "minitorch_dist.cli.bench_nn", "comm": "minitorch_dist.cli.bench_comm"}
+TARGETS = {
+    "nn": "minitorch_dist.cli.bench_nn",
+    "comm": "minitorch_dist.cli.bench_comm",
+    "journal": "minitorch_dist.cli.bench_journal",
+}
 KEEP = "--keep-pins"
 
 

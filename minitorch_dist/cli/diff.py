@@ -1,0 +1,36 @@
+"""`mtd diff a.mtd b.mtd`: are two runs the same partial order, and if not, where do they first part?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from minitorch_dist.distributed import journal
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", help="a journal: a file, the name of its pieces, or a folder")
+    parser.add_argument("b", help="another one")
+    parser.add_argument(
+        "--operations", action="store_true",
+        help="compare which operations ran, and not by which messages (for runs with other algorithms)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """0: equal, 1: not, 2: there was nothing to compare. As of `diff`."""
+    try:
+        a, b = journal.read(options.a), journal.read(options.b)
+        found = journal.diff(a, b, options.operations)
+    except (journal.JournalError, OSError) as error:
+        print(f"mtd diff: {error}", file=sys.stderr)
+        return 2
+    for run in (a, b):
+        print(f"{run.name}: {run!r}")
+    if found is None:
+        what = "operations" if options.operations else "events"
+        print(f"equal: the same {what} in the same partial order")
+        return 0
+    print(found)
+    return 1
