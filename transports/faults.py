@@ -1,7 +1,7 @@
 """What can befall a message: rules that give verdicts, and verbs in pairs.
 
     faults = Faults(seed=7)
-    faults.install(drop(0.01, dst=2))                 # a rule; a plain function is one too
+    faults.install(plans.drop(0.01, dst=2))           # what `plans` can say, or a plain function
     with faults.install(lambda m: DROP if m.nbytes > 1000 else None):
         …                                             # it leaves with the block
     faults.partition({0, 1}, {2}); …; faults.heal()   # what is sent across is gone
@@ -15,11 +15,15 @@ leaves the others' verdicts as they were.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
 from typing import NamedTuple, TypeAlias
+
+from transports import plans
+from transports.clock import PICO
 
 
 class Message(NamedTuple):
@@ -30,6 +34,7 @@ class Message(NamedTuple):
     number: int  # among the messages from src to dst
     header: bytes
     nbytes: int
+    at: int = 0  # picoseconds since the transport connected
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,14 @@ Rule: TypeAlias = Callable[[Message], Verdict | None]
 
 
 class Faults:
-    """The rules of one network. Ranks that are threads share one; processes make equal ones."""
+    """The rules of one network. Ranks that are threads share one; processes make equal ones.
 
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = seed
+    With `reliable`, what is planned befalls packets below a transport that sends again: a drop then
+    costs `again` seconds and a duplicate nothing, and the order stays as it was.
+    """
+
+    def __init__(self, seed: int = 0, reliable: bool = False, again: float = 0.05) -> None:
+        self.seed, self.reliable, self.again = seed, reliable, again
         self._rules: dict[int, Rule] = {}
         self._numbers = count()
         self._partitions: list[tuple[frozenset[int], frozenset[int]]] = []
@@ -76,16 +85,57 @@ class Faults:
 
     def chance(self, kind: str, message: Message) -> float:
         """A number in [0, 1) that belongs to this kind of fault and this message."""
-        key = f"{self.seed} {kind} {message.src} {message.dst} {message.number}".encode()
-        return int.from_bytes(blake2b(key, digest_size=6).digest(), "big") / 2**48
+        return chance(self.seed, kind, message.src, message.dst, message.number)
 
-    def install(self, rule: Rule | Chance) -> Guard:
+    def install(self, rule: Rule | plans.Fault) -> Guard:
         """Add a rule behind the others; the guard removes it, at the end of a `with` or by `remove`."""
-        if isinstance(rule, Chance):
-            rule = rule.bound(self)
         number = next(self._numbers)
-        self._rules[number] = rule
+        self._rules[number] = rule if callable(rule) else self._rule_of(rule)
         return Guard(self, number)
+
+    def _rule_of(self, fault: plans.Fault) -> Rule:
+        """What a planned fault comes to on a transport that is not simulated."""
+        if isinstance(fault, plans.Strike):
+            return lambda message: self._struck(fault, message)
+        if isinstance(fault, plans.Partition):
+            return lambda m: (
+                self._parted(fault.heal, m) if fault.parts(m.src, m.dst, m.at) else None
+            )
+        if isinstance(fault, plans.Clog):
+            return lambda m: (
+                late(_rest(fault.until, m)) if fault.stops(m.src, m.dst, m.at) else None
+            )
+        if isinstance(fault, plans.Crash):
+            return lambda m: CUT if fault.rank in (m.src, m.dst) and m.at >= fault.at else None
+        warnings.warn(
+            f"{fault} does nothing here: where time is real, nobody can make a rank slower",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return lambda message: None
+
+    def _struck(self, fault: plans.Strike, message: Message) -> Verdict | None:
+        if not fault.fits(*message[:3], message.at):
+            return None
+        if fault.p < 1.0 and self.chance(fault.kind, message) >= fault.p:
+            return None
+        if fault.kind == "cut":
+            return CUT
+        if fault.kind == "drop":
+            return late(self.again) if self.reliable else DROP
+        if fault.kind == "duplicate":
+            return PASS if self.reliable else DUPLICATE
+        seconds = fault.span / PICO
+        if fault.kind == "jitter":
+            seconds *= self.chance("jitter span", message)
+        return (
+            overtaken(seconds) if fault.kind == "reorder" and not self.reliable else late(seconds)
+        )
+
+    def _parted(self, heal: int | None, message: Message) -> Verdict:
+        if not self.reliable:
+            return DROP
+        return CUT if heal is None else late(_rest(heal, message))
 
     def remove(self, number: int) -> None:
         self._rules.pop(number, None)
@@ -155,42 +205,15 @@ class Guard:
         self.remove()
 
 
-@dataclass(frozen=True)
-class Chance:
-    """A rule that strikes with probability `p` on one way (None: any rank)."""
-
-    kind: str
-    verdict: Verdict
-    p: float
-    src: int | None
-    dst: int | None
-
-    def bound(self, faults: Faults) -> Rule:
-        def rule(message: Message) -> Verdict | None:
-            concerned = self.src in (None, message.src) and self.dst in (None, message.dst)
-            strikes = concerned and faults.chance(self.kind, message) < self.p
-            return self.verdict if strikes else None
-
-        return rule
+def chance(seed: int, kind: str, src: int, dst: int, number: int, attempt: int = 0) -> float:
+    """A number in [0, 1), a hash of all these: the same wherever and whenever it is asked for."""
+    key = b"%d %b %d %d %d %d" % (seed, kind.encode(), src, dst, number, attempt)
+    return int.from_bytes(blake2b(key, digest_size=6).digest(), "big") / 2**48
 
 
-def drop(p: float = 1.0, src: int | None = None, dst: int | None = None) -> Chance:
-    return Chance("drop", DROP, p, src, dst)
+def _rest(end: int | None, message: Message) -> float:
+    """Seconds from a message to the end of what befalls it."""
+    return FOREVER if end is None else (end - message.at) / PICO
 
 
-def duplicate(p: float = 1.0, src: int | None = None, dst: int | None = None) -> Chance:
-    return Chance("duplicate", DUPLICATE, p, src, dst)
-
-
-def delay(seconds: float, p: float = 1.0, src: int | None = None, dst: int | None = None) -> Chance:
-    return Chance("delay", late(seconds), p, src, dst)
-
-
-def reorder(
-    seconds: float, p: float = 1.0, src: int | None = None, dst: int | None = None
-) -> Chance:
-    return Chance("reorder", overtaken(seconds), p, src, dst)
-
-
-def cut(p: float = 1.0, src: int | None = None, dst: int | None = None) -> Chance:
-    return Chance("cut", CUT, p, src, dst)
+FOREVER = 1e6  # seconds, 11 days

@@ -60,10 +60,12 @@ class FaultyTransport(WrappedTransport):
         self._lost: dict[int, Exception] = {}
         self._to_cut: list[int] = []
         self._deliveries = self._reported = self._inside = 0
+        self._began = self.clock.now()
         self._is_closed = False
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         self._inbox = inbox
+        self._began = self.clock.now()
         self.inner.connect(store, self, timeout)
         self.faults.listen(self._wake)
 
@@ -86,7 +88,8 @@ class FaultyTransport(WrappedTransport):
                 return _Nowhere()
             if header == _WAKE or src in self._lost:
                 return _Nowhere()
-            message = Message(src, self.rank, self._came[src], header, nbytes)
+            at = self.clock.now() - self._began
+            message = Message(src, self.rank, self._came[src], header, nbytes, at)
             self._came[src] += 1
             verdict = self.faults.judge(message)
             if verdict.is_cut:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -65,6 +66,12 @@ class End(Protocol):
 
     rank: int
 
+    def lose(self, peer: int, why: str) -> None:
+        """That peer is gone, for this rank."""
+
+    def kill(self, why: str) -> None:
+        """This rank is gone: it does nothing any more, and the others hear so in a while."""
+
     def take(self, message: Message) -> None:
         """It has landed here."""
 
@@ -84,7 +91,8 @@ class Counters:
 
 class Message:
     __slots__ = (
-        "dst", "has_landed", "header", "hold", "is_void", "medium", "nbytes", "payload", "route", "src"
+        "dst", "has_landed", "header", "hold", "is_void", "medium", "nbytes", "payload", "route", "src",
+        "ticket",
     )  # fmt: skip
 
     route: Route
@@ -94,6 +102,7 @@ class Message:
         self.medium, self.src, self.dst = medium, src, dst
         self.header, self.payload, self.nbytes = header, payload, len(payload)
         self.has_landed = self.is_void = False
+        self.ticket: Any = None  # of its fate
 
     def arrive(self) -> None:
         self.medium.arrive(self)
@@ -102,12 +111,31 @@ class Message:
         self.medium.land(self)
 
 
+class Disturbs(Protocol):
+    """What stands between a departure and its landing (see `fates`)."""
+
+    def depart(self, message: Message) -> None:
+        """Let it go on with `transmit`, now or later."""
+
+    def land(self, message: Message) -> None:
+        """Let it arrive with `deliver`, now or later."""
+
+    def hold(self, src: int, dst: int, picos: int) -> int:
+        """For how long a message holds its ports, which would be `picos`."""
+
+    def compute(self, rank: int, picos: int) -> int:
+        """How long a rank computes, which would be `picos`."""
+
+
 class Medium:
     """What moves under one clock."""
 
     def __init__(self, clock: VirtualClock, network: Network) -> None:
         self.clock, self.network = clock, network
         self.counters: dict[int, Counters] = {}
+        self.ends: dict[int, End] = {}  # the latest of each rank
+        self.fate: Disturbs | None = None
+        self.meets: Callable[[Message], bool] | None = None  # whether it waits for its receiver
         self._routes: dict[tuple[int, int], Route] = {}
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}
@@ -116,7 +144,14 @@ class Medium:
         self._digest = hashlib.blake2b(digest_size=16)
 
     def depart(self, message: Message) -> None:
-        """The message is on its way, as soon as its sender's port is free."""
+        """The message is on its way."""
+        if self.fate is None:
+            self.transmit(message)
+        else:
+            self.fate.depart(message)
+
+    def transmit(self, message: Message) -> None:
+        """It goes as soon as its sender's port is free."""
         if not (self._departing or self._arriving):
             self.clock.settle(self._settle)
         self._departing.append(message)
@@ -152,7 +187,10 @@ class Medium:
             route = self._routes[pair] = self.network.topology.route(*pair)
         message.route = route
         link, tx, _ = route
-        message.hold = hold = link.hold(nbytes)
+        hold = link.hold(nbytes)
+        if self.fate is not None:
+            hold = self.fate.hold(*pair, hold)
+        message.hold = hold
         start = max(now, self._tx_free.get(tx, 0))
         self._tx_free[tx] = start + hold
         counters = self.count(pair[0])
@@ -172,9 +210,16 @@ class Medium:
         counters.messages_received += 1
         counters.bytes_received += nbytes
         self._digest.update(_RECORD.pack(self.clock.now(), 1, src.rank, dst.rank, nbytes))
+        if self.fate is None:
+            self.deliver(message)
+        else:
+            self.fate.land(message)
+
+    def deliver(self, message: Message) -> None:
+        """It belongs to its receiver now."""
         message.has_landed = True
-        dst.take(message)
-        src.landed(message)
+        message.dst.take(message)
+        message.src.landed(message)
 
     def count(self, rank: int) -> Counters:
         counters = self.counters.get(rank)

@@ -89,7 +89,7 @@ class SimTransport(Transport):
                 f"{self.rank} over sim. Each rank may come once; for a second world give the store "
                 "another prefix"
             )
-        world.ends[self.rank] = self
+        world.ends[self.rank] = self.medium.ends[self.rank] = self
         self.virtual.when_over(self._abandon)
         if len(world.ends) == world.size:
             for strand in world.gathering:
@@ -148,7 +148,10 @@ class SimTransport(Transport):
         copy = payload if type(payload) is bytes else bytes(view)
         message = Message(self.medium, self, world.ends[dst], header, copy)
         network = self.medium.network
-        if network.eager is not None and message.nbytes > network.eager:
+        meets = self.medium.meets
+        if (network.eager is not None and message.nbytes > network.eager) or (
+            meets is not None and meets(message)
+        ):
             self._meet(world.ends[dst], message)
             return None
         if network.window is not None and not self._has_room(message.nbytes, network.window):
@@ -199,7 +202,7 @@ class SimTransport(Transport):
                     lambda: why,
                 )
             elif not done():
-                self._lose(dst, f"it took nothing for {self.patience} s")
+                self.lose(dst, f"it took nothing for {self.patience} s")
                 raise PeerLost(dst, self._lost[dst].reason)
 
     # --------------------------------------------------------------------------------- receiving
@@ -285,10 +288,13 @@ class SimTransport(Transport):
 
     def _abandon(self) -> None:
         """Our rank is over."""
+        self.kill("its thread ended without close")
+
+    def kill(self, why: str) -> None:
         if not self._is_closed:
             self._is_closed = True
             after = self.virtual.now() + self.medium.network.detection
-            self.virtual.at(after, lambda: self._leave("its thread ended without close"))
+            self.virtual.at(after, lambda: self._leave(why))
 
     def _leave(self, why: str) -> None:
         self._farewell = why
@@ -309,9 +315,9 @@ class SimTransport(Transport):
         while self._told < len(world.departed):
             rank, why = world.departed[self._told]
             self._told += 1
-            self._lose(rank, why)
+            self.lose(rank, why)
 
-    def _lose(self, peer: int, why: str) -> None:
+    def lose(self, peer: int, why: str) -> None:
         if self._is_closed or peer in self._lost or peer == self.rank or self._inbox is None:
             return
         error = self._lost[peer] = PeerLost(peer, why)

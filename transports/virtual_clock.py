@@ -184,6 +184,18 @@ class VirtualClock(Clock):
         """Call `act` when the rank of the caller is over, however it ended."""
         self.me().head.endings.append(act)
 
+    def stop_rank(self, rank: int) -> bool:
+        """Stop a rank and its helpers where they wait, as if its process was killed; False if it is
+        over. Its own strand may go on after `revive`."""
+        head = self._heads[rank]
+        for strand in [strand for strand in self._strands if strand.head is head]:
+            self._stop(strand)
+        return not head.is_over
+
+    def revive(self) -> None:
+        """The calling strand was stopped, and may wait again."""
+        self.me().is_stopped = False
+
     # ------------------------------------------------------------------------------- from outside
 
     def run(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from transports import conformance, faults
+from transports import conformance, plans
 from transports.conformance.bench import Tray
 from transports.contract import Transport
 from transports.errors import PeerLost
@@ -74,7 +74,7 @@ def test_rules_decide_in_order_and_leave_with_their_guard() -> None:
     world, plan = faulty(2)
     with world:
         with plan.install(lambda m: DROP if m.header == b"a" else None):
-            plan.install(faults.duplicate(src=0))
+            plan.install(plans.duplicate(src=0))
             world.send(0, 1, "a", "b")
             assert world.got(1, 0) == ["b", "b"]
         world.send(0, 1, "a")
@@ -166,12 +166,12 @@ def test_chance_is_keyed() -> None:
         messages = [Message(0, 1, number, b"", 0) for number in range(2000)]
         return [m.number for m in messages if plan.judge(m) == DROP]
 
-    alone = struck(Faults(1), [faults.drop(0.1)])
-    assert alone == struck(Faults(1), [faults.drop(0.1)]) and 150 < len(alone) < 250
-    assert alone != struck(Faults(2), [faults.drop(0.1)])
-    company = struck(Faults(1), [faults.delay(1, p=0.2), faults.drop(0.1)])
+    alone = struck(Faults(1), [plans.drop(0.1)])
+    assert alone == struck(Faults(1), [plans.drop(0.1)]) and 150 < len(alone) < 250
+    assert alone != struck(Faults(2), [plans.drop(0.1)])
+    company = struck(Faults(1), [plans.delay(1, p=0.2), plans.drop(0.1)])
     assert set(company) < set(alone)  # another rule only takes its own
-    assert struck(Faults(1), [faults.drop(1, src=1), faults.drop(1, dst=0)]) == []
+    assert struck(Faults(1), [plans.drop(1, src=1), plans.drop(1, dst=0)]) == []
 
 
 def test_the_journal_tells_what_went_over() -> None:

@@ -1,0 +1,373 @@
+"""What shall go wrong: faults as data, which can be written down, compared, taken apart and read back.
+
+    drop(0.01, src=0)                    one message in a hundred of rank 0 is lost
+    delay("1ms", p=0.1)                  one in ten comes a millisecond later
+    duplicate(0.01), reorder(0.05)       comes twice; is overtaken by those behind it
+    partition({0, 1}, {2, 3}, at="2ms", heal="5ms")
+    clog(4, "in", until="3ms")           nothing reaches rank 4, and nothing is lost
+    slow(3, x=2.5)                       rank 3 computes two and a half times as long
+    crash(5, at="1.2ms", restart="4ms")  killed, and started again
+
+A fault says what happens and to whom, not how: over `sim://` a `fate` carries it out to the
+picosecond, over a real transport a `FaultyTransport` does as well as it can. Each has a text,
+`drop=0.01,src=0`, from which `parse` makes it again, so a plan fits into one line, or a file.
+
+Spans are texts like "1.2ms", or seconds; instants count from the start of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from transports.clock import picoseconds
+from transports.quantities import SPANS, span
+
+Span: TypeAlias = "str | float"
+
+
+def instant(value: Span) -> int:
+    """Picoseconds of "1.2ms", or of a number of seconds."""
+    return span(value) if isinstance(value, str) else picoseconds(value)
+
+
+def written(picos: int) -> str:
+    """A span so that it can be read back exactly: 1_200_000_000 is "1200us"."""
+    for unit in ("s", "ms", "us", "ns"):
+        if picos and picos % SPANS[unit] == 0:
+            return f"{picos // SPANS[unit]}{unit}"
+    return f"{picos}ps"
+
+
+@dataclass(frozen=True)
+class Strike:
+    """What befalls single messages: each that fits, with probability `p`.
+
+    `kind` is drop, duplicate, delay, reorder, jitter or cut; None stands for any rank, and for any
+    number among the messages from `src` to `dst`.
+    """
+
+    kind: str
+    p: float = 1.0
+    span: int = 0
+    src: int | None = None
+    dst: int | None = None
+    number: int | None = None
+    at: int = 0
+    until: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.p <= 1.0:
+            raise ValueError(f"{self.kind}: p={self.p} is no probability")
+
+    def fits(self, src: int, dst: int, number: int, now: int) -> bool:
+        return (
+            self.src in (None, src)
+            and self.dst in (None, dst)
+            and self.number in (None, number)
+            and self.at <= now
+            and (self.until is None or now < self.until)
+        )
+
+    def on(self, src: int, dst: int, number: int) -> Strike:
+        """The same for this one message, for certain."""
+        return replace(self, p=1.0, src=src, dst=dst, number=number, at=0, until=None)
+
+    def __str__(self) -> str:
+        if None not in (self.src, self.dst, self.number):
+            head = f"{self.src}>{self.dst}#{self.number}"
+            return f"{self.kind}={head}" + (f",{written(self.span)}" if self.span else "")
+        words = [] if self.p == 1.0 else [f"{self.p!r}"]
+        if self.span:
+            words = [written(self.span), *(f"p={p}" for p in words)]
+        words += [
+            f"{n}={v}" for n in ("src", "dst", "number") if (v := getattr(self, n)) is not None
+        ]
+        return f"{self.kind}={','.join([*words, *_window(self.at, self.until)])}"
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Rank `rank` takes `x` times as long: `what` is "compute", or "network" (its ports)."""
+
+    rank: int
+    x: float
+    what: str = "compute"
+    at: int = 0
+    until: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.what not in ("compute", "network") or self.x <= 0:
+            raise ValueError(
+                f"slow takes x > 0 and what='compute' or 'network', not x={self.x}, {self.what!r}"
+            )
+
+    def stretch(self, picos: int, now: int) -> int:
+        """What becomes of a span that begins now."""
+        if now < self.at or (self.until is not None and now >= self.until):
+            return picos
+        return round(picos * self.x)
+
+    def __str__(self) -> str:
+        what = [] if self.what == "compute" else [f"what={self.what}"]
+        return f"slow={','.join([f'{self.rank}', f'x={self.x!r}', *what, *_window(self.at, self.until)])}"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Nothing gets from one side to the other, from `at` until `heal` (None: never again)."""
+
+    one: frozenset[int]
+    other: frozenset[int]
+    at: int = 0
+    heal: int | None = None
+
+    def parts(self, src: int, dst: int, now: int) -> bool:
+        if now < self.at or (self.heal is not None and now >= self.heal):
+            return False
+        return (src in self.one and dst in self.other) or (src in self.other and dst in self.one)
+
+    def __str__(self) -> str:
+        sides = "|".join("+".join(map(str, sorted(side))) for side in (self.one, self.other))
+        end = [] if self.heal is None else [f"heal={written(self.heal)}"]
+        return f"partition={','.join([sides, *_window(self.at, None), *end])}"
+
+
+@dataclass(frozen=True)
+class Clog:
+    """What goes "in" to a rank, or "out" of it, or "both", waits; nothing is lost."""
+
+    rank: int
+    way: str = "in"
+    at: int = 0
+    until: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.way not in ("in", "out", "both"):
+            raise ValueError(f"a clog is 'in', 'out' or 'both', not {self.way!r}")
+
+    def stops(self, src: int, dst: int, now: int) -> bool:
+        if now < self.at or (self.until is not None and now >= self.until):
+            return False
+        return (self.way != "in" and src == self.rank) or (self.way != "out" and dst == self.rank)
+
+    def __str__(self) -> str:
+        return f"clog={','.join([f'{self.rank}', self.way, *_window(self.at, self.until)])}"
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The process of `rank` is killed; at `restart` (None: never) it is started again."""
+
+    rank: int
+    at: int
+    restart: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.restart is not None and self.restart <= self.at:
+            raise ValueError(f"rank {self.rank} cannot be restarted before it has crashed: {self}")
+
+    def __str__(self) -> str:
+        end = [] if self.restart is None else [f"restart={written(self.restart)}"]
+        return f"crash={','.join([f'{self.rank}', f'at={written(self.at)}', *end])}"
+
+
+Fault: TypeAlias = "Strike | Slow | Partition | Clog | Crash"
+KINDS = (
+    "slow", "drop", "delay", "duplicate", "reorder", "jitter", "cut", "partition", "clog", "crash",
+)  # fmt: skip
+LAG = "1ms"  # by how much a reordered message is overtaken, unless one says
+
+
+def drop(
+    p: float = 1.0,
+    *,
+    src: int | None = None,
+    dst: int | None = None,
+    number: int | None = None,
+    at: Span = 0,
+    until: Span | None = None,
+) -> Strike:
+    """A message is lost. A reliable transport sends it again, and it comes late."""
+    return Strike("drop", p, 0, src, dst, number, instant(at), _end(until))
+
+
+def duplicate(
+    p: float = 1.0,
+    *,
+    src: int | None = None,
+    dst: int | None = None,
+    number: int | None = None,
+    at: Span = 0,
+    until: Span | None = None,
+) -> Strike:
+    """A message comes twice. A reliable transport forgets the second one."""
+    return Strike("duplicate", p, 0, src, dst, number, instant(at), _end(until))
+
+
+def delay(
+    by: Span,
+    p: float = 1.0,
+    *,
+    src: int | None = None,
+    dst: int | None = None,
+    number: int | None = None,
+    at: Span = 0,
+    until: Span | None = None,
+) -> Strike:
+    """A message comes later, and those behind it wait for it."""
+    return Strike("delay", p, instant(by), src, dst, number, instant(at), _end(until))
+
+
+def reorder(
+    p: float = 1.0,
+    by: Span = LAG,
+    *,
+    src: int | None = None,
+    dst: int | None = None,
+    number: int | None = None,
+    at: Span = 0,
+    until: Span | None = None,
+) -> Strike:
+    """A message comes later, and those behind it overtake it. A reliable transport puts them in
+    order again, so there they wait."""
+    return Strike("reorder", p, instant(by), src, dst, number, instant(at), _end(until))
+
+
+def jitter(
+    most: Span,
+    p: float = 1.0,
+    *,
+    src: int | None = None,
+    dst: int | None = None,
+    at: Span = 0,
+    until: Span | None = None,
+) -> Strike:
+    """A message comes later by something between nothing and `most`."""
+    return Strike("jitter", p, instant(most), src, dst, None, instant(at), _end(until))
+
+
+def cut(
+    p: float = 1.0,
+    *,
+    src: int | None = None,
+    dst: int | None = None,
+    number: int | None = None,
+    at: Span = 0,
+    until: Span | None = None,
+) -> Strike:
+    """The connection breaks with this message: both sides lose each other."""
+    return Strike("cut", p, 0, src, dst, number, instant(at), _end(until))
+
+
+def partition(
+    one: Collection[int], other: Collection[int], *, at: Span = 0, heal: Span | None = None
+) -> Partition:
+    return Partition(frozenset(one), frozenset(other), instant(at), _end(heal))
+
+
+def clog(rank: int, way: str = "in", *, at: Span = 0, until: Span | None = None) -> Clog:
+    return Clog(rank, way, instant(at), _end(until))
+
+
+def slow(
+    rank: int, x: float, what: str = "compute", *, at: Span = 0, until: Span | None = None
+) -> Slow:
+    return Slow(rank, x, what, instant(at), _end(until))
+
+
+def crash(rank: int, *, at: Span, restart: Span | None = None) -> Crash:
+    return Crash(rank, instant(at), _end(restart))
+
+
+# ------------------------------------------------------------------------------------- from text
+
+
+def parse(text: str) -> Fault:
+    """The fault of a text like `drop=0.01,src=0`, `delay=1ms,p=0.1`, `drop=2>3#17`,
+    `partition=0+1|2+3,at=2ms,heal=5ms`, `clog=4,in`, `slow=3,x=2.5`, `crash=5,at=1200us`."""
+    kind, _, rest = text.strip().partition("=")
+    if kind not in KINDS:
+        raise ValueError(f"{text!r} is no fault: it begins with one of {', '.join(KINDS)} and =")
+    words = [word.strip() for word in rest.split(",") if word.strip()]
+    plain = [word for word in words if "=" not in word]
+    named: dict[str, Any] = dict(word.split("=", 1) for word in words if "=" in word)
+    try:
+        return _made(kind, plain, named)
+    except (ValueError, TypeError, IndexError) as error:
+        raise ValueError(f"{text!r} is no {kind} that can be read: {error}") from error
+
+
+def parse_all(text: str) -> list[Fault]:
+    """One fault in each line; empty lines, and those that begin with #, say nothing."""
+    lines = (line.strip() for line in text.splitlines())
+    return [parse(line) for line in lines if line and not line.startswith("#")]
+
+
+def _made(kind: str, plain: list[str], named: dict[str, Any]) -> Fault:
+    settings: dict[str, Any] = {}
+    for name in list(named):
+        if name in ("at", "until", "heal", "restart"):
+            settings[name] = span(named.pop(name))
+        elif name in ("src", "dst", "number"):
+            settings[name] = int(named.pop(name))
+        elif name in ("p", "x"):
+            settings[name] = float(named.pop(name))
+        elif name == "what":
+            settings[name] = named.pop(name)
+    if named:
+        raise ValueError(f"there is no {', '.join(named)}")
+    if kind == "partition":
+        one, other = (frozenset(int(r) for r in side.split("+")) for side in plain[0].split("|"))
+        return Partition(one, other, **settings)
+    if kind in ("slow", "crash", "clog"):
+        rank, *more = plain
+        kinds: dict[str, Any] = {"slow": Slow, "crash": Crash, "clog": Clog}
+        return kinds[kind](int(rank), *more, **settings)  # type: ignore[no-any-return]
+    for word in plain:
+        if "#" in word:
+            way, _, number = word.partition("#")
+            src, _, dst = way.partition(">")
+            settings |= {"src": int(src), "dst": int(dst), "number": int(number)}
+        elif word[-1].isalpha():
+            settings["span"] = span(word)
+        else:
+            settings["p"] = float(word)
+    return Strike(kind, **settings)
+
+
+def texts(plan: Iterable[Fault]) -> str:
+    return ";".join(map(str, plan))
+
+
+def ranks_of(fault: Fault) -> set[int]:
+    """The ranks that it names."""
+    if isinstance(fault, Partition):
+        return set(fault.one | fault.other)
+    names = ("src", "dst") if isinstance(fault, Strike) else ("rank",)
+    return {rank for name in names if (rank := getattr(fault, name)) is not None}
+
+
+def check(plan: Iterable[object], world_size: int) -> list[Fault]:
+    """The plan, if it is one for a world of this size."""
+    found: list[Fault] = []
+    for fault in plan:
+        if isinstance(fault, str):
+            fault = parse(fault)
+        if not isinstance(fault, Strike | Slow | Partition | Clog | Crash):
+            raise TypeError(f"{fault!r} is no fault; make one with drop, delay, partition, …")
+        strangers = [rank for rank in ranks_of(fault) if not 0 <= rank < world_size]
+        if strangers:
+            raise ValueError(f"{fault} names rank {strangers[0]} in a world of {world_size}")
+        found.append(fault)
+    return found
+
+
+def _end(value: Span | None) -> int | None:
+    return None if value is None else instant(value)
+
+
+def _window(at: int, until: int | None) -> list[str]:
+    start = [f"at={written(at)}"] if at else []
+    return start if until is None else [*start, f"until={written(until)}"]
