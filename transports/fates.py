@@ -96,8 +96,9 @@ class Fate:
     def __init__(self, medium: Medium, plan: Plan, seed: int) -> None:
         self.medium, self.clock, self.plan, self.seed = medium, medium.clock, plan, seed
         self.hits: list[Hit] = []
-        self.crashed: dict[int, Crash] = {}  # who is down, or was, by its last crash
-        self.gone: list[str] = []  # what was lost for good, or is held for ever, in words
+        self.crashed: dict[int, Crash] = {}  # the last crash of each
+        self.down: set[int] = set()  # who was killed and is still unwinding
+        self.gone: Counter[str] = Counter()  # what was lost for good, or is held for ever, in words
         self._strikes = [f for f in plan.faults if isinstance(f, Strike)]
         self._partitions = [f for f in plan.faults if isinstance(f, Partition)]
         self._clogs = [f for f in plan.faults if isinstance(f, Clog)]
@@ -268,19 +269,21 @@ class Fate:
         if end is None or not self.clock.stop_rank(fault.rank):
             return  # it is over already
         self.crashed[fault.rank] = fault
+        self.down.add(fault.rank)
         self._dead.add(end)
         end.kill(f"its process was killed at {in_words(fault.at)}")
 
     def _note(self, words: str) -> None:
         if len(self.gone) < REMEMBERED:
-            self.gone.append(words)
+            self.gone[words] += 1
 
     def story(self, most: int = 12) -> list[str]:
         """What has happened, in words: who crashed, what is gone, what was struck."""
         now = self.clock.now()
         lines = [f"rank {c.rank} was killed at {in_words(c.at)}" for c in self.crashed.values()]
         lines += [f"{p} is in force" for p in self._partitions if p.at <= now < (p.heal or now + 1)]
-        return [*lines, *_some(self.gone, most), *_some([str(hit) for hit in self.hits], most)]
+        gone = [words if n == 1 else f"{words} ({n} times)" for words, n in self.gone.items()]
+        return [*lines, *_some(gone, most), *_some([str(hit) for hit in self.hits], most)]
 
     def __repr__(self) -> str:
         kind = "reliable" if self.plan.reliable else "unreliable"

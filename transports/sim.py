@@ -75,6 +75,7 @@ class SimTransport(Transport):
         self._meeting: Message | None = None  # the one of them that is on its way
         self._outgoing = self._outgoing_bytes = 0
         self._farewell = ""  # why we are gone, once all we sent has landed
+        self.latest: tuple[int, bytes] | None = None  # to whom the last message went, its header
         self._deliveries = self._reported = 0
         self._is_connected = self._is_closed = False
 
@@ -161,6 +162,7 @@ class SimTransport(Transport):
         self._depart(message)
 
     def _depart(self, message: Message) -> None:
+        self.latest = message.dst.rank, message.header
         self._outgoing += 1
         self._outgoing_bytes += message.nbytes
         self.medium.depart(message)

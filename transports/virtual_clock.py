@@ -176,6 +176,11 @@ class VirtualClock(Clock):
             )
         return me
 
+    @property
+    def happened(self) -> int:
+        """How many events there were."""
+        return self._agenda.happened
+
     def current(self) -> Strand | None:
         """Who runs; None outside the simulation and while events happen."""
         return self._current
@@ -353,6 +358,9 @@ class VirtualClock(Clock):
         """Nobody can run and nothing can happen: tell everyone who waits for a peer."""
         blocked = list(self._strands)
         words = deadlock.report(self._agenda.now, self._heads, blocked)
+        cause = self.extras.get("cause")  # of those above, who know what the ranks called
+        if cause is not None and (more := cause()):
+            words += f"\n{more}"
         waiting = [s for s in blocked if s.head is s or deadlock.waiting(s).ranks]
         self._fail_these(waiting, lambda: Deadlock(words))
 

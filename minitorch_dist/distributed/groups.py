@@ -63,6 +63,7 @@ class Group:
         self._sender: Worker | None = None
         self.point_to_point = wire.GROUP_AND_SEQUENCE.pack(number, wire.POINT_TO_POINT)
         world.groups[name] = self
+        world.channels.append(self.channel)
 
     def rank(self) -> int:
         """This rank within the group."""

@@ -81,6 +81,17 @@ class Channel:
         """How many operations were begun."""
         return self._next
 
+    def find(self, sequence: int) -> Operation | None:
+        """The operation of that number, if it was begun here and is not forgotten."""
+        found = self._open.get(sequence)
+        if found is None:
+            found = next((op for op in self._finished if op.sequence == sequence), None)
+        return found
+
+    def under_way(self) -> list[Operation]:
+        """What was begun and is not over."""
+        return list(self._open.values())
+
     def close(self) -> None:
         self.mailbox.shut(self)
 

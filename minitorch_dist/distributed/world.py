@@ -8,15 +8,19 @@ that starts them. No other module keeps such a variable.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from minitorch_dist.distributed.mailbox import Mailbox
+from minitorch_dist.distributed.operations import Channel
 from transports.clock import SYSTEM, Clock, Thread
 from transports.contract import Transport
 from transports.stores import Store
+
+REMEMBERED = 64  # channels of a world
 
 
 class World:
@@ -34,6 +38,7 @@ class World:
         self.default_group: Any = None
         self.own_store: Store | None = None  # to be closed with this world
         self.at_end: list[Callable[[], None]] = []  # what to call when it ends, last first
+        self.channels: deque[Channel] = deque(maxlen=REMEMBERED)  # also of groups that are no more
         self.extras: dict[str, Any] = {}
 
     def start(self, function: Callable[[], None], name: str) -> Thread:

@@ -16,11 +16,33 @@ What costs time is `compute`, sleeping, and the network (see `transports.topolog
 so times are those of the textbooks' formulas, in whole picoseconds.
 """
 
-from minitorch_dist.sim.inside import compute as compute, now as now
+from minitorch_dist.sim.inside import (
+    always as always,
+    compute as compute,
+    now as now,
+    restarts as restarts,
+    sometimes as sometimes,
+)
 from minitorch_dist.sim.report import RankReport as RankReport, Report as Report
 from minitorch_dist.sim.runner import run as run
 from transports.errors import Deadlock as Deadlock
+from transports.fates import Plan as Plan
 from transports.medium import Network as Network
+from transports.plans import (
+    Fault as Fault,
+    clog as clog,
+    crash as crash,
+    cut as cut,
+    delay as delay,
+    drop as drop,
+    duplicate as duplicate,
+    jitter as jitter,
+    parse as parse,
+    parse_all as parse_all,
+    partition as partition,
+    reorder as reorder,
+    slow as slow,
+)
 from transports.topology import (
     Link as Link,
     link as link,

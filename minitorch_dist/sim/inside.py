@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.sim import stage
 from transports.clock import PICO, picoseconds
 from transports.quantities import span
 from transports.virtual_clock import VirtualClock
@@ -16,7 +17,11 @@ def compute(duration: str | float) -> None:
     clock, recorder = place.clock, None if place.world is None else place.world.mailbox.recorder
     since = 0 if recorder is None else recorder.now()
     if isinstance(clock, VirtualClock):
-        clock.pause(span(duration) if isinstance(duration, str) else picoseconds(duration))
+        picos = span(duration) if isinstance(duration, str) else picoseconds(duration)
+        moving = clock.extras.get("medium")
+        if moving is not None and moving.fate is not None:
+            picos = moving.fate.compute(clock.me().rank, picos)
+        clock.pause(picos)
     if recorder is not None:
         recorder.computed(since, callsite())
 
@@ -24,3 +29,25 @@ def compute(duration: str | float) -> None:
 def now() -> float:
     """Seconds, since some instant, of the time in which this rank lives."""
     return world.place().clock.now() / PICO
+
+
+def restarts() -> int:
+    """How often this rank was killed and started again."""
+    here = stage.here()
+    return 0 if here is None else here.restarts.get(world.place().given["rank"], 0)
+
+
+def sometimes(name: str, condition: object) -> bool:
+    """Say that this should be true at least once over all seeds: that a retry was needed, that a
+    buffer was full. `explore` warns where it never was, since then nothing was tested. Returns
+    whether it is true now."""
+    here = stage.here()
+    if here is not None:
+        here.sometimes[name] = bool(condition) or here.sometimes.get(name, False)
+    return bool(condition)
+
+
+def always(name: str, condition: object) -> None:
+    """Say that this must be true whenever one comes here; AssertionError if it is not."""
+    if not condition:
+        raise AssertionError(f"always({name!r}) is not true at {callsite()}")

@@ -11,8 +11,11 @@ from minitorch_dist.distributed import world
 from minitorch_dist.launching import launch
 from minitorch_dist.sim.declared import links_of
 from minitorch_dist.sim.report import RankReport, Report
-from transports import medium
+from minitorch_dist.sim.stage import Stage
+from transports import medium, plans
+from transports.fates import Fate, Plan
 from transports.medium import Network
+from transports.plans import Fault
 from transports.topology import Topology
 from transports.virtual_clock import VirtualClock, has_greenlets
 
@@ -34,6 +37,7 @@ def run(
     limit: float | None = None,
     engine: str = "auto",
     journal: str | os.PathLike[str] | None = None,
+    faults: Sequence[Fault | str] | Plan = (),
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
 
@@ -44,6 +48,10 @@ def run(
     `endless` seconds end, it is a deadlock; None lets them end. `limit` ends a run that goes on for
     longer than so many seconds. `journal` names a file to write down what the ranks do (see
     `distributed.journal`). The first error of any rank is raised here.
+
+    `faults` are what `drop`, `delay`, `partition`, `crash` and others make, or their texts; chances
+    depend on `seed` (0 without one). They befall packets below a reliable transport; a `plan` may
+    say that it is none (see `transports.fates`). The result of a rank that was killed is None.
     """
     strands = engine if engine != "auto" else "greenlet" if has_greenlets() else "threads"
     clock = VirtualClock(seed, endless, limit, strands)
@@ -52,20 +60,24 @@ def run(
     moving = medium.attach(clock, network)
     links = links_of(network.topology)
     ends: dict[int, tuple[int, int, int]] = {}
+    stage = Stage(clock, moving, world_size)
+    plan = faults if isinstance(faults, Plan) else Plan(tuple(plans.check(faults, world_size)))
+    if plan.faults:
+        stage.fate = Fate(moving, plan, seed or 0)
 
-    def observed() -> T:
+    def observed() -> Any:
         if links is not None:
             world.current().extras.setdefault("links", links)
         try:
-            return fn(*args, **kwargs or {})
+            return stage.live(lambda: fn(*args, **kwargs or {}))
         finally:
             me = clock.me()
-            ends[world.current().rank] = clock.now(), me.waited, me.slept
+            ends[world.place().given["rank"]] = clock.now(), me.waited, me.slept
 
     results = launch(observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal)
     ranks = []
     for rank in range(world_size):
-        time, idle, busy = ends[rank]
+        time, idle, busy = ends.get(rank, (0, 0, 0))
         count = moving.count(rank)
         ranks.append(
             RankReport(

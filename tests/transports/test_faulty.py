@@ -190,3 +190,26 @@ def test_the_journal_tells_what_went_over() -> None:
         "lost 0->1 #2",
     ]
     assert [event.at for event in journal] == sorted(event.at for event in journal)
+
+
+def test_the_plans_of_a_simulation_befall_real_transports_too() -> None:
+    world, plan = faulty(3)
+    with world:
+        guards = [plan.install(plans.parse(text)) for text in ("drop=0>1#1", "duplicate=0>1#2")]
+        world.send(0, 1, "0", "1", "2")
+        assert world.got(1, 0) == ["0", "2", "2"]
+        plan.reliable, plan.again = True, 0.001  # as a packet below a transport that sends again
+        plan.install(plans.drop(src=0, dst=2, number=0))
+        world.send(0, 2, "late", "next")
+        while len(got := world.got(2, 0, timeout=5)) < 2:
+            pass
+        assert got == ["late", "next"] and len(guards) == 2
+        plan.install(plans.partition({1}, {2}, at=0))
+        world.send(1, 2, "never")
+        assert world.got(2, 1) == [] and world.trays[2].lost_ranks == [1]
+        plan.install(plans.crash(0, at=0))
+        world.send(0, 1, "cut")
+        world.ends[1].progress(0)
+        assert world.trays[1].lost_ranks == [2, 0]
+    with pytest.warns(RuntimeWarning, match="slow=0,x=2 does nothing here"):
+        plan.install(plans.slow(0, x=2))

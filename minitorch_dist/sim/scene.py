@@ -1,0 +1,162 @@
+"""What all ranks of a simulated run are doing, from what each of them called.
+
+    op #17 of group 'default_pg' is {all_reduce: 0, 2; broadcast: 1; missing: 3}
+    rank 3 returned from its function at 1.1 ms, after op #16; it never comes to #17
+
+Operations of a group are numbered in the order of the calls, and the same number must mean the same
+call on every rank. So where a run is stuck, or broke, one looks for the lowest number at which they
+differ. Several groups, each of which waits for a rank that waits in another, are a circle across
+groups: what is missing in one is found waiting in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.operations import Channel, Operation
+from minitorch_dist.distributed.world import World
+from transports.deadlock import listed
+from transports.fates import Fate
+from transports.quantities import in_words
+
+MOST = 12  # lines about ranks
+
+
+class Stage(Protocol):
+    """What one must know of a run (see `stage`)."""
+
+    world_size: int
+    worlds: dict[int, World]  # of each rank, the latest
+    returned: dict[int, int]  # when
+    raised: dict[int, BaseException]
+    fate: Fate | None
+
+
+class Call(NamedTuple):
+    """One operation of a group, as its ranks see it: by rank, or None where it was not called."""
+
+    channel: Channel  # of one of them
+    number: int
+    calls: dict[int, Operation | None]
+
+    def kinds(self) -> dict[str, list[int]]:
+        """What was called, by which ranks; the same words mean the same call."""
+        found: dict[str, list[int]] = {}
+        names = {str(op.fingerprint).partition(" ")[0] for op in self.calls.values() if op}
+        for rank, op in sorted(self.calls.items()):
+            if op is not None:
+                said = str(op.fingerprint)
+                found.setdefault(said if len(names) == 1 else said.partition(" ")[0], []).append(
+                    rank
+                )
+        return found
+
+    def missing(self) -> list[int]:
+        return sorted(rank for rank, op in self.calls.items() if op is None)
+
+    def __str__(self) -> str:
+        parts = [f"{said}: {_ranks(ranks)}" for said, ranks in self.kinds().items()]
+        if self.missing():
+            parts.append(f"missing: {_ranks(self.missing())}")
+        return f"op #{self.number} of group {self.channel.name!r} is {{{'; '.join(parts)}}}"
+
+
+def channels(stage: Stage) -> dict[int, list[Channel]]:
+    """The channels of each group, by its number on the wire."""
+    found: dict[int, list[Channel]] = {}
+    for here in stage.worlds.values():
+        for channel in here.channels:
+            found.setdefault(channel.number, []).append(channel)
+    return found
+
+
+def differences(stage: Stage) -> Iterator[Call]:
+    """For each group the first operation that not all its ranks have called alike."""
+    for number, members in channels(stage).items():
+        del number
+        by_rank = {channel.mailbox.rank: channel for channel in members}
+        ranks = members[0].ranks
+        counts = [by_rank[rank].count if rank in by_rank else 0 for rank in ranks]
+        for op in range(max(0, min(counts) - 1), max(counts)):
+            calls = {rank: by_rank[rank].find(op) if rank in by_rank else None for rank in ranks}
+            call = Call(members[0], op, calls)
+            if call.missing() or len(call.kinds()) > 1:
+                yield call
+                break
+
+
+def cause(stage: Stage) -> str:
+    """Where the ranks' calls part, in words; "" if they do not."""
+    lines = stage.fate.story() if stage.fate is not None else []
+    for call in sorted(differences(stage), key=_age):
+        lines.append(str(call))
+        lines += [f"  {line}" for line in _where(stage, call)]
+    return "\n".join(lines[: 4 * MOST])
+
+
+def describe(stage: Stage) -> str:
+    """One line for each rank: in what it is, or how it ended."""
+    lines = []
+    for rank in range(stage.world_size):
+        if rank >= 4 * MOST:
+            lines.append(f"  … and {stage.world_size - rank} ranks more")
+            break
+        lines.append(f"  rank {rank} {doing(stage, rank)}")
+    return "\n".join(lines)
+
+
+def doing(stage: Stage, rank: int) -> str:
+    """What a rank is in, or how it ended."""
+    crash = stage.fate.crashed.get(rank) if stage.fate is not None else None
+    if rank in stage.raised:
+        error = stage.raised[rank]
+        said = str(error).partition("\n")[0]
+        return f"raised {type(error).__name__}: {said[:160]}"
+    if rank in stage.returned:
+        return f"returned from its function at {in_words(stage.returned[rank])}"
+    if crash is not None and crash.restart is None:
+        return f"was killed at {in_words(crash.at)}"
+    here = stage.worlds.get(rank)
+    under_way = [op for channel in here.channels for op in channel.under_way()] if here else []
+    if under_way:
+        return "is in " + " and in ".join(op.describe() for op in under_way[:4])
+    return "is in none of its groups' operations"
+
+
+def last_sent(stage: Stage, rank: int) -> str:
+    """To whom it sent its last message, and in what."""
+    here = stage.worlds.get(rank)
+    latest = getattr(here.transport, "latest", None) if here is not None else None
+    if here is None or latest is None:
+        return ""
+    dst, header = latest
+    return f"the last it sent was to rank {dst}, in {here.mailbox.said(header)}"
+
+
+def _where(stage: Stage, call: Call) -> list[str]:
+    """Who calls what at which line, and what the missing ones do instead."""
+    lines = []
+    sites: dict[str, list[int]] = {}
+    for rank, op in sorted(call.calls.items()):
+        if op is not None:
+            said = wire.describe(op.fingerprint, op.sequence, 0, op.site)
+            sites.setdefault(said, []).append(rank)
+    for said, ranks in sites.items():
+        lines.append(f"{listed(ranks)} called {said}")
+    for rank in call.missing()[:MOST]:
+        before = f", after op #{call.number - 1}" if call.number else ""
+        lines.append(f"rank {rank} {doing(stage, rank)}{before}; it did not come to #{call.number}")
+    if len(call.missing()) > MOST:
+        lines.append(f"… and {len(call.missing()) - MOST} more")
+    return lines
+
+
+def _age(call: Call) -> tuple[bool, int]:
+    """What differs in kind explains more than what is missing."""
+    return len(call.kinds()) < 2, call.number
+
+
+def _ranks(ranks: list[int]) -> str:
+    return listed(ranks).partition(" ")[2]

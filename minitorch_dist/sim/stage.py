@@ -1,0 +1,131 @@
+"""What one simulated run happens on: it carries out crashes and restarts, and notes what went wrong.
+
+    observed function ──► Stage.live ──► the user's function
+                             │  killed: unwind; wait for the restart, and call it again, without a world
+                             └─ failed: note which rank, which event, and what all were doing
+
+A killed rank leaves like a killed process: nothing that its `finally` blocks do reaches the others.
+Started again it has no world. `init_process_group()` makes the next one together with those who left
+theirs, which is what elastic training does: a function that begins with it serves both times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from minitorch_dist.distributed import world
+from minitorch_dist.distributed.world import World
+from minitorch_dist.sim import scene
+from minitorch_dist.tensors import generator
+from transports.errors import Deadlock, DistError
+from transports.fates import Fate
+from transports.medium import Medium
+from transports.plans import Crash
+from transports.quantities import in_words
+from transports.stores import PrefixStore
+from transports.strands import Stopped
+from transports.virtual_clock import VirtualClock
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Fall:
+    """The first error that left a rank's function."""
+
+    rank: int
+    error: BaseException
+    event: int  # how many had happened in the simulation
+    at: int
+    scene: str  # what all ranks were doing
+
+    def __str__(self) -> str:
+        return (
+            f"{type(self.error).__name__} in rank {self.rank} at {in_words(self.at)}, after event "
+            f"{self.event}"
+        )
+
+
+class Stage:
+    """Of one run. `fate` is None where nothing was planned."""
+
+    def __init__(self, clock: VirtualClock, medium: Medium, world_size: int) -> None:
+        self.clock, self.medium, self.world_size = clock, medium, world_size
+        self.fate: Fate | None = None
+        self.worlds: dict[int, World] = {}  # of each rank, the latest
+        self.returned: dict[int, int] = {}  # when
+        self.raised: dict[int, BaseException] = {}
+        self.restarts: dict[int, int] = {}
+        self.fall: Fall | None = None
+        self.sometimes: dict[str, bool] = {}
+        clock.extras["stage"] = self
+        clock.extras["cause"] = self.cause
+
+    def live(self, function: Callable[[], T]) -> T | None:
+        """Call it as this rank, and again after each restart; None if the rank was killed for good."""
+        place = world.place()
+        rank = place.given["rank"]
+        random_state = generator.current().clone_state()
+        while True:
+            try:
+                if place.world is not None:
+                    self.worlds[rank] = place.world
+                result = function()
+                if not self._is_killed(rank):
+                    self.returned[rank] = self.clock.now()
+                    return result
+            except BaseException as error:
+                if not self._is_killed(rank):
+                    if not isinstance(error, Stopped):
+                        self._fell(rank, error)
+                    raise
+            crash = self._bury(rank, place)
+            if crash.restart is None:
+                return None
+            self.clock.pause(crash.restart - self.clock.now())
+            generator.install(random_state.clone_state())
+            self.restarts[rank] = self.restarts.get(rank, 0) + 1
+
+    def _is_killed(self, rank: int) -> bool:
+        return self.fate is not None and rank in self.fate.down
+
+    def _bury(self, rank: int, place: world.Place) -> Crash:
+        """What is left of a killed process: the store knows that its place is free."""
+        assert self.fate is not None
+        self.fate.down.discard(rank)
+        self.clock.revive()
+        here, place.world = place.world, None
+        place.given.pop("fresh", None)
+        if here is not None:
+            root = PrefixStore("default_pg", place.given["store"])
+            root.set(f"left/{rank}/{here.identity}", b"")
+        return self.fate.crashed[rank]
+
+    def _fell(self, rank: int, error: BaseException) -> None:
+        self.raised[rank] = error
+        if self.fall is None:
+            words = scene.describe(self)
+            self.fall = Fall(rank, error, self.clock.happened, self.clock.now(), words)
+            if isinstance(error, DistError) and not isinstance(error, Deadlock):
+                cause = scene.cause(self)  # a deadlock has said it already
+                if cause:
+                    error.add_note(cause)
+
+    def cause(self) -> str:
+        """Why nobody gets any further, as far as what the ranks called tells."""
+        return scene.cause(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Stage of {self.world_size} ranks, {len(self.returned)} returned, fall: {self.fall}>"
+        )
+
+
+def here() -> Stage | None:
+    """The stage that the caller is on; None in real time."""
+    clock: Any = world.place().clock
+    found = clock.extras.get("stage") if isinstance(clock, VirtualClock) else None
+    assert found is None or isinstance(found, Stage)
+    return found
