@@ -1,0 +1,265 @@
+"""torch's classes: a schedule is an order (see `orders`), the stages it runs, and `step()`.
+
+stage = PipelineStage(part_of_the_model, rank, world_size, device)
+schedule = Schedule1F1B(stage, n_microbatches=8, loss_fn=loss)
+schedule.step(x)                          # on the first rank
+schedule.step(target=y, losses=losses)    # on the last
+schedule.step()                           # in between
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minitorch_dist.distributed.pipelining import orders
+from minitorch_dist.distributed.pipelining.microbatch import (
+    FIRST,
+    merge_chunks,
+    split_args_kwargs_into_chunks,
+    split_tensor,
+)
+from minitorch_dist.distributed.pipelining.orders import F, Make, Order, Pipe
+from minitorch_dist.distributed.pipelining.runtime import Batch, Run
+from minitorch_dist.distributed.pipelining.stage import PipelineStage
+from minitorch_dist.distributed.pipelining.timing import Span, times
+from minitorch_dist.distributed.pipelining.wires import Wires
+from minitorch_dist.tensors import grad_mode
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class _PipelineSchedule:
+    """`make` gives each rank's order; the rest is the same for all."""
+
+    make: Make
+
+    def __init__(
+        self,
+        stages: Sequence[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: tuple[Any, ...] | None = None,
+        kwargs_chunk_spec: dict[str, Any] | None = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+    ) -> None:
+        if n_microbatches < 1:
+            raise ValueError(f"n_microbatches must be at least 1, got {n_microbatches}")
+        first = stages[0]
+        self.scale_grads = scale_grads
+        self._stages = {stage.stage_index: stage for stage in stages}
+        self._n_microbatches, self._loss_fn = n_microbatches, loss_fn
+        self._args_chunk_spec, self._kwargs_chunk_spec = args_chunk_spec, kwargs_chunk_spec
+        self._output_merge_spec = output_merge_spec
+        self.pipe = Pipe(first.group_size, n_microbatches, len(stages))
+        self._check_stages(first)
+        self.pipeline_order: dict[int, Order] = {
+            rank: type(self).make(rank, self.pipe) for rank in range(self.pipe.ranks)
+        }
+        everyones = list(self.pipeline_order.values())
+        for fault in orders.faults(everyones, self.pipe):
+            raise ValueError(f"{type(self).__name__} is no schedule: {fault}")
+        self.planned = times(everyones, self.pipe)  # raises where the orders wait for each other
+        self._wires = Wires(list(self._stages.values()), n_microbatches)
+        self.spans: list[Span] = []  # what the last step did, when
+
+    def _check_stages(self, first: PipelineStage) -> None:
+        own = [s for s in range(first.num_stages) if s % first.group_size == first.group_rank]
+        if sorted(self._stages) != own:
+            raise ValueError(
+                f"rank {first.group_rank} of {first.group_size} was given the stages "
+                f"{sorted(self._stages)} of {first.num_stages}, and should have {own}: stage s "
+                "belongs to rank s % P"
+            )
+
+    # ----------------------------------------------------------------------------------------- steps
+
+    def step(
+        self,
+        *args: Any,
+        target: Any = None,
+        losses: list[Any] | None = None,
+        return_outputs: bool = True,
+        loss_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """One batch through the pipeline, forward and (with a loss) backward.
+
+        The first rank gives the inputs, the last the target; it gets the outputs, and in `losses`
+        those of the micro-batches.
+        """
+        has_backward = self._loss_fn is not None
+        if has_backward and not grad_mode.is_grad_enabled():
+            raise RuntimeError(
+                "step() requires gradients to be enabled for backward computation; it should not "
+                "be used under torch.no_grad() context. Please call eval() instead."
+            )
+        return self._run(args, kwargs, target, losses, return_outputs, loss_kwargs, has_backward)
+
+    def eval(
+        self,
+        *args: Any,
+        target: Any = None,
+        losses: list[Any] | None = None,
+        return_outputs: bool = True,
+        loss_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """As `step`, forward only."""
+        return self._run(args, kwargs, target, losses, return_outputs, loss_kwargs, False)
+
+    def _run(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        target: Any,
+        losses: list[Any] | None,
+        keeps: bool,
+        loss_kwargs: dict[str, Any] | None,
+        has_backward: bool,
+    ) -> Any:
+        for stage in self._stages.values():
+            stage.clear_runtime_states()
+            stage.has_backward = has_backward
+        batch = self._batch(args, kwargs, target, keeps, loss_kwargs)
+        rank = next(iter(self._stages.values())).group_rank
+        order = self.pipeline_order[rank]
+        if not has_backward:
+            order = [action for action in order if action.kind is F]
+        self._wires.begin(_signature(batch, has_backward))
+        run = Run(self._stages, order, self._wires, batch)
+        run.carry_out()
+        self.spans = run.spans
+        if has_backward and self.scale_grads:
+            for stage in self._stages.values():
+                stage.scale_grads(self._n_microbatches)
+        last = self._stages.get(self.pipe.stages - 1)
+        if last is None:
+            return None
+        if losses is not None:
+            losses.clear()
+            losses.extend(run.losses[number] for number in sorted(run.losses))
+        return merge_chunks(last.output_chunks, self._output_merge_spec) if keeps else None
+
+    def _batch(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        target: Any,
+        keeps: bool,
+        loss_kwargs: dict[str, Any] | None,
+    ) -> Batch:
+        count = self._n_microbatches
+        if 0 in self._stages and not args and not kwargs:
+            raise ValueError(
+                "the first stage is on this rank: step() needs the model's inputs here"
+            )
+        if self.pipe.stages - 1 in self._stages and self._loss_fn is not None and target is None:
+            raise ValueError("the last stage is on this rank: step() needs target= here")
+        args_split, kwargs_split = split_args_kwargs_into_chunks(
+            args, kwargs, count, self._args_chunk_spec, self._kwargs_chunk_spec
+        )
+        targets = None if target is None else split_tensor(target, FIRST, count)
+        loss = self._loss_fn
+        if loss is not None and loss_kwargs:
+            given, more = loss, loss_kwargs
+
+            def loss(output: Any, wanted: Any) -> Any:
+                return given(output, wanted, **more)
+
+        return Batch(args_split, kwargs_split, targets, loss, keeps)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {self.pipe.stages} stages on {self.pipe.ranks} ranks, "
+            f"{self._n_microbatches} micro-batches, bubble {self.planned.bubble}>"
+        )
+
+
+def _signature(batch: Batch, has_backward: bool) -> Any:
+    """What decides the shapes of everything that will be sent."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return tuple(value.shape), str(value.dtype), value.requires_grad
+        return type(value).__name__
+
+    rows = [
+        (*map(of, args), *((name, of(v)) for name, v in sorted(kwargs.items())))
+        for args, kwargs in zip(batch.args, batch.kwargs, strict=True)
+    ]
+    return has_backward, grad_mode.is_grad_enabled(), rows
+
+
+class PipelineScheduleSingle(_PipelineSchedule):
+    """One stage on each rank."""
+
+    def __init__(
+        self, stage: PipelineStage, n_microbatches: int, *args: Any, **kwargs: Any
+    ) -> None:
+        if stage.num_stages != stage.group_size:
+            raise ValueError(
+                f"{type(self).__name__} has one stage on each rank, but there are "
+                f"{stage.num_stages} stages on {stage.group_size} ranks"
+            )
+        super().__init__([stage], n_microbatches, *args, **kwargs)
+        self._stage = stage
+
+
+class PipelineScheduleMulti(_PipelineSchedule):
+    """Several stages on each rank: s, s + P, s + 2P, …"""
+
+    def __init__(
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: tuple[Any, ...] | None = None,
+        kwargs_chunk_spec: dict[str, Any] | None = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
+    ) -> None:
+        super().__init__(
+            stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec,
+            output_merge_spec, scale_grads,
+        )  # fmt: skip
+
+
+class ScheduleGPipe(PipelineScheduleSingle):
+    make = staticmethod(orders.gpipe)
+
+
+class Schedule1F1B(PipelineScheduleSingle):
+    make = staticmethod(orders.one_forward_one_backward)
+
+
+class ScheduleLoopedBFS(PipelineScheduleMulti):
+    make = staticmethod(orders.looped_breadth_first)
+
+
+class ScheduleInterleaved1F1B(PipelineScheduleMulti):
+    make = staticmethod(orders.interleaved)
+
+
+class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
+    make = staticmethod(orders.interleaved_zero_bubble)
+
+
+def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
+    """A schedule by name, in any case: "1F1B", "gpipe", "Interleaved1F1B", …"""
+    table = {cls.__name__.removeprefix("Schedule").lower(): cls for cls in _ALL}
+    try:
+        return table[schedule_name.lower()]
+    except KeyError:
+        known = ", ".join(cls.__name__.removeprefix("Schedule") for cls in _ALL)
+        raise ValueError(
+            f"Unknown schedule name {schedule_name!r}. The valid options are {known}"
+        ) from None
+
+
+_ALL: list[type[_PipelineSchedule]] = [
+    ScheduleGPipe, Schedule1F1B, ScheduleLoopedBFS, ScheduleInterleaved1F1B,
+    ScheduleInterleavedZeroBubble,
+]  # fmt: skip

@@ -1,0 +1,113 @@
+"""When everything happens, from the orders alone: times, bubbles, and what is held in memory.
+
+An action begins when its rank is free and what it needs is there: a forward needs the stage before,
+a backward its own forward and the stage behind. With equal stages and free messages this gives the
+formulas of the papers exactly:
+
+    GPipe, 1F1B    idle / busy = (p-1)/m              in memory  m,  min(m, p - rank)
+    interleaved    idle / busy = (p-1)/(v·m)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from minitorch_dist.distributed.pipelining.orders import Action, B, F, I, Kind, Order, Pipe, W
+
+ONES: Mapping[Kind, int] = {F: 1, B: 2, I: 1, W: 1}
+
+
+class Span(NamedTuple):
+    """One action, from when to when."""
+
+    action: Action
+    begin: int
+    end: int
+
+
+class Stuck(ValueError):
+    """Nobody can go on: the orders wait for each other."""
+
+
+class Timing(NamedTuple):
+    """What `times` found; a row for each rank."""
+
+    rows: list[list[Span]]
+
+    @property
+    def total(self) -> int:
+        return max((row[-1].end for row in self.rows if row), default=0)
+
+    def busy(self, rank: int) -> int:
+        return sum(span.end - span.begin for span in self.rows[rank])
+
+    @property
+    def bubble(self) -> Fraction:
+        """Idle time as a part of the busy time, on the rank that is idle least."""
+        busiest = max(self.busy(rank) for rank in range(len(self.rows)))
+        return Fraction(self.total - busiest, busiest)
+
+    def in_flight(self, rank: int) -> int:
+        """The most micro-batches (of any stage) whose activations the rank holds at once."""
+        held = most = 0
+        for span in self.rows[rank]:
+            held += {F: 1, B: -1, I: 0, W: -1}[span.action.kind]
+            most = max(most, held)
+        return most
+
+    def __repr__(self) -> str:
+        return f"<Timing of {len(self.rows)} ranks: {self.total} in all, bubble {self.bubble}>"
+
+
+def needs(action: Action, pipe: Pipe, whole: bool) -> list[Action]:
+    """What has to be finished before, on this rank or another. `whole`: backward is not in parts."""
+    stage, kind, number = action
+    if kind is F:
+        return [Action(stage - 1, F, number)] if stage else []
+    if kind is W:
+        return [Action(stage, I, number)]
+    own = [Action(stage, F, number)]
+    behind = B if whole else I
+    return own + ([Action(stage + 1, behind, number)] if stage + 1 < pipe.stages else [])
+
+
+def times(
+    orders: Sequence[Order],
+    pipe: Pipe,
+    cost: Mapping[Kind, int] = ONES,
+    link: int = 0,
+) -> Timing:
+    """Carry the orders out in time: `cost` of each kind of action, `link` for each message."""
+    whole = not any(action.kind is I for order in orders for action in order)
+    ends: dict[Action, int] = {}
+    rows: list[list[Span]] = [[] for _ in orders]
+    places = [0] * len(orders)
+    moved = True
+    while moved:
+        moved = False
+        for rank, order in enumerate(orders):
+            while places[rank] < len(order):
+                action = order[places[rank]]
+                wanted = needs(action, pipe, whole)
+                if any(one not in ends for one in wanted):
+                    break
+                free = rows[rank][-1].end if rows[rank] else 0
+                arrivals = [
+                    ends[one] + (0 if one.stage % pipe.ranks == rank else link) for one in wanted
+                ]
+                begin = max([free, *arrivals])
+                ends[action] = begin + cost[action.kind]
+                rows[rank].append(Span(action, begin, ends[action]))
+                places[rank] += 1
+                moved = True
+    waiting = [
+        f"rank {rank} waits in {order[place]} for "
+        + ", ".join(str(n) for n in needs(order[place], pipe, whole) if n not in ends)
+        for rank, (order, place) in enumerate(zip(orders, places, strict=True))
+        if place < len(order)
+    ]
+    if waiting:
+        raise Stuck("the orders wait for each other: " + "; ".join(waiting))
+    return Timing(rows)

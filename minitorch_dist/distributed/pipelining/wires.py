@@ -1,0 +1,208 @@
+"""Activations and their gradients between stages, whatever ranks these are on.
+
+Who receives has to know shapes before. They follow from the shapes that the first stage is given:
+so at the beginning of a step its *signature* goes down the ranks, one number, and only when it is a
+new one do descriptions go along with the activations. A smaller last batch is an ordinary case.
+
+    tags    one for each (stage, micro-batch, direction, which tensor): any order may be received
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from minitorch_dist.distributed import messages
+from minitorch_dist.distributed.pipelining.stage import PipelineStage
+from minitorch_dist.distributed.work import Work
+from minitorch_dist.tensors import base, devices, dtypes
+from minitorch_dist.tensors.tensor import Tensor
+
+LONGEST: Final = 128  # numbers in a description: up to 8 tensors of any usual rank
+MOST: Final = 8  # tensors between two stages
+FORWARD, BACKWARD, SHAPES = range(3)
+
+KINDS: Final = sorted(
+    (d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)), key=lambda d: str(d)
+)
+
+
+class Meta(NamedTuple):
+    """What a tensor is like."""
+
+    shape: tuple[int, ...]
+    dtype: dtypes.dtype
+    requires_grad: bool
+
+
+Shapes = list[Meta]
+
+
+def described(tensors: Sequence[Tensor]) -> Shapes:
+    return [Meta(tuple(t.shape), t.dtype, t.requires_grad) for t in tensors]
+
+
+class Wires:
+    """The messages of this rank's stages in one step after another."""
+
+    def __init__(self, stages: Sequence[PipelineStage], microbatches: int) -> None:
+        self.group, self.device = stages[0].group, stages[0].device
+        self.rank, self.size = self.group.rank(), self.group.size()
+        self.microbatches = microbatches
+        self._signatures: list[Any] = []  # as the first stage has met them
+        self._known: dict[tuple[int, int, int], Shapes] = {}  # signature, stage, micro-batch
+        self._now, self._is_new = 0, True
+        self._sent: list[tuple[Work, Any]] = []
+        self._waiting: dict[tuple[int, int, int], list[tuple[Work | None, Tensor | None]]] = {}
+        self._local: dict[tuple[int, int, int], Sequence[Tensor | None]] = {}
+        self._expected: dict[tuple[int, int], Shapes] = {}  # gradients that come back
+
+    # ------------------------------------------------------------------------------------ signatures
+
+    def begin(self, signature: Any) -> None:
+        """Learn from the rank before whether this step's shapes are known, and pass it on."""
+        self._waiting.clear()
+        self._local.clear()
+        self._expected.clear()
+        if self.rank == 0:
+            if signature in self._signatures:
+                number = self._signatures.index(signature) + 1
+            else:
+                self._signatures.append(signature)
+                number = -len(self._signatures)
+        else:
+            word = base.new(Tensor, np.zeros(1, np.int64))
+            messages.recv(
+                word, group=self.group, group_src=self.rank - 1, tag=self._tag(0, 0, SHAPES, 1)
+            )
+            number = int(word.array[0])
+        if self.rank + 1 < self.size:
+            self._send(np.array([number]), self.rank + 1, self._tag(0, 0, SHAPES, 1))
+        self._now, self._is_new = abs(number), number < 0
+
+    # ---------------------------------------------------------------------------------------- sending
+
+    def send(self, stage: int, chunk: int, tensors: Sequence[Tensor | None], way: int) -> None:
+        """Pass on what `stage` has computed: outputs to the next stage, gradients to the one before."""
+        target = stage + (1 if way == FORWARD else -1)
+        if way == FORWARD:
+            whole = [t for t in tensors if t is not None]
+            if len(whole) > MOST:
+                raise ValueError(
+                    f"stage {stage} returns {len(whole)} tensors, at most {MOST} can go on"
+                )
+            self._expected[stage, chunk] = described(whole)
+        rank = target % self.size
+        if rank == self.rank:
+            self._local[target, chunk, way] = [t if t is None else t.detach() for t in tensors]
+            return
+        if way == FORWARD and self._is_new:
+            text = _encode(self._expected[stage, chunk])
+            self._send(text, rank, self._tag(target, chunk, SHAPES, 0))
+        for number, tensor in enumerate(tensors):
+            if tensor is not None:
+                self._send(tensor.array, rank, self._tag(target, chunk, way, number))
+
+    def _send(self, array: Any, rank: int, tag: int) -> None:
+        tensor = base.new(Tensor, np.ascontiguousarray(array))
+        work = messages.isend(tensor, group=self.group, group_dst=rank, tag=tag)
+        assert work is not None
+        self._sent = [(w, t) for w, t in self._sent if not w.is_completed()]
+        self._sent.append((work, tensor))
+
+    def end(self) -> None:
+        """Return when everything has left."""
+        for work, _ in self._sent:
+            work.wait()
+        self._sent.clear()
+
+    # -------------------------------------------------------------------------------------- receiving
+
+    def expect(self, stage: int, chunk: int, way: int) -> None:
+        """Let what `stage` will need arrive while something else is computed."""
+        key = stage, chunk, way
+        source = (stage + (-1 if way == FORWARD else 1)) % self.size
+        if key in self._waiting or source == self.rank:
+            return
+        if way == FORWARD:
+            known = self._known.get((self._now, stage, chunk))
+            if known is None:
+                return  # its description comes first, when it is needed
+            metas = known
+        else:
+            metas = self._expected[stage, chunk]
+        self._waiting[key] = [
+            self._receive(meta, source, self._tag(stage, chunk, way, number))
+            if way == FORWARD or meta.requires_grad
+            else (None, None)
+            for number, meta in enumerate(metas)
+        ]
+
+    def _receive(self, meta: Meta, source: int, tag: int) -> tuple[Work | None, Tensor]:
+        tensor = base.new(Tensor, np.empty(meta.shape, meta.dtype.numpy), self.device)
+        return messages.irecv(tensor, group=self.group, group_src=source, tag=tag), tensor
+
+    def take(self, stage: int, chunk: int, way: int) -> list[Tensor | None]:
+        """What `stage` needs for this micro-batch: its inputs, or its outputs' gradients."""
+        key = stage, chunk, way
+        source = (stage + (-1 if way == FORWARD else 1)) % self.size
+        if source == self.rank:
+            found = list(self._local.pop(key))
+            if way == FORWARD:
+                self._known[self._now, stage, chunk] = self._expected[stage - 1, chunk]
+        else:
+            if way == FORWARD and (self._now, stage, chunk) not in self._known:
+                text = base.new(Tensor, np.zeros(LONGEST, np.int64))
+                tag = self._tag(stage, chunk, SHAPES, 0)
+                messages.recv(text, group=self.group, group_src=source, tag=tag)
+                self._known[self._now, stage, chunk] = _decode(text.array)
+            self.expect(stage, chunk, way)
+            found = []
+            for work, tensor in self._waiting.pop(key):
+                if work is not None:
+                    work.wait()
+                found.append(tensor)
+        if way == BACKWARD:
+            return found
+        metas = self._known[self._now, stage, chunk]
+        return [
+            t if t is None else t.requires_grad_(meta.requires_grad)
+            for t, meta in zip(found, metas, strict=True)
+        ]
+
+    def _tag(self, stage: int, chunk: int, way: int, number: int) -> int:
+        return 1 + ((stage * self.microbatches + chunk) * 3 + way) * MOST + number
+
+    def __repr__(self) -> str:
+        return (
+            f"<Wires of rank {self.rank} of {self.size}: signature {self._now}, "
+            f"{len(self._sent)} messages leaving>"
+        )
+
+
+def _encode(metas: Shapes) -> Any:
+    numbers = [len(metas)]
+    for meta in metas:
+        numbers += [KINDS.index(meta.dtype), int(meta.requires_grad), len(meta.shape), *meta.shape]
+    if len(numbers) > LONGEST:
+        raise ValueError(
+            f"the shapes {[m.shape for m in metas]} cannot be described in {LONGEST} numbers"
+        )
+    return np.array(numbers + [0] * (LONGEST - len(numbers)))
+
+
+def _decode(text: Any) -> Shapes:
+    numbers = iter(int(n) for n in text)
+    return [
+        Meta(dtype=KINDS[next(numbers)], requires_grad=bool(next(numbers)),
+             shape=tuple(next(numbers) for _ in range(next(numbers))))
+        for _ in range(next(numbers))
+    ]  # fmt: skip
+
+
+def moved(tensors: Sequence[Any], device: devices.device) -> tuple[Any, ...]:
+    return tuple(
+        t.to(device) if isinstance(t, Tensor) and t.device is not device else t for t in tensors
+    )
