@@ -32,6 +32,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from transports.board import Board
 from transports.clock import SYSTEM, Clock
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
@@ -144,6 +145,15 @@ class Transport(ABC):
         waits for may thus be delivered by another one just before it calls: `done` is asked when
         nothing can arrive unnoticed any more, and nobody waits where it says yes.
         """
+
+    def board(self) -> Board | None:
+        """Memory that all ranks see, where the medium is such memory (see `board`)."""
+        return None
+
+    def watch(self, timeout: float | None, done: Callable[[], bool]) -> None:
+        """Wait at most `timeout` seconds until `done` says yes, which depends on the board or on
+        what is delivered meanwhile."""
+        raise NotImplementedError(f"{self!r} has no board")
 
     @abstractmethod
     def close(self) -> None:

@@ -7,7 +7,7 @@
 file through the store and prove it with the job's key (`settling`, `meeting`); once all have it
 open its name is taken away, so nothing is left even if all are killed. Where mappings cannot be
 trusted, on a network file system or between hosts, or with `?mode=append`, each pair has an
-append-only file instead (`logs`).
+append-only file instead (`logs`). Behind the rings lies a `board`, for what many ranks read.
 
 Nobody can be woken: whoever waits looks, gives its core away between two looks, and at last sleeps
 between them (`clock.Backoff`). Now and then it looks whether the peers still live (`watch`).
@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from transports import mounts, places, settling
+from transports.board import Board
 from transports.clock import LONGEST_NAP, PICO, SYSTEM, Backoff, Clock, Deadline, Thread
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.errors import Damaged, PeerLost, TransportClosed
@@ -110,6 +111,7 @@ class FileTransport(Transport):
         self._looks, self._yields, self._nap = LOOKS, YIELDS, LONGEST_NAP
         self._heart: Thread | None = None
         self._resting = clock.condition()  # where the heart waits between two beats
+        self._board: Board | None = None
 
     # -- connecting -------------------------------------------------------------------------
 
@@ -141,7 +143,8 @@ class FileTransport(Transport):
             self._looks, self._yields = 0, 0 if is_far else YIELDS // 4
             self._nap = 10 * LONGEST_NAP if is_far else LONGEST_NAP
         else:
-            self._medium = Rings(held, self.rank)
+            rings = Rings(held, self.rank, self._place.board)
+            self._medium, self._board = rings, rings.board
             self._looks = LOOKS if self.world_size <= (cores or 1) else LOOKS // 10
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running
             self._looks = self._yields = 0
@@ -246,6 +249,23 @@ class FileTransport(Transport):
         finally:
             self._driving.give()
 
+    def board(self) -> Board | None:
+        return self._board
+
+    def watch(self, timeout: float | None, done: Callable[[], bool]) -> None:
+        """Look, deliver what comes, yield, sleep: until `done` says yes."""
+        deadline, pause = (
+            self.clock.deadline(timeout),
+            Backoff(self._looks, self._yields, self._nap),
+        )
+        while not done() and not deadline.is_over():
+            if self._make_way():
+                pause.reset()
+            else:
+                pause.pause(deadline.left())
+            if self._state != "open":
+                raise self._not_open()
+
     def _wait_beside(self, deadline: Deadline, seen: int, done: Callable[[], bool] | None) -> bool:
         """Another thread reads: wait for our turn (True), or for something to be delivered."""
 
@@ -344,6 +364,7 @@ class FileTransport(Transport):
             for outlet in self._outlets:
                 outlet.end()
             self._outlets = self._inlets = ()
+            self._board = None
             self._medium.close()
             self._held.leave()
         finally:

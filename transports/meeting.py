@@ -28,7 +28,7 @@ from pathlib import Path
 from transports.errors import ConnectError, TrustError
 
 MAGIC = b"mtdmeets"
-VERSION = 1
+VERSION = 2
 MODES = ("rings", "append")
 PAGE = 4096
 _HEADER = struct.Struct("<8sHHIQ16s64s64s")

@@ -5,6 +5,7 @@ file:///scratch/job          a file beside this name, for the time of the run
 file:///scratch              in this folder, if it is one
 ?mode=append                 one append-only file per pair, also where mappings would work
 ?ring=65536 ?segment=…       bytes of one ring, or of one piece of an append-only file
+?board=65536                 bytes of a slot of the board (see `board`); 0: none, only messages
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from transports.board import LINE
 from transports.meeting import MODES
 from transports.rings import UNIT
 
@@ -32,6 +34,7 @@ class Place:
     mode: str | None  # None: rings wherever they work
     ring: int | None
     segment: int | None
+    board: int | None = None  # bytes of a slot of the board; 0: no board
 
     def room(self, mode: str, world_size: int) -> int:
         """Bytes of one ring, or of one segment."""
@@ -52,9 +55,9 @@ def parse(address: str) -> Place:
             f"absolute path, as in file:///{parts.netloc}{parts.path}"
         )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(set(options) - {"mode", "ring", "segment"}):
+    if unknown := sorted(set(options) - {"mode", "ring", "segment", "board"}):
         raise ValueError(
-            f"{address!r} has unknown options {unknown}; there are mode, ring, segment"
+            f"{address!r} has unknown options {unknown}; there are mode, ring, segment, board"
         )
     mode = options.get("mode")
     if mode is not None and mode not in MODES:
@@ -64,10 +67,16 @@ def parse(address: str) -> Place:
         raise ValueError(
             f"{address!r} asks for rings of {ring} bytes: they are multiples of {UNIT}"
         )
+    board = None if options.get("board") == "0" else _size(address, options, "board")
+    if board is not None and board % LINE:
+        raise ValueError(
+            f"{address!r} asks for a board with slots of {board} bytes: they are multiples of {LINE}"
+        )
+    board = 0 if options.get("board") == "0" else board
     path = Path(unquote(parts.path))
     if path == Path():
-        return Place(_memory() / NAME, True, mode, ring, segment)
-    return Place(path / NAME if path.is_dir() else path, False, mode, ring, segment)
+        return Place(_memory() / NAME, True, mode, ring, segment, board)
+    return Place(path / NAME if path.is_dir() else path, False, mode, ring, segment, board)
 
 
 def _memory() -> Path:

@@ -13,7 +13,7 @@ larger than the ring streams through it in pieces. Its sink is given views of th
 is copied in once and copied (or added) out once, and nothing is kept in between.
 
 The file:  signed page │ a line per rank: heartbeat │ heads, a row per reader │ tails, a row per
-writer │ rings. All heads that one rank waits for stand in one row, so it looks at all its peers by
+writer │ rings │ the board (see `board`). All heads that one rank waits for stand in one row, so it looks at all its peers by
 comparing a few bytes with those it saw last.
 
 Order. A word is written through a memoryview of 'Q', which is one aligned machine store, and x86
@@ -33,6 +33,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock  # noqa: TID251 - a memory barrier; nobody waits on it
 
+from transports import board
+from transports.board import Board
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
 from transports.errors import Damaged
 from transports.meeting import PAGE, Meeting
@@ -64,14 +66,17 @@ def _barrier() -> Callable[[], None] | None:
 class Rings:
     """One rank's view of the whole file."""
 
-    def __init__(self, meeting: Meeting, rank: int) -> None:
+    def __init__(self, meeting: Meeting, rank: int, slot: int | None = 0) -> None:
+        """`slot`: bytes of a slot of the board; None for as many as are good, 0 for no board."""
         size, ring = meeting.terms.world_size, meeting.terms.room
         row = _up(8 * size, LINE)
         heads = PAGE + size * LINE
         tails = heads + size * row
         first = _up(tails + size * row, PAGE)
         stride = _up(ring, PAGE if ring >= PAGE else LINE)
-        self.nbytes = first + size * size * stride
+        after = _up(first + size * size * stride, PAGE)
+        slot = board.room(size) if slot is None else slot
+        self.nbytes = after + (board.nbytes(size, slot) if slot else 0)
         if os.fstat(meeting.file.number).st_size < self.nbytes:
             _allocate(meeting.file.number, self.nbytes)
         self._memory = mmap.mmap(meeting.file.number, self.nbytes)
@@ -81,7 +86,7 @@ class Rings:
         self._seen = b""
         self._beats = [(PAGE + peer * LINE) // 8 for peer in range(size)]
         self._rank = rank
-        self.outlets, self.inlets = [], []
+        self.board = Board(self._memory, after, rank, size, slot, _barrier()) if slot else None
 
         def ends(src: int, dst: int) -> tuple[int, int, int, int]:
             ring_at = first + (src * size + dst) * stride
@@ -118,6 +123,8 @@ class Rings:
     def close(self) -> None:
         for end in (*self.outlets, *self.inlets):
             end.release()
+        if self.board is not None:
+            self.board.close()
         self._words.release()
         self._bytes.release()
         with suppress(BufferError):  # a sink has kept a piece: the mapping ends with that

@@ -27,6 +27,7 @@ from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.choice import DECLARED
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.showing import Showing
 from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.work import Work
 
@@ -63,13 +64,14 @@ class Recipe(NamedTuple):
     schedule: Schedule
     fingerprint: Fingerprint
     plan: Plan
+    showing: Showing | None  # where the group has a board, and it will do
 
 
 def links_of(group: Group) -> Links:
     """What this group's messages cost: declared for its transport, or measured (see `measuring`)."""
     found = group.world.extras.get("links")
     if found is None:
-        found = DECLARED.get(group.world.transport.scheme, Links())
+        found = DECLARED.get("board" if group.board else group.world.transport.scheme, Links())
     assert isinstance(found, Links)
     return found
 
@@ -93,12 +95,17 @@ def _recipe(
     found = kept.get(key)
     if found is None:
         size = group.size()
-        schedule = choice.choose(collective, size, nbytes, links_of(group), how.algorithm)
-        steps = plan(schedule, group.rank(), size, root, vector(schedule))
+        links, board = links_of(group), group.board
+        schedule = choice.choose(
+            collective, size, nbytes, links, how.algorithm, on_board=board is not None
+        )
+        cut = vector(schedule)
+        steps = plan(schedule, group.rank(), size, root, cut)
+        shown = None if board is None else board.showing(schedule, root, cut)
         fingerprint = said._replace(algorithm=schedule.algorithm)
         if len(kept) >= KEPT:
             kept.clear()
-        found = kept[key] = Recipe(schedule, fingerprint, steps)
+        found = kept[key] = Recipe(schedule, fingerprint, steps, shown)
     return found
 
 
@@ -117,7 +124,13 @@ def _run(
     def body(operation: Operation) -> None:
         if first is not None:
             first()
-        executor.execute(operation, recipe.plan, arrays, combine)
+        if recipe.showing is not None and group.board is not None:
+            group.board.run(operation, recipe.showing, arrays, combine)
+            if operation.recorder is not None:
+                itemsize = next(iter(arrays.values())).itemsize if arrays else 1
+                executor.tell(operation, recipe.plan, itemsize)
+        else:
+            executor.execute(operation, recipe.plan, arrays, combine)
         if last is not None:
             last()
         if how.written is not None:

@@ -128,20 +128,20 @@ class Execution:
     def _ordered(self, source: int) -> Combine:
         """The reduction, with the lower rank's value first."""
         assert self.combine is not None
-        return self.combine if source > self.rank else _turned(self.combine)
+        return self.combine if source > self.rank else turned(self.combine)
 
 
 _TURNED: dict[Combine, Combine] = {}
 
 
-def _turned(combine: Combine) -> Combine:
+def turned(combine: Combine) -> Combine:
     """The same with its arguments exchanged."""
     if combine not in _TURNED:
 
-        def turned(mine: Any, theirs: Any, /, out: Any) -> Any:
+        def exchanged(mine: Any, theirs: Any, /, out: Any) -> Any:
             return combine(theirs, mine, out=out)
 
-        _TURNED[combine] = turned
+        _TURNED[combine] = exchanged
     return _TURNED[combine]
 
 
@@ -163,6 +163,31 @@ def _side_by_side(ours: tuple[Part, ...], theirs: tuple[Part, ...]) -> list[tupl
         if other.stop - other.start > count:
             right.insert(0, Part(other.name, other.start + count, other.stop))
     return pairs
+
+
+def tell(operation: Operation, plan: Plan, itemsize: int) -> None:
+    """Tell the journal of the messages of an operation that was carried out without any."""
+    recorder, ranks = operation.recorder, operation.channel.ranks
+    if recorder is None:
+        return
+    sizes = {post.number: post for post in plan.actions if isinstance(post, Post)}
+
+    def nbytes(parts: tuple[Part, ...]) -> int:
+        return itemsize * sum(part.stop - part.start for part in parts)
+
+    def arrived(numbers: tuple[int, ...]) -> None:
+        for post in [sizes.pop(number) for number in numbers if number in sizes]:
+            recorder.received(operation, ranks[post.source], post.step, nbytes(post.into))
+
+    for action in plan.actions:
+        arrived(action.needs)
+        if isinstance(action, Sending):
+            if action.waits:
+                recorder.received(operation, ranks[action.to], GATE | action.step, 0)
+            recorder.sent(operation, ranks[action.to], action.step, nbytes(action.parts))
+        elif isinstance(action, Post) and action.opens:
+            recorder.sent(operation, ranks[action.source], GATE | action.step, 0)
+    arrived(tuple(sorted(sizes)))
 
 
 def execute(

@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.boards import BoardEnd
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.operations import Channel, Operation
@@ -55,6 +56,8 @@ class Group:
         number = wire.group_number(world.identity, name, who)
         called = "default_pg" if description == "default_pg" else name
         self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
+        shared = world.transport.board() if description == "default_pg" else None
+        self.board = None if shared is None or len(ranks) < 2 else BoardEnd(self.channel, shared)
         self.bound_device_id: Any = None
         self.is_closed = False
         self.splits = 0

@@ -40,7 +40,7 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost,
 )
 from minitorch_dist.distributed.pairing import Pairing
-from minitorch_dist.distributed.receives import DISCARD, Arrival, Receive
+from minitorch_dist.distributed.receives import DISCARD, Arrival, Owner, Receive
 from minitorch_dist.distributed.recorder import Recorder
 from transports.clock import Deadline, SystemClock, picoseconds
 from transports.contract import Buffer, Sink, Transport, Waiting
@@ -69,6 +69,12 @@ class Channel(Protocol):
         """A peer says that an operation has failed there."""
 
 
+class Operation(Owner, Protocol):
+    """Who watches a board."""
+
+    error: Exception | None
+
+
 class Mailbox:
     """The inbox of one rank."""
 
@@ -83,6 +89,7 @@ class Mailbox:
         self._gone: dict[int, str] = {}
         self._closed: set[int] = set()  # groups that are no more
         self.recorder: Recorder | None = None
+        self.last_shown: Callable[[int], bytes | None] = lambda src: None  # header, on a board
         is_real = isinstance(self.clock, SystemClock)
         self.slow = float(os.environ.get(SLOW_VARIABLE) or SLOW) if is_real else 0.0
 
@@ -148,6 +155,33 @@ class Mailbox:
             elif start and self.clock.now() - start >= picoseconds(self.slow):
                 start = 0
                 _log.warning("still waiting: %s", self.late(receive, self.slow))
+
+    def watch(
+        self, source: int, owner: Operation, is_there: Callable[[], bool], deadline: Deadline
+    ) -> None:
+        """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
+        wanted = Receive(source, b"", owner, None)  # for the texts
+        start = self.clock.now() if self.slow else 0
+
+        def over() -> bool:
+            return is_there() or owner.error is not None or source in self._gone
+
+        while not is_there():
+            if owner.error is not None:
+                raise owner.error
+            if source in self._gone:
+                if is_there():  # it was written before the source left
+                    return
+                raise self._loss(wanted, source, self._gone[source])
+            if deadline.is_over():
+                raise DistTimeout(self.late(wanted, deadline.elapsed()))
+            left = deadline.left()
+            if start and (left is None or left > self.slow):
+                left = self.slow
+            self.transport.watch(left, over)
+            if start and self.clock.now() - start >= picoseconds(self.slow) and not over():
+                start = 0
+                _log.warning("still waiting: %s", self.late(wanted, self.slow))
 
     def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
         """Whom a thread waits for that called `progress(…, done)`, and in what."""
@@ -330,9 +364,11 @@ class Mailbox:
         )
 
     def _last_heard(self, src: int) -> str:
-        if src not in self._last:
+        shown = self.last_shown(src)
+        header = self._last[src][0] if shown is None and src in self._last else shown
+        if header is None:
             return f"; nothing was heard of rank {src} since the start"
-        return f"; rank {src} was last heard in {self.said(self._last[src][0])}"
+        return f"; rank {src} was last heard in {self.said(header)}"
 
     def said(self, header: bytes) -> str:
         """What the sender of this header was doing, in words."""

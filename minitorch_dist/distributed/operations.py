@@ -19,7 +19,7 @@ leave now, and who waits for it shall hear of the cause before it hears of that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minitorch_dist.distributed import wire
@@ -33,6 +33,7 @@ from minitorch_dist.distributed.exceptions import (
 )
 from minitorch_dist.distributed.mailbox import Mailbox
 from minitorch_dist.distributed.receives import Array, Receive, octets
+from minitorch_dist.distributed.recorder import Recorder
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.wire import Fingerprint
 from transports import errors
@@ -300,6 +301,23 @@ class Operation:
         if self.error is not None:
             raise self.error
 
+    def watch(self, source: int, is_there: Callable[[], bool]) -> None:
+        """Wait for what group rank `source` writes to memory that all see."""
+        if self._deadline is None:
+            self._deadline = self._mailbox.clock.deadline(self.timeout)
+        self._mailbox.watch(self.channel.ranks[source], self, is_there, self._deadline)
+
+    def header(self, step: int = 0) -> bytes:
+        """What stands before its messages."""
+        return self._prefix + wire.STEP.pack(step) + self._tail
+
+    def compare(self, source: int, header: bytes) -> None:
+        """Raise unless group rank `source` does the same."""
+        if not header.startswith(self.header()[: wire.MATCH.size + len(self.expects)]):
+            src = self.channel.ranks[source]
+            doing = f"is in {self.describe()}"
+            raise self._mailbox.difference(doing, src, header, self.expects)
+
     def fail(self, error: Exception) -> None:
         """Nothing more will come of this. Needs no lock, tells nobody: who waits here raises."""
         if self.error is None:
@@ -311,6 +329,11 @@ class Operation:
     def group(self) -> str:
         """The name of its group."""
         return self.channel.name
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """Who keeps a journal of this rank, if anybody does."""
+        return self._mailbox.recorder
 
     def describe(self) -> str:
         """`all_reduce #5 (float32[10], SUM) at train.py:41 of group 'default_pg'`"""

@@ -40,10 +40,12 @@ SPARE: Final = 2  # scratch slots beyond which one that is free is used again at
 @lru_cache(maxsize=1024)
 def plan(schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector) -> Plan:
     """The plan of `rank` among `size`."""
-    return _Planner(schedule, rank, size, root, vector).made()
+    return Planner(schedule, rank, size, root, vector).made()
 
 
-class _Planner:
+class Planner:
+    """Follows the steps of one rank."""
+
     def __init__(
         self, schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector
     ) -> None:
@@ -104,7 +106,7 @@ class _Planner:
         self.filled.update(chunk for segment in into for chunk, _, _ in segment.pieces)
 
     def _send(self, to: int, segment: Segment, needs: tuple[int, ...] = ()) -> None:
-        parts = tuple(self._held(piece) for piece in segment.pieces)
+        parts = tuple(self.held(piece) for piece in segment.pieces)
         needs = (*needs, *self._arrivals(parts))
         if self.schedule.collective == "barrier":
             needs = tuple(range(len(self.posts)))
@@ -116,8 +118,8 @@ class _Planner:
     def _receive(
         self, source: int, segment: Segment, reduce: bool, needs: tuple[int, ...] = ()
     ) -> int:
-        operand = tuple(self._held(piece) for piece in segment.pieces) if reduce else ()
-        into = tuple(self._place(piece) for piece in segment.pieces)
+        operand = tuple(self.held(piece) for piece in segment.pieces) if reduce else ()
+        into = tuple(self.place(piece) for piece in segment.pieces)
         number, step = len(self.posts), self.received[source]
         both = (*into, *operand)
         before = 1 + max((at for _, _, at, _ in self._touches(into)), default=-1)
@@ -139,10 +141,10 @@ class _Planner:
         return 0
 
     def _combine(self, step: Combine) -> None:
-        size = self._size(int(step.into))
-        of = (self._held((int(step.of), 0, size)),)
-        operand = (self._held((int(step.into), 0, size)),) if step.reduce else ()
-        into = (self._place((int(step.into), 0, size)),)
+        size = self.size_of(int(step.into))
+        of = (self.held((int(step.of), 0, size)),)
+        operand = (self.held((int(step.into), 0, size)),) if step.reduce else ()
+        into = (self.place((int(step.into), 0, size)),)
         needs = _sorted(self._arrivals((*of, *operand, *into)))
         self.filled.add(int(step.into))
         self._touch((*of, *into), -1)
@@ -167,35 +169,35 @@ class _Planner:
     # ------------------------------------------------------------------------------- what is where
 
     def _segments(self, chunks: Any) -> list[Segment]:
-        return list(segments(numbered(chunks, self.total), self._size, self.vector.itemsize))
+        return list(segments(numbered(chunks, self.total), self.size_of, self.vector.itemsize))
 
-    def _size(self, chunk: int) -> int:
+    def size_of(self, chunk: int) -> int:
         sizes = self.vector.sizes
         if not self.across:
             return sizes[chunk % len(sizes)]
         source, to = divmod(chunk, self.size)
         return sizes[to] if source == self.rank else sizes[self.size + source]
 
-    def _is_result(self, chunk: int) -> bool:
+    def is_result(self, chunk: int) -> bool:
         if self.across:
             return chunk % self.size == self.rank
         results = self.vector.results
         return chunk < self.total and (results is None or chunk in results)
 
-    def _held(self, piece: tuple[int, int, int]) -> Part:
+    def held(self, piece: tuple[int, int, int]) -> Part:
         """Where the present values of (a part of) a chunk are."""
         chunk, start, stop = piece
         if chunk in self.filled or (self.vector.in_place and not self.across):
-            return self._place(piece)
+            return self.place(piece)
         number = chunk % self.size if self.across else chunk
         if self.vector.source_list or self.across:
             return Part(("source", number), start, stop)
         return Part("source", self.offsets[number] + start, self.offsets[number] + stop)
 
-    def _place(self, piece: tuple[int, int, int]) -> Part:
+    def place(self, piece: tuple[int, int, int]) -> Part:
         """Where (a part of) a chunk belongs when it arrives."""
         chunk, start, stop = piece
-        if not self._is_result(chunk):
+        if not self.is_result(chunk):
             return Part(("slot", self._slot(chunk)), start, stop)
         if self.across:
             return Part(("work", chunk // self.size), start, stop)
@@ -218,7 +220,7 @@ class _Planner:
                 slot = len(self.slots)
                 self.slots.append(0)
             self.slot_of[chunk] = slot
-            self.slots[slot] = max(self.slots[slot], self._size(chunk))
+            self.slots[slot] = max(self.slots[slot], self.size_of(chunk))
         return self.slot_of[chunk]
 
     def _last_touch(self, slot: int) -> int:

@@ -23,7 +23,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from minitorch_dist.distributed.schedules import proof
+from minitorch_dist.distributed.schedules import postings, proof
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links, TwoLevel
 from minitorch_dist.distributed.schedules.schedule import (
@@ -43,6 +43,7 @@ ONLY_IF_ASKED: Final = {("all_to_all", "bruck")}  # ranks whose blocks differ co
 DECLARED: Final = {
     "queue": Links.measured(8e-6, 8e9, 8e9),
     "file": Links.measured(3e-6, 5e9, 8e9),
+    "board": Links.measured(1e-6, 10e9, 8e9),
     "tcp": Links.measured(15e-6, 2e9, 8e9),
     "mqtt": Links.measured(800e-6, 150e6, 8e9),
     "mpi": Links.measured(3e-6, 5e9, 8e9),
@@ -63,8 +64,12 @@ def choose(
     nbytes: int,
     links: Links | None = None,
     algorithm: str | Schedule | None = None,
+    on_board: bool = False,
 ) -> Schedule:
-    """The schedule for `size` ranks and a vector of `nbytes` (see `Schedule.sizes` for whose)."""
+    """The schedule for `size` ranks and a vector of `nbytes` (see `Schedule.sizes` for whose).
+
+    `on_board`: they read each other's memory (`postings`).
+    """
     if isinstance(algorithm, Schedule):
         if algorithm.collective != collective:
             raise ValueError(f"{algorithm} is no schedule of {collective}")
@@ -73,7 +78,7 @@ def choose(
     if wanted != "auto":
         return named(collective, wanted)
     rounded = 1 << max(nbytes - 1, 0).bit_length()  # one choice for all vectors of about this size
-    return _cheapest(collective, size, rounded, links or Links(), version())
+    return _cheapest(collective, size, rounded, links or Links(), on_board, version())
 
 
 def named(collective: str, algorithm: str) -> Schedule:
@@ -118,11 +123,16 @@ def _from_environment(collective: str) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _cheapest(collective: str, size: int, nbytes: int, links: Links, of_version: int) -> Schedule:
+def _cheapest(
+    collective: str, size: int, nbytes: int, links: Links, on_board: bool, of_version: int
+) -> Schedule:
     best: tuple[int, Schedule] | None = None
     for candidate in candidates(collective, nbytes, links):
         try:
-            time = cost(candidate, size, nbytes, links).time
+            if on_board and not postings.is_fit(candidate, size, None):
+                continue
+            draw_up = postings.bill if on_board else _time
+            time = draw_up(candidate, size, nbytes, links)
         except ScheduleError:
             continue  # one's own, and not for so many ranks
         if best is None or time < best[0]:
@@ -130,6 +140,10 @@ def _cheapest(collective: str, size: int, nbytes: int, links: Links, of_version:
     if best is None:
         raise ScheduleError(f"no schedule of {collective} can do {size} ranks")
     return best[1]
+
+
+def _time(schedule: Schedule, size: int, nbytes: int, links: Links) -> int:
+    return cost(schedule, size, nbytes, links).time
 
 
 def candidates(collective: str, nbytes: int, links: Links) -> Iterable[Schedule]:

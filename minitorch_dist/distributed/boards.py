@@ -1,0 +1,255 @@
+"""Carry out an operation on a board: ranks read each other's memory, and no message is sent.
+
+    put up      wait until all have done with what this slot held ─ copy ─ ready := round
+    look        wait for ready ≥ round ─ (once: is it doing the same as we?) ─ copy, or add, from there
+    end         done := round
+
+Rounds are numbered through all operations, alike on all ranks, since all do the same in the same
+order; each stands in the slot `round % SLOTS`. So a rank may be SLOTS rounds ahead of the others, and
+no word is ever taken back.
+
+A rank that puts something up writes its header before it: group, number, fingerprint and call site,
+as in a message. Whoever looks compares, so a mismatch is found as it is with messages, and so is a
+lost peer: who waits drives the transport, which notices. The schedule's order of addition holds here
+too: the results are, bit for bit, those of the same schedule sent in messages (`executor`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.executor import turned
+from minitorch_dist.distributed.operations import Channel, Operation
+from minitorch_dist.distributed.plan import Vector
+from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.schedules.postings import is_fit, program
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.showing import Act, Own, Put, Showing, Take, showing
+from minitorch_dist.tensors.quiet import quiet
+from transports.board import EVENTS, SLOTS, Board
+from transports.turn import Turn
+
+Arrays = Mapping[Any, Array]
+FRONT: Final = 16  # bytes before a header: its length, and how many rounds it is for
+DRIVE: Final = 64  # operations, after which the transport is driven although nobody had to wait
+
+
+class BoardEnd:
+    """The board of one group, whose ranks are those of the world."""
+
+    def __init__(self, channel: Channel, board: Board) -> None:
+        self.channel, self.board = channel, board
+        self.rank, self.size = channel.rank, channel.size
+        self.round = 0  # the next one
+        self._words, self._memory, self._fence = board.words, board.memory, board.fence
+        self._ready = [board.ready(rank) for rank in range(self.size)]
+        self._done = [board.done(rank) for rank in range(self.size)]
+        self._heads = [[board.head(r, s) for s in range(SLOTS)] for r in range(self.size)]
+        self._free = SLOTS  # rounds before this one find their slot free
+        self._slots: dict[Any, list[list[Array]]] = {}  # by dtype, rank and slot
+        self._turn = Turn(channel.mailbox.clock)  # one operation at a time
+        channel.mailbox.last_shown = self.last_shown
+
+    def showing(self, schedule: Schedule, root: int | None, vector: Vector) -> Showing | None:
+        """What this rank does to carry out a schedule here; None if a board will not do for it."""
+        if not is_showable(schedule, self.size, root):
+            return None
+        return showing(schedule, self.rank, self.size, root, vector, self.board.room)
+
+    def run(
+        self, operation: Operation, showing: Showing, arrays: Arrays, combine: Combine | None
+    ) -> None:
+        """Carry out this rank's part; `arrays` as for `executor.execute`."""
+        if not self._turn.try_take():
+            self._turn.take(self.channel.mailbox.clock.deadline(operation.timeout))
+        try:
+            running = _Run(self, operation, showing, arrays, combine)
+            if combine is None:
+                running.run()
+            else:
+                quiet(running.run)
+        finally:
+            self._turn.give()
+        if operation.sequence % DRIVE == 0:
+            self.channel.mailbox.poll()
+
+    def slots(self, dtype: np.dtype[Any]) -> list[list[Array]]:
+        """All slots of all ranks, as arrays of this dtype."""
+        found = self._slots.get(dtype)
+        if found is None:
+            found = self._slots[dtype] = [
+                [np.frombuffer(self.board.contents(r, s), np.uint8).view(dtype) for s in range(SLOTS)]
+                for r in range(self.size)
+            ]  # fmt: skip
+        return found
+
+    def make_room(self, operation: Operation, number: int) -> None:
+        """Return when all ranks have done with what the slot of this round held before."""
+        words = self._words
+        for rank, word in enumerate(self._done):
+            if rank != self.rank and words[word] + SLOTS <= number:
+                operation.watch(rank, partial(self._is_free, word, number))
+        others = [words[w] for rank, w in enumerate(self._done) if rank != self.rank]
+        self._free = min(others) + SLOTS
+
+    def _is_free(self, word: int, number: int) -> bool:
+        return self._words[word] + SLOTS > number
+
+    def sign(self, header: bytes, slot: int, rounds: int) -> None:
+        """Say what the next rounds are about."""
+        at = self._heads[self.rank][slot]
+        words = self._words
+        words[at >> 3], words[(at >> 3) + 1] = len(header), rounds
+        self._memory[at + FRONT : at + FRONT + len(header)] = header
+
+    def check(self, operation: Operation, source: int, slot: int, expected: bytes) -> int:
+        """Raise unless `source` does the same; for how many rounds it does."""
+        at = self._heads[source][slot]
+        if self._memory[at + FRONT : at + FRONT + len(expected)] != expected:
+            operation.compare(source, self._header(source, slot))
+        return self._words[(at >> 3) + 1]
+
+    def _header(self, source: int, slot: int) -> bytes:
+        at = self._heads[source][slot]
+        length = min(self._words[at >> 3], wire.MAX_HEADER)
+        return bytes(self._memory[at + FRONT : at + FRONT + length])
+
+    def last_shown(self, src: int) -> bytes | None:
+        """The newest header that a rank of the world has put up."""
+        found = [self._header(self.channel.ranks.index(src), slot) for slot in range(SLOTS)]
+        known = [header for header in found if header]
+        sequence = wire.GROUP_AND_SEQUENCE.unpack_from
+        return max(known, key=lambda header: sequence(header)[1], default=None)
+
+    def __repr__(self) -> str:
+        return f"<BoardEnd of {self.channel!r}, round {self.round}, {self.board!r}>"
+
+
+def is_showable(schedule: Schedule, size: int, root: int | None) -> bool:
+    """Whether a board will do for it."""
+    return is_fit(schedule, size, root) and program(schedule, 0, size, root).events <= EVENTS
+
+
+class _Run:
+    """One operation."""
+
+    def __init__(
+        self, end: BoardEnd, operation: Operation, showing: Showing, arrays: Arrays,
+        combine: Combine | None,
+    ) -> None:  # fmt: skip
+        self.end, self.operation, self.showing, self.combine = end, operation, showing, combine
+        self.words, self.rank, self.first = end._words, end.rank, end.round
+        self.arrays = arrays
+        dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
+        if showing.scratch:
+            self.arrays = {**arrays}
+            for name in showing.scratch:
+                self.arrays[name] = np.empty(2 * showing.length, dtype)
+        self.slots = end.slots(dtype)
+        self.header = operation.header()
+        self.expected = self.header[: wire.MATCH.size + len(operation.expects)]
+        self.unchecked = set(range(end.size))
+        self.rounds = showing.shown
+
+    def run(self) -> None:
+        showing, done = self.showing, self.end._done[self.rank]
+        self.act(showing.before, 0)
+        for number in range(1, showing.rounds):
+            if showing.is_agreed or number < showing.shown:
+                self.act(showing.before, number)
+            self.act(showing.after, number - 1)
+            self.words[done] = self.first + number
+        self.act(showing.after, showing.rounds - 1)
+        self.end.round = self.words[done] = self.first + max(self.rounds, showing.rounds)
+
+    def act(self, acts: tuple[Act, ...], number: int) -> None:
+        """What belongs to one round."""
+        at = self.first + number
+        slot = at % SLOTS
+        for act in acts:
+            if type(act) is Take:
+                self.take(act, number, at, slot)
+            elif type(act) is Put:
+                self.put(act, number, at, slot)
+            elif type(act) is Own:
+                self.own(act, number)
+
+    def put(self, act: Put, number: int, at: int, slot: int) -> None:
+        end = self.end
+        if act.event == 0:
+            if at >= end._free:
+                end.make_room(self.operation, at)
+            if number == 0:
+                end.sign(self.header, slot, self.showing.shown)
+        mine, length = self.slots[self.rank][slot], self.showing.length
+        for place, part in act.parts:
+            values = self.slice(part, number)
+            start = place * length
+            mine[start : start + len(values)] = values
+        if end._fence is not None:
+            end._fence()
+        self.words[end._ready[self.rank] + act.event] = at + 1
+
+    def take(self, act: Take, number: int, at: int, slot: int) -> None:
+        source, words = act.source, self.words
+        into = self.slice(act.into, number)
+        if number and not len(into):
+            return
+        word = self.end._ready[source] + act.event
+        if words[word] <= at:
+            self.wait(source, word, at)
+        if self.end._fence is not None:
+            self.end._fence()
+        if number == 0 and source in self.unchecked:
+            self.unchecked.remove(source)
+            rounds = self.end.check(self.operation, source, slot, self.expected)
+            self.rounds = max(self.rounds, rounds)
+        start = act.place * self.showing.length
+        theirs = self.slots[source][slot][start : start + len(into)]
+        if act.operand is None:
+            into[:] = theirs
+        else:
+            combine = self.combine
+            assert combine is not None
+            if source < self.rank:
+                combine = turned(combine)
+            combine(self.slice(act.operand, number), theirs, out=into)
+
+    def own(self, act: Own, number: int) -> None:
+        into, of = self.slice(act.into, number), self.slice(act.of, number)
+        if act.operand is None:
+            into[:] = of
+        else:
+            assert self.combine is not None
+            self.combine(self.slice(act.operand, number), of, out=into)
+
+    def wait(self, source: int, word: int, at: int) -> None:
+        """Look a little, then let the transport wait."""
+        words = self.words
+        for _ in range(LOOKS):
+            if words[word] > at:
+                return
+        self.operation.watch(source, lambda: words[word] > at)
+
+    def slice(self, part: Any, number: int) -> Array:
+        """This round's elements of a part."""
+        name, start, stop = part
+        length = self.showing.length
+        if name == "nothing":
+            return _NOTHING
+        if name[0] == "slot" and type(name) is tuple:
+            count = max(0, min(length, stop - number * length))
+            start = number % 2 * length
+            return self.arrays[name][start : start + count]
+        first = start + number * length
+        return self.arrays[name][first : min(first + length, stop)]
+
+
+LOOKS: Final = 100
+_NOTHING: Final = np.empty(0, np.uint8)

@@ -1,0 +1,243 @@
+"""A schedule on a board: a send is a notice that is put up, a receive is a look at it.
+
+Where ranks share memory (`transports.board`), nobody needs to be sent anything. The same steps are
+read in another way:
+
+    Send, Exchange        put the chunk up in one's own slot, once, whoever is to read it
+    Receive, Exchange     look at it in the sender's slot: copy it from there, or add it from there
+
+A chunk is put up as soon as it has the values that somebody is to see. What is put up together is an
+*event* of that rank, and all that others wait for are events. So the direct all_gather of p ranks,
+p-1 messages from each, is one event and p-1 looks; the two-shot all_reduce is two events; and a ring
+is still a ring.
+
+    all_gather by `direct`, rank 1 of 3         put up 1    look at rank 0's 0    look at rank 2's 2
+
+Order of addition, chunks and results are those of the schedule: this is the same data, and `bill`
+draws up what it costs so. What a rank does follows from its own steps and, since it must know where
+the others have put things, from theirs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.schedules.steps import (
+    Combine,
+    Exchange,
+    Receive,
+    Send,
+    numbered,
+)
+
+NOTHING: Final = -1  # the "chunk" of a message without content
+
+
+class Post(NamedTuple):
+    """Put these chunks up, each at its place, and say that the event has come."""
+
+    event: int
+    chunks: tuple[tuple[int, int], ...]  # (place, chunk)
+
+
+class Look(NamedTuple):
+    """Wait for an event of `source`, then copy (`reduce`: add) what is at its place into a chunk."""
+
+    source: int
+    event: int
+    place: int
+    chunk: int
+    reduce: bool
+
+
+class Local(NamedTuple):
+    """Copy or add a chunk of one's own."""
+
+    into: int
+    of: int
+    reduce: bool
+
+
+Act: TypeAlias = Post | Look | Local
+
+
+class _Own(NamedTuple):
+    """What a rank puts up, by its own steps alone."""
+
+    posts: dict[int, tuple[Post, ...]]  # by the step before which they belong
+    sent: dict[int, list[list[tuple[int, int, int]]]]  # messages to each: (event, place, chunk)
+    places: int
+    events: int
+
+
+def _last(schedule: Schedule, rank: int, size: int, root: int | None) -> _Own:
+    """Follow the rank's steps: when does which chunk get which values, and who is sent them?"""
+    total = schedule.total(size)
+    made: dict[int, list[int]] = defaultdict(lambda: [0])  # of a chunk: after how many steps
+    heard = 0
+    wanted: list[tuple[int, int, int]] = []  # (step, chunk, version) in order
+    messages: list[tuple[int, list[tuple[int, int]]]] = []
+    for at, step in enumerate(schedule.of(rank, size, root)):
+        if isinstance(step, Send | Exchange):
+            out = numbered(step.send if isinstance(step, Exchange) else step.chunks, total)
+            content = [(chunk, len(made[chunk])) for chunk in out] or [(NOTHING, heard)]
+            wanted += [(at, *item) for item in content]
+            messages.append((int(step.to), content))
+        if isinstance(step, Receive | Exchange):
+            heard = at + 1
+            into = step.receive if isinstance(step, Exchange) else step.chunks
+            for chunk in numbered(into, total):
+                made[chunk].append(at + 1)
+        elif isinstance(step, Combine):
+            made[int(step.into)].append(at + 1)
+    return _events(wanted, messages, made)
+
+
+def _events(
+    wanted: list[tuple[int, int, int]],
+    messages: list[tuple[int, list[tuple[int, int]]]],
+    made: dict[int, list[int]],
+) -> _Own:
+    """Put up together what can be, as soon as the last of it is there."""
+
+    def there(chunk: int, version: int) -> int:
+        return version if chunk == NOTHING else made[chunk][version - 1]
+
+    up: dict[tuple[int, int], tuple[int, int]] = {}  # (chunk, version): (event, place)
+    posts: dict[int, list[Post]] = defaultdict(list)
+    events = places = 0
+    for at, chunk, version in wanted:
+        if (chunk, version) in up:
+            continue
+        now = []
+        for _, other, of in wanted:
+            if (other, of) not in up and there(other, of) <= at:
+                up[other, of] = events, places
+                now.append((places, other))
+                places += 1
+        when = max(there(c, v) for (c, v), (event, _) in up.items() if event == events)
+        posts[when].append(Post(events, tuple(item for item in now if item[1] != NOTHING)))
+        events += 1
+    sent: dict[int, list[list[tuple[int, int, int]]]] = defaultdict(list)
+    for to, content in messages:
+        sent[to].append([(*up[item], item[0]) for item in content])
+    return _Own({when: tuple(found) for when, found in posts.items()}, sent, places, events)
+
+
+class Program(NamedTuple):
+    """What one rank does, and how many places and events the busiest rank has."""
+
+    acts: tuple[Act, ...]
+    places: int
+    events: int
+
+
+@lru_cache(maxsize=256)
+def _all(schedule: Schedule, size: int, root: int | None) -> tuple[_Own, ...]:
+    return tuple(_last(schedule, rank, size, root) for rank in range(size))
+
+
+@lru_cache(maxsize=1024)
+def program(schedule: Schedule, rank: int, size: int, root: int | None) -> Program:
+    """What `rank` does on a board."""
+    total, everybody = schedule.total(size), _all(schedule, size, root)
+    own, heard = everybody[rank], defaultdict[int, int](int)
+    acts: list[Act] = []
+    steps = schedule.of(rank, size, root)
+    for at, step in enumerate(steps):
+        acts += own.posts.get(at, ())
+        if isinstance(step, Receive | Exchange):
+            source = int(step.source)
+            message = everybody[source].sent[rank][heard[source]]
+            heard[source] += 1
+            into = numbered(step.receive if isinstance(step, Exchange) else step.chunks, total)
+            for (event, place, _), chunk in zip(message, into or [NOTHING], strict=True):
+                acts.append(Look(source, event, place, chunk, step.reduce))
+        elif isinstance(step, Combine):
+            acts.append(Local(int(step.into), int(step.of), step.reduce))
+    acts += own.posts.get(len(steps), ())
+    places = max(one.places for one in everybody)
+    return Program(tuple(acts), places, max(one.events for one in everybody))
+
+
+@lru_cache(maxsize=1024)
+def is_fit(schedule: Schedule, size: int, root: int | None) -> bool:
+    """Whether a board will do, so that what is cut into rounds is cut alike by all: a chunk goes into
+    one of the same size; and in an all_to_all, whose blocks differ, nothing is passed on."""
+    everybody, total = _all(schedule, size, root), schedule.total(size)
+    if schedule.collective == "all_to_all":
+        return all(one.events <= 1 for one in everybody)
+    for rank in range(size):
+        heard = defaultdict[int, int](int)
+        for step in schedule.of(rank, size, root):
+            if not isinstance(step, Receive | Exchange):
+                continue
+            source = int(step.source)
+            message = everybody[source].sent[rank][heard[source]]
+            heard[source] += 1
+            into = numbered(step.receive if isinstance(step, Exchange) else step.chunks, total)
+            out = [chunk for _, _, chunk in message if chunk != NOTHING]
+            if [chunk % total for chunk in out] != [chunk % total for chunk in into]:
+                return False
+    return True
+
+
+def bill(schedule: Schedule, size: int, nbytes: int, links: Links, root: int | None = None) -> int:
+    """Picoseconds until the last rank is done: α for each event put up and each one waited for, β
+    for each byte copied, γ for each byte added where it stands."""
+    sizes = (schedule.sizes(size, nbytes)).tolist() or [0]
+    programs = [program(schedule, rank, size, root) for rank in range(size)]
+    clocks, at = [0] * size, [0] * size
+    come: dict[tuple[int, int], int] = {}
+    busy = True
+    while busy:
+        busy = False
+        for rank, (acts, _, _) in enumerate(programs):
+            while at[rank] < len(acts):
+                act = acts[at[rank]]
+                if isinstance(act, Look) and (act.source, act.event) not in come:
+                    break
+                clocks[rank] = _after(act, rank, clocks[rank], come, sizes, links)
+                at[rank] += 1
+                busy = True
+    assert all(done == len(p.acts) for done, p in zip(at, programs, strict=True)), schedule
+    return max(clocks)
+
+
+def _after(
+    act: Act, rank: int, clock: int, come: dict[tuple[int, int], int], sizes: Any, links: Links
+) -> int:
+    """The rank's clock after this act."""
+
+    def count(chunk: int) -> int:
+        return 0 if chunk == NOTHING else int(sizes[chunk % len(sizes)])
+
+    if isinstance(act, Post):
+        clock += links.alpha + links.beta * sum(count(chunk) for _, chunk in act.chunks)
+        come[rank, act.event] = clock
+    elif isinstance(act, Look):
+        each = links.gamma if act.reduce else links.beta
+        clock = max(clock, come[act.source, act.event]) + links.alpha + each * count(act.chunk)
+    else:
+        each = links.gamma if act.reduce else links.beta
+        clock += each * count(act.into)
+    return clock
+
+
+def totals(schedule: Schedule, size: int, nbytes: int, root: int | None = None) -> Any:
+    """Bytes that each rank copies onto the board, and that it takes from there."""
+    sizes = (schedule.sizes(size, nbytes)).tolist() or [0]
+    found = np.zeros((2, size), np.int64)
+    for rank in range(size):
+        for act in program(schedule, rank, size, root).acts:
+            if isinstance(act, Post):
+                found[0, rank] += sum(sizes[chunk % len(sizes)] for _, chunk in act.chunks)
+            elif isinstance(act, Look) and act.chunk != NOTHING:
+                found[1, rank] += sizes[act.chunk % len(sizes)]
+    return found

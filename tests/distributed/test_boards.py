@@ -1,0 +1,295 @@
+"""Collectives on a board: what a schedule becomes there, and that nothing else changes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch_dist.distributed as dist
+from minitorch_dist.distributed import collectives, world
+from minitorch_dist.distributed.collectives import How, Reduction
+from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
+from minitorch_dist.distributed.schedules import BUILT_IN, choice, direct, postings, two_shot
+from minitorch_dist.distributed.schedules.cost import cost
+from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.postings import Look, Post
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.launching import launch
+from tests.distributed.schedules.all_schedules import every_schedule, roots
+from tests.distributed.test_collectives_in_processes import expected, rough
+
+LINKS = Links(alpha=1_000_000, beta=100, gamma=125)
+
+# ------------------------------------------------------------------------------ what a schedule becomes
+
+
+@every_schedule
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_nobody_looks_at_what_is_never_there(schedule: Schedule, size: int) -> None:
+    """The bill follows all ranks to their end; and a board carries no more than messages do."""
+    for root in roots(schedule, size):
+        assert postings.bill(schedule, size, 1000, LINKS, root) >= 0
+        shown, taken = postings.totals(schedule, size, 1000, root)
+        sent = cost(schedule, size, 1000, LINKS, root=root).sent
+        assert (shown <= sent).all()
+        assert taken.sum() == sent.sum()
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_two_shot_is_two_events(size: int) -> None:
+    nbytes = 1000 * size
+    program = postings.program(two_shot.all_reduce, 0, size, None)
+    assert program.events == 2
+    shown, taken = postings.totals(two_shot.all_reduce, size, nbytes)
+    assert set(shown) == {nbytes}
+    assert set(taken) == {2 * (size - 1) * nbytes // size}
+    a, b, c = LINKS.alpha, LINKS.beta, LINKS.gamma
+    both = 2 * a + 2 * (size - 1) * a  # two events put up, and every other rank's two looked at
+    assert postings.bill(two_shot.all_reduce, size, nbytes, LINKS) == both + b * nbytes + (
+        size - 1
+    ) * 1000 * (b + c)
+
+
+def test_what_all_look_at_is_put_up_once() -> None:
+    acts = postings.program(direct.all_gather, 1, 4, None).acts
+    assert acts[0] == Post(0, ((0, 1),))
+    assert acts[1:] == tuple(Look(source, 0, 0, source, False) for source in (0, 3, 2))
+
+
+def test_the_cheapest_on_a_board() -> None:
+    """Few events for little, few bytes for much; and a ring never."""
+    found = {
+        nbytes: choice.choose("all_reduce", 8, nbytes, LINKS, on_board=True).name
+        for nbytes in (8, 1 << 26)
+    }
+    assert found == {8: "recursive_doubling", 1 << 26: "two_shot"}
+
+
+# --------------------------------------------------------------------------------- carried out
+
+
+KINDS = ("all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather")
+
+
+def bits_of(counts: tuple[int, ...]) -> dict[tuple[str, str, int], bytes]:
+    group = world.current().default_group
+    rank, size, found = group.rank(), group.size(), {}
+    for count in counts:
+        x = rough(rank, count * size)
+        for kind in KINDS:
+            for name in choice.known(kind):
+                y = np.zeros({"reduce_scatter": count, "all_gather": count * size}.get(kind, count))
+                y = y.astype(np.float32)
+                if kind == "all_reduce":
+                    y[:] = x[:count]
+                    collectives.all_reduce(group, y, how=How(name))
+                elif kind == "reduce":
+                    y[:] = x[:count]
+                    collectives.reduce(group, y, size - 1, Reduction("max"), How(name))
+                    y = y if rank == size - 1 else y[:0]
+                elif kind == "broadcast":
+                    y[:] = x[:count]
+                    collectives.broadcast(group, y, size - 1, How(name))
+                elif kind == "reduce_scatter":
+                    collectives.reduce_scatter_from(group, y, x, how=How(name))
+                else:
+                    collectives.all_gather_into(group, x[:count].copy(), y, How(name))
+                found[kind, name, count] = y.tobytes()
+        uneven_all_to_all(group)
+    return found
+
+
+def uneven_all_to_all(group: Any) -> None:
+    """Rank s has (3 s + d) ** 2 elements for rank d: some pairs need many rounds, some none."""
+    rank, size = group.rank(), group.size()
+    inputs = [np.full((3 * rank + peer) ** 2, 10 * rank + peer, np.int16) for peer in range(size)]
+    outputs = [np.zeros((3 * peer + rank) ** 2, np.int16) for peer in range(size)]
+    collectives.all_to_all(group, outputs, inputs)
+    for peer, output in enumerate(outputs):
+        assert (output == 10 * peer + rank).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "slot"), [(2, 64), (3, 0), (3, 1024), (5, 1024), (5, None)])
+def test_slots_of_any_size_give_the_bits_of_the_schedule(
+    size: int, slot: int | None, tmp_path: Path
+) -> None:
+    """Without a board, in many rounds, or in one."""
+    counts = (0, 1, size + 1, 601)
+    asked = "" if slot is None else f"?board={slot}"
+    found = launch(bits_of, size, f"file://{tmp_path}/ranks{asked}", args=(counts,), timeout=100)
+    for kind, name, count in found[0]:
+        wanted = expected(BUILT_IN[kind, name], size, count)
+        assert [results[kind, name, count] for results in found] == wanted, (kind, name, count)
+
+
+def each_kind() -> str:
+    """Every dtype and op, and many operations in a row, so that ranks run ahead of each other."""
+    group = world.current().default_group
+    rank, size = group.rank(), group.size()
+    for turn in range(300):
+        x = np.array([turn + rank], np.int64)
+        collectives.broadcast(group, x, turn % size)
+        assert x[0] == turn + turn % size
+        collectives.all_reduce(group, x, Reduction("max"))
+    y = np.array([1e38, -1e38, np.inf, -0.0, np.nan], np.float32)
+    collectives.all_reduce(group, y, Reduction("product"))
+    assert group.board.round >= 600
+    return repr(group.board)
+
+
+@pytest.mark.slow
+def test_many_small_ones_in_a_row(tmp_path: Path) -> None:
+    found = launch(each_kind, 3, f"file://{tmp_path}/ranks", timeout=60)
+    assert all("4 slots of" in said for said in found)
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.lines: list[tuple[Any, ...]] = []
+
+    def began(self, doing: Any) -> None:
+        pass
+
+    def ended(self, doing: Any, error: BaseException | None) -> None:
+        pass
+
+    def sent(self, doing: Any, to: int, step: int, nbytes: int) -> None:
+        self.lines.append(("sent", doing.sequence, to, step, nbytes))
+
+    def received(self, doing: Any, source: int, step: int, nbytes: int) -> None:
+        self.lines.append(("received", doing.sequence, source, step, nbytes))
+
+
+def journal() -> list[tuple[Any, ...]]:
+    group = world.current().default_group
+    kept = group.world.mailbox.recorder = Journal()
+    for count in (0, 5, 700_000):
+        x = np.zeros(count, np.float32)
+        for name in ("ring", "direct", "two_shot"):
+            collectives.all_reduce(group, x, how=How(name))
+        collectives.broadcast(group, x, 1, How("binomial"))
+    collectives.barrier(group, How("dissemination"))
+    return kept.lines
+
+
+@pytest.mark.slow
+def test_the_journal_tells_the_messages_of_the_schedule(tmp_path: Path) -> None:
+    def over(asked: str) -> list[list[tuple[Any, ...]]]:
+        return launch(journal, 3, f"file://{tmp_path}/ranks{asked}", timeout=60)
+
+    assert over("") == over("?board=0")
+
+
+# --------------------------------------------------------------------------------- what goes wrong
+
+
+def differ(first: str, second: str) -> str:
+    group = world.current().default_group
+    what = first if group.rank() == 0 else second
+    x = np.zeros(12, np.float32)
+    try:
+        if what == "broadcast":
+            collectives.broadcast(group, x, 0)
+        elif what == "shorter":
+            collectives.all_reduce(group, x[:10])
+        elif what == "large":
+            collectives.all_reduce(group, np.zeros(1 << 20, np.float32))
+        elif what == "messages":
+            collectives.all_to_all(
+                group, list(x.reshape(-1, 6)), list(x.reshape(-1, 6)), How("bruck")
+            )
+        else:
+            collectives.all_reduce(group, x)
+        collectives.barrier(group)
+    except DistMismatch as error:
+        return str(error)
+    return "nothing was noticed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "pair",
+    [("all_reduce", "broadcast"), ("shorter", "all_reduce"), ("all_reduce", "large"),
+     ("messages", "all_reduce")],
+)  # fmt: skip
+def test_a_mismatch_names_both(pair: tuple[str, str], tmp_path: Path) -> None:
+    for said in launch(differ, 2, f"file://{tmp_path}/ranks", args=pair, timeout=60):
+        assert "rank 0" in said and "rank 1" in said, said
+        assert "test_boards.py" in said
+        assert "float32[12]" in said
+
+
+def until_one_dies(rank: int, size: int, folder: str, count: int) -> None:
+    """What a rank says when another one was killed, and how long after that, into a file."""
+    dist.init_process_group("file", f"file://{folder}/world", rank=rank, world_size=size)
+    x = np.zeros(count, np.float32)
+    group = world.current().default_group
+    try:
+        for turn in range(1_000_000):
+            if rank == 1 and turn == 20:
+                Path(folder, "died").write_text(repr(time.time()))
+                os.kill(os.getpid(), signal.SIGKILL)
+            collectives.all_reduce(group, x)
+    except PeerLost as lost:
+        seconds = time.time() - float(Path(folder, "died").read_text())
+        Path(folder, f"said.{rank}").write_text(f"{seconds} {lost}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 1 << 22])
+def test_a_rank_that_is_killed(count: int, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ranks = [
+        context.Process(target=until_one_dies, args=(rank, 3, str(tmp_path), count))
+        for rank in range(3)
+    ]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join(60)
+        assert process.exitcode is not None
+    for rank in (0, 2):
+        seconds, _, said = (tmp_path / f"said.{rank}").read_text().partition(" ")
+        assert float(seconds) < 20
+        assert "rank 1 is lost" in said and f"all_reduce #20 (float32[{count}], SUM)" in said
+        assert "test_boards.py" in said
+
+
+def after_the_last() -> float:
+    """The last to come still finds what the others put up before they left."""
+    group = world.current().default_group
+    x = np.ones(5, np.float32)
+    collectives.all_reduce(group, x)
+    if group.rank() == 0:
+        time.sleep(0.3)
+    collectives.broadcast(group, x, 1)
+    return float(x.sum())
+
+
+@pytest.mark.slow
+def test_who_leaves_first_is_not_lost(tmp_path: Path) -> None:
+    assert launch(after_the_last, 2, f"file://{tmp_path}/ranks", timeout=60) == [10.0, 10.0]
+
+
+@pytest.mark.slow
+def test_a_late_rank_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        DistTimeout, match=r"waited .* for rank 1 in all_reduce #0 .*nothing was heard"
+    ):
+        launch(first_only, 2, f"file://{tmp_path}/ranks", timeout=0.5)
+
+
+def first_only() -> None:
+    group = world.current().default_group
+    if group.rank() == 0:
+        collectives.all_reduce(group, np.zeros(3, np.float32))
+    else:
+        time.sleep(1.5)
