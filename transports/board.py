@@ -10,7 +10,8 @@ anything: a rank that has put something into a slot says so in one of its `ready
 has read it, in its `done` word for that writer. Words only grow, and each has one writer, so nobody
 needs a lock (see `rings` for the order in which others see them).
 
-A transport that has one offers it as `board()`. What the words and slots mean is the affair of those
+A transport that has one offers it as `board()`, if no rank has said before connecting that it wants to
+see messages (`uses_board`). What the words and slots mean is the affair of those
 who use it; the transport only shows the memory, and `watch` waits for something to happen in it.
 """
 
@@ -63,6 +64,14 @@ class Board:
     def done(self, rank: int) -> int:
         """The word in which `rank` says what it has read."""
         return self.ready(rank) + EVENTS
+
+    def agree(self, is_wanted: bool) -> None:
+        """Say, before all are connected, whether this rank will use it."""
+        self.words[self.done(self.rank) + 1] = 1 + is_wanted
+
+    def is_wanted(self) -> bool:
+        """Whether all ranks will use it; asked when all are connected."""
+        return all(self.words[self.done(rank) + 1] == 2 for rank in range(self.size))
 
     def head(self, rank: int, slot: int) -> int:
         """Where the head of a slot begins; its contents follow after HEAD bytes."""

@@ -116,6 +116,8 @@ class Transport(ABC):
     patience: float | None = None
     """Seconds that `send` may wait for a peer which takes nothing; then it raises PeerLost. Half a
     message cannot be taken back, so that peer is given up. None waits without end."""
+    uses_board: bool = True
+    """Whether this rank will use the board, if there is one. Set before `connect`."""
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM

@@ -145,6 +145,8 @@ class FileTransport(Transport):
         else:
             rings = Rings(held, self.rank, self._place.board)
             self._medium, self._board = rings, rings.board
+            if rings.board is not None:
+                rings.board.agree(self.uses_board)
             self._looks = LOOKS if self.world_size <= (cores or 1) else LOOKS // 10
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running
             self._looks = self._yields = 0
@@ -250,7 +252,8 @@ class FileTransport(Transport):
             self._driving.give()
 
     def board(self) -> Board | None:
-        return self._board
+        board = self._board
+        return board if board is not None and board.is_wanted() else None
 
     def watch(self, timeout: float | None, done: Callable[[], bool]) -> None:
         """Look, deliver what comes, yield, sleep: until `done` says yes."""

@@ -138,6 +138,7 @@ def _join(
     mailbox = Mailbox(transport)
     try:
         mailbox.recorder = recording.begin(transport, str(generation), place.given)
+        transport.uses_board = mailbox.recorder is None  # a journal is of messages
         transport.connect(keys, mailbox, deadline.left())
     except BaseException:
         transport.close()

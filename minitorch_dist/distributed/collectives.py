@@ -126,9 +126,6 @@ def _run(
             first()
         if recipe.showing is not None and group.board is not None:
             group.board.run(operation, recipe.showing, arrays, combine)
-            if operation.recorder is not None:
-                itemsize = next(iter(arrays.values())).itemsize if arrays else 1
-                executor.tell(operation, recipe.plan, itemsize)
         else:
             executor.execute(operation, recipe.plan, arrays, combine)
         if last is not None:

@@ -165,31 +165,6 @@ def _side_by_side(ours: tuple[Part, ...], theirs: tuple[Part, ...]) -> list[tupl
     return pairs
 
 
-def tell(operation: Operation, plan: Plan, itemsize: int) -> None:
-    """Tell the journal of the messages of an operation that was carried out without any."""
-    recorder, ranks = operation.recorder, operation.channel.ranks
-    if recorder is None:
-        return
-    sizes = {post.number: post for post in plan.actions if isinstance(post, Post)}
-
-    def nbytes(parts: tuple[Part, ...]) -> int:
-        return itemsize * sum(part.stop - part.start for part in parts)
-
-    def arrived(numbers: tuple[int, ...]) -> None:
-        for post in [sizes.pop(number) for number in numbers if number in sizes]:
-            recorder.received(operation, ranks[post.source], post.step, nbytes(post.into))
-
-    for action in plan.actions:
-        arrived(action.needs)
-        if isinstance(action, Sending):
-            if action.waits:
-                recorder.received(operation, ranks[action.to], GATE | action.step, 0)
-            recorder.sent(operation, ranks[action.to], action.step, nbytes(action.parts))
-        elif isinstance(action, Post) and action.opens:
-            recorder.sent(operation, ranks[action.source], GATE | action.step, 0)
-    arrived(tuple(sorted(sizes)))
-
-
 def execute(
     operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None = None
 ) -> None:

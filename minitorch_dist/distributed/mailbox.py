@@ -172,7 +172,7 @@ class Mailbox:
             if source in self._gone:
                 if is_there():  # it was written before the source left
                     return
-                raise self._loss(wanted, source, self._gone[source])
+                raise owner.error or self._loss(wanted, source, self._gone[source])
             if deadline.is_over():
                 raise DistTimeout(self.late(wanted, deadline.elapsed()))
             left = deadline.left()

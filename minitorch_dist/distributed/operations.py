@@ -33,7 +33,6 @@ from minitorch_dist.distributed.exceptions import (
 )
 from minitorch_dist.distributed.mailbox import Mailbox
 from minitorch_dist.distributed.receives import Array, Receive, octets
-from minitorch_dist.distributed.recorder import Recorder
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.wire import Fingerprint
 from transports import errors
@@ -309,7 +308,7 @@ class Operation:
 
     def header(self, step: int = 0) -> bytes:
         """What stands before its messages."""
-        return self._prefix + wire.STEP.pack(step) + self._tail
+        return self.prefix + wire.STEP.pack(step) + self._tail
 
     def compare(self, source: int, header: bytes) -> None:
         """Raise unless group rank `source` does the same."""
@@ -329,11 +328,6 @@ class Operation:
     def group(self) -> str:
         """The name of its group."""
         return self.channel.name
-
-    @property
-    def recorder(self) -> Recorder | None:
-        """Who keeps a journal of this rank, if anybody does."""
-        return self._mailbox.recorder
 
     def describe(self) -> str:
         """`all_reduce #5 (float32[10], SUM) at train.py:41 of group 'default_pg'`"""
