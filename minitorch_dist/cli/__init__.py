@@ -11,6 +11,7 @@ COMMANDS = {
     "demo": "train a ConvNet on digits drawn on the fly, and see what it got wrong",
     "bench": "time training steps, beside torch's where torch is installed",
     "diff": "compare two journals: equal, or where they first part",
+    "show": "draw a journal: in the terminal, as SVG, as a page or a trace",
 }
 
 

@@ -13,10 +13,9 @@ times, but the same events in the same partial order.
 
 from minitorch_dist.distributed.journal.comparing import Divergence as Divergence
 from minitorch_dist.distributed.journal.events import Event as Event, JournalError as JournalError
+from minitorch_dist.distributed.journal.matching import Message as Message, Operation as Operation
 from minitorch_dist.distributed.journal.run import (
     Journal as Journal,
-    Message as Message,
-    Operation as Operation,
     diff as diff,
     from_lines as from_lines,
     read as read,

@@ -5,37 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from minitorch_dist.distributed.journal import comparing, reading
 from minitorch_dist.distributed.journal.comparing import Divergence
 from minitorch_dist.distributed.journal.events import Event
-from minitorch_dist.distributed.journal.order import Order, messages
+from minitorch_dist.distributed.journal.matching import (
+    Message,
+    Operation,
+    matched_messages,
+    matched_operations,
+)
+from minitorch_dist.distributed.journal.order import Order
 from minitorch_dist.distributed.journal.reading import Rank
+from minitorch_dist.distributed.journal.scene import scene_of
+from minitorch_dist.pictures import svg, trace
+from minitorch_dist.pictures.scene import Scene
 from transports.quantities import in_words
-
-
-class Message(NamedTuple):
-    """A send and its receive; None if it was never received."""
-
-    send: Event
-    receive: Event | None
-
-    @property
-    def departed(self) -> int:
-        return self.send.at
-
-    @property
-    def arrived(self) -> int:
-        """When it was there; if nobody knows, when its send was over."""
-        return self.send.until if self.receive is None else max(self.receive.arrived, self.send.at)
-
-
-class Operation(NamedTuple):
-    """One rank's part in an operation of a group; without `end` it never came to one."""
-
-    begin: Event
-    end: Event | None
 
 
 class Journal:
@@ -81,21 +66,12 @@ class Journal:
     @cached_property
     def messages(self) -> list[Message]:
         """All messages, by the instant at which they left."""
-        found = [
-            Message(self.events[s], None if r is None else self.events[r])
-            for s, r in messages(self.events)
-        ]
-        return sorted(found, key=lambda message: (message.departed, message.send.rank))
+        return matched_messages(self.events)
 
     @cached_property
     def operations(self) -> list[Operation]:
         """All operations of groups, rank by rank, in the order in which they began."""
-        ends = {(e.rank, e.group, e.sequence): e for e in self.events if e.what == "end"}
-        return [
-            Operation(event, ends.get((event.rank, event.group, event.sequence)))
-            for event in self.events
-            if event.what == "begin"
-        ]
+        return matched_operations(self.events)
 
     # -------------------------------------------------------------------------------------- order
 
@@ -133,6 +109,23 @@ class Journal:
             and (start is None or event.until >= start) and (end is None or event.at <= end)
         ]  # fmt: skip
         return Journal(self.ranks, found, self.torn, self.name)
+
+    # ----------------------------------------------------------------------------------- pictures
+
+    def scene(self, title: str = "") -> Scene:
+        """What pictures are drawn from."""
+        return scene_of(self, title)
+
+    def svg(self, width: int = 900, by: str = "operation", ranks: int = 64) -> str:
+        """The space-time diagram for a paper or a notebook; `by` "operation" or "group"."""
+        return svg.draw(self.scene(), width, by, ranks)
+
+    def trace(self, per_node: int | None = None) -> str:
+        """For ui.perfetto.dev or chrome://tracing: JSON."""
+        return trace.draw(self.scene(), per_node)
+
+    def _repr_html_(self) -> str:
+        return self.svg()
 
     def __len__(self) -> int:
         return len(self.events)

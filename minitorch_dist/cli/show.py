@@ -1,0 +1,126 @@
+"""`mtd show run.mtd`: a run as pictures, in the terminal, on a page, as SVG or as a trace."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from minitorch_dist.distributed import journal
+from minitorch_dist.distributed.journal import Journal
+from minitorch_dist.distributed.journal.chunks import chunk_matrices
+from minitorch_dist.pictures import bars, spacetime, svg, trace
+from minitorch_dist.pictures.colours import colours_of
+from minitorch_dist.pictures.scene import COMPUTE, TRANSFER, WAIT, Scene
+from minitorch_dist.pictures.spacetime import Picture
+
+STYLES = {COMPUTE: "bold", WAIT: "dim", TRANSFER: "", "failed": "bold red reverse"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "run_file", metavar="run.mtd", help="a journal (MINITORCH_DIST_JOURNAL=run.mtd)"
+    )
+    parser.add_argument(
+        "--gantt", action="store_true", help="only what each rank spent its time on"
+    )
+    parser.add_argument("--memory", action="store_true", help="only what each rank held")
+    parser.add_argument(
+        "--chunks", action="store_true", help="who held which chunk after each round"
+    )
+    for name, what in (("svg", "an SVG"), ("trace", "a trace for ui.perfetto.dev")):
+        parser.add_argument(
+            f"--{name}", nargs="?", const="", metavar="FILE", help=f"write {what} (beside the journal)"
+        )  # fmt: skip
+    parser.add_argument("--ranks", type=numbers, metavar="0-7,9", help="only these ranks")
+    parser.add_argument("--group", action="append", help="only this group (may be given again)")
+    parser.add_argument("--by", choices=["operation", "group"], default="operation",
+                        help="what colours tell apart in an SVG (%(default)s)")  # fmt: skip
+    parser.add_argument("--per-node", type=int, metavar="N", help="ranks per node, in a trace")
+    parser.add_argument("--width", type=int, help="columns, or pixels of an SVG")
+    parser.set_defaults(run=run)
+
+
+def numbers(text: str) -> list[int]:
+    """`0-3,8` as a list."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise argparse.ArgumentTypeError(f"{text!r} should be like 0-3,8")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        return _show(journal.read(options.run_file), options)
+    except (ValueError, OSError) as error:
+        print(f"mtd show: {error}", file=sys.stderr)
+        return 2
+
+
+def _show(found: Journal, options: argparse.Namespace) -> int:
+    scene = found.scene().only(options.ranks, options.group)
+    if options.svg is not None:
+        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by))
+    if options.trace is not None:
+        _write(options, options.trace, ".trace.json", trace.draw(scene, options.per_node))
+    if options.svg is None and options.trace is None:
+        _print(found, scene, options)
+    return 0
+
+
+def _print(found: Journal, scene: Scene, options: argparse.Namespace) -> None:
+    console = Console(highlight=False, width=options.width)
+    pictures: dict[str, Callable[[], Picture]] = {
+        "space": lambda: spacetime.draw(scene, console.width),
+        "gantt": lambda: bars.gantt(scene, console.width),
+        "memory": lambda: bars.memory(scene, console.width),
+    }
+    wanted = [name for name in ("gantt", "memory") if getattr(options, name)]
+    if options.chunks:
+        for text in chunk_matrices(found):
+            console.print(_sayable(f"{text}\n", console), markup=False, soft_wrap=True)
+    elif not wanted:
+        console.print(_sayable(repr(found), console), markup=False)
+        console.print()
+        wanted = ["space", "gantt", *(["memory"] if scene.memory else [])]
+    for number, name in enumerate(wanted):
+        if number:
+            console.print()
+        console.print(painted(pictures[name](), scene, console))
+
+
+def _write(options: argparse.Namespace, given: str, ending: str, text: str) -> None:
+    path = Path(given) if given else Path(options.run_file).with_suffix(ending)
+    path.write_text(text, encoding="utf-8")
+    print(f"wrote {path} ({len(text.encode()):,} bytes)")
+
+
+def _sayable(text: str, console: Console) -> str:
+    """In what this terminal can write."""
+    if (console.encoding or "ascii").lower().replace("-", "").startswith("utf"):
+        return text
+    return text.translate(spacetime.ASCII).encode("ascii", "replace").decode()
+
+
+def painted(picture: Picture, scene: Scene, console: Console) -> Text:
+    """A picture in the terminal's colours; without its fine characters where it has none."""
+    text = Text(no_wrap=True, overflow="crop")
+    lines = [_sayable(line, console) for line in picture.lines]
+    starts = []
+    for line in lines:
+        starts.append(len(text))
+        text.append(line.rstrip() + "\n")
+    colours = colours_of(scene.names)
+    for row, column, what in picture.paint:
+        style = colours[what].terminal if what in colours else STYLES.get(what, "")
+        if style:
+            text.stylize(style, starts[row] + column, starts[row] + column + 1)
+    text.rstrip()
+    return text

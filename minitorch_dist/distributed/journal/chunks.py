@@ -1,0 +1,51 @@
+"""Who held which chunk after each round of the operations that a journal tells of.
+
+A journal knows which algorithm carried out an operation, and a schedule is data: so the picture is
+that of the schedule, drawn for the group's size (see `schedules.pictures`).
+"""
+
+from __future__ import annotations
+
+from minitorch_dist.distributed.journal.events import Event
+from minitorch_dist.distributed.journal.run import Journal
+from minitorch_dist.distributed.schedules import choice, pictures
+
+COLLECTIVES = {
+    "all_gather_into_tensor": "all_gather",
+    "all_gather_coalesced": "all_gather",
+    "reduce_scatter_tensor": "reduce_scatter",
+    "reduce_scatter_coalesced": "reduce_scatter",
+    "all_to_all_single": "all_to_all",
+    "all_reduce_coalesced": "all_reduce",
+    "monitored_barrier": "barrier",
+}
+
+
+def chunk_matrices(journal: Journal, most: int = 4, ranks: int = 16) -> list[str]:
+    """One picture for each kind of operation, algorithm and size, at most so many."""
+    sizes: dict[tuple[str, int], set[int]] = {}
+    for begin, _ in journal.operations:
+        sizes.setdefault((begin.group, begin.sequence), set()).add(begin.rank)
+    found: dict[tuple[str, str, int], str] = {}
+    for begin, _ in journal.operations:
+        members = sorted(sizes[begin.group, begin.sequence])
+        key = begin.operation, begin.algorithm, len(members)
+        if key in found or len(found) >= most or not 1 < len(members) <= ranks:
+            continue
+        text = _matrix(begin, members)
+        if text:
+            found[key] = f"{begin.name}{begin.where}\n{text}"
+    return list(found.values())
+
+
+def _matrix(begin: Event, members: list[int]) -> str:
+    """Empty where the schedule is a user's own, which is not registered here."""
+    collective = COLLECTIVES.get(begin.operation, begin.operation)
+    root = members.index(begin.root) if begin.root in members else None
+    if collective == "barrier":
+        return ""  # nobody holds anything
+    try:
+        schedule = choice.named(collective, begin.algorithm)
+    except (ValueError, KeyError):
+        return ""
+    return pictures.chunk_matrix(schedule, len(members), root)

@@ -1,0 +1,160 @@
+"""A journal as a picture's scene (see `pictures.scene`): lanes are ranks, arrows are messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Protocol
+
+from minitorch_dist.distributed.journal.events import Event
+from minitorch_dist.distributed.journal.matching import Message, Operation
+from minitorch_dist.distributed.journal.order import Order
+from minitorch_dist.pictures.scene import (
+    COMPUTE,
+    OPERATION,
+    TRANSFER,
+    WAIT,
+    Arrow,
+    Moment,
+    Scene,
+    Span,
+)
+
+MOST_MOMENTS: Final = 50_000
+
+
+class Recorded(Protocol):
+    """A `Journal`, as far as a picture needs it."""
+
+    events: list[Event]
+    torn: int
+    name: str
+
+    @property
+    def world_size(self) -> int: ...
+    @property
+    def transport(self) -> str: ...
+    @property
+    def is_virtual(self) -> bool: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def messages(self) -> list[Message]: ...
+    @property
+    def operations(self) -> list[Operation]: ...
+    @property
+    def order(self) -> Order: ...
+
+
+def scene_of(journal: Recorded, title: str = "") -> Scene:
+    """The scene of a `Journal`. Times count from its first event."""
+    start, end = journal.start, journal.end
+    spans = [*_operations(journal, start, end), *_others(journal, start)]
+    arrows = [
+        Arrow(
+            message.send.rank, message.send.peer, message.departed - start,
+            (message.arrived if message.receive is not None else end) - start,
+            message.send.nbytes, message.send.operation, message.send.group, str(message.send),
+            message.receive is not None,
+        )
+        for message in journal.messages
+    ]  # fmt: skip
+    memory, what = _memory(journal, start)
+    note = f"{journal.torn} lines were torn off" if journal.torn else ""
+    if len(journal.events) > MOST_MOMENTS:
+        note = f"steps: the first {MOST_MOMENTS} of {len(journal.events)} events. {note}".rstrip()
+    return Scene(
+        title or Path(journal.name).name or f"{journal.world_size} ranks over {journal.transport}",
+        [f"rank {rank}" for rank in range(journal.world_size)],
+        sorted(spans, key=lambda span: (span.start, -span.end)), arrows, _moments(journal, start),
+        memory, what, journal.is_virtual, note,
+    )  # fmt: skip
+
+
+def _operations(journal: Recorded, start: int, end: int) -> list[Span]:
+    found = []
+    for begin, over in journal.operations:
+        until = end if over is None else over.until
+        error = "" if over is None else over.error
+        said = f"{begin.name} on rank {begin.rank}{begin.where}"
+        if begin.algorithm:
+            said += f", by {begin.algorithm}"
+        if over is None:
+            said += ": it never ended"
+        found.append(
+            Span(
+                begin.rank, begin.at - start, until - start, OPERATION, begin.operation,
+                begin.group, said + (f": {error}" if error else ""), begin.beside,
+                bool(error) or over is None,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _others(journal: Recorded, start: int) -> list[Span]:
+    """Computing and waiting. A wait for a message is cut where that message left."""
+    departed = {m.receive.message: m.departed for m in journal.messages if m.receive is not None}
+    found: list[Span] = []
+    waits: dict[tuple[int, str, int, int], Event] = {}  # that are not over
+    for event in journal.events:
+        key = event.rank, event.group, event.sequence, event.peer
+        if event.what == "compute":
+            found.append(_span(event, COMPUTE, event.at - start, event.until - start))
+        elif event.what == "wait":
+            if event.peer < 0:
+                found.append(_span(event, WAIT, event.at - start, event.until - start))
+            else:
+                waits[key] = event
+        elif event.what == "receive" and key in waits:
+            wait = waits.pop(key)
+            left = min(max(departed.get(event.message, wait.until), wait.at), wait.until)
+            found.append(_span(wait, WAIT, wait.at - start, left - start))
+            found.append(_span(wait, TRANSFER, left - start, wait.until - start))
+    found += [_span(wait, WAIT, wait.at - start, wait.until - start) for wait in waits.values()]
+    return [span for span in found if span.end > span.start]
+
+
+def _span(event: Event, kind: str, start: int, end: int) -> Span:
+    text = str(event)
+    if kind == TRANSFER:
+        text += ": it is on its way"
+    return Span(event.rank, start, end, kind, event.operation, event.group, text, event.beside)
+
+
+def _moments(journal: Recorded, start: int) -> list[Moment]:
+    """What happened, causes before effects; without the waits, which are what nothing happened in."""
+    order = journal.order.line_up()
+    events = journal.events
+    return [
+        Moment(events[n].until - start, events[n].rank, str(events[n]), events[n].what, n)
+        for n in order[:MOST_MOMENTS]
+        if events[n].what not in ("wait", "post")
+    ]
+
+
+def _memory(journal: Recorded, start: int) -> tuple[dict[int, list[tuple[int, int]]], str]:
+    """What each rank's device held; without devices, the bytes of messages nobody had taken yet."""
+    changes: dict[int, list[tuple[int, int]]] = {}
+    for event in journal.events:
+        if event.memory >= 0:
+            changes.setdefault(event.rank, []).append((event.until - start, event.memory))
+    if changes:
+        return changes, "bytes on the rank's device"
+    for message in journal.messages:
+        receive = message.receive
+        if receive is not None and message.send.nbytes and receive.until > message.arrived:
+            own = changes.setdefault(receive.rank, [])
+            own += [
+                (message.arrived - start, message.send.nbytes),
+                (receive.until - start, -message.send.nbytes),
+            ]
+    return {rank: _added_up(own) for rank, own in changes.items()}, "bytes that had come and nobody had taken"  # fmt: skip
+
+
+def _added_up(changes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    total, found = 0, []
+    for at, change in sorted(changes):
+        total += change
+        found.append((at, total))
+    return found
