@@ -9,6 +9,10 @@ move numpy arrays; `process_group`, `messages` and `distributed_c10d` are torch'
 from __future__ import annotations
 
 from minitorch_dist.distributed.backends import Backend as Backend, BackendConfig as BackendConfig
+from minitorch_dist.distributed.device_mesh import (
+    DeviceMesh as DeviceMesh,
+    init_device_mesh as init_device_mesh,
+)
 from minitorch_dist.distributed.distributed_c10d import (
     abort as abort,
     default_pg_timeout as default_pg_timeout,

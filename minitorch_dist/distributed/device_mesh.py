@@ -1,0 +1,280 @@
+"""Ranks in a grid: for each of its lines a group.
+
+    init_device_mesh("cpu", (2, 4), mesh_dim_names=("dp", "tp"))
+
+             tp ─►                     mesh["tp"]   this rank's row:     [4, 5, 6, 7]
+        dp   0  1  2  3                mesh["dp"]   this rank's column:  [1, 5]
+         ▼   4 (5) 6  7                mesh["dp", "tp"]                  both
+
+Two kinds of parallelism at once are two axes: gradients are averaged along one, and layers are cut
+along the other. All ranks make the same groups in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.tensors import base
+from minitorch_dist.tensors.tensor import Tensor
+
+Ranks = np.ndarray[Any, np.dtype[np.int32]]
+
+
+class DeviceMesh:
+    """A grid of ranks, or (from `mesh[...]`) the part of one in which this rank is."""
+
+    def __init__(
+        self,
+        device_type: str,
+        mesh: Any,
+        *,
+        mesh_dim_names: tuple[str, ...] | None = None,
+        _init_backend: bool = True,
+        _groups: Sequence[ProcessGroup] | None = None,
+        _root: tuple[DeviceMesh, tuple[int, ...]] | None = None,
+    ) -> None:
+        ranks = np.asarray(mesh.array if isinstance(mesh, Tensor) else mesh, np.int32)
+        self.device_type, self.mesh_dim_names = device_type, mesh_dim_names
+        self._ranks: Ranks = ranks
+        if mesh_dim_names is not None:
+            _check_names(mesh_dim_names, ranks.shape)
+        if len(np.unique(ranks)) != ranks.size:
+            raise RuntimeError(f"Mesh cannot contain duplicate values, but found {ranks.tolist()}")
+        self._root, self._dims = _root or (self, tuple(range(ranks.ndim)))
+        self._flattened: dict[str, DeviceMesh] = {}
+        world = distributed_c10d.get_world_size()
+        if ranks.size > world:
+            raise RuntimeError(
+                f"Mesh should not be bigger than default world size {world}, but found "
+                f"{ranks.size} ranks!"
+            )
+        self._rank = distributed_c10d.get_rank()
+        found = np.argwhere(ranks == self._rank)
+        self._coordinate = tuple(int(n) for n in found[0]) if len(found) else None
+        self._groups = list(_groups) if _groups is not None else []
+        if _groups is None and _init_backend:
+            self._groups = self._make_groups(world)
+
+    def _make_groups(self, world: int) -> list[ProcessGroup]:
+        """Along each axis the group of this rank's line. Every rank makes all lines' groups."""
+        groups: list[Any] = []
+        for axis, name in enumerate(self._names()):
+            lines = np.moveaxis(self._ranks, axis, -1).reshape(-1, self._ranks.shape[axis])
+            mine: Any = None
+            for line in lines.tolist():
+                if line == list(range(world)):
+                    made: Any = distributed_c10d._get_default_group()
+                else:
+                    made = distributed_c10d.new_group(line, group_desc=f"mesh_{name}")
+                if self._rank in line:
+                    mine = made
+            groups.append(mine)
+        return groups
+
+    def _names(self) -> tuple[str, ...]:
+        return self.mesh_dim_names or tuple(f"dim_{n}" for n in range(self._ranks.ndim))
+
+    # ------------------------------------------------------------------------------------ the grid
+
+    @property
+    def mesh(self) -> Tensor:
+        """The ranks, as a tensor of the mesh's shape."""
+        return base.new(Tensor, self._ranks.copy())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._ranks.shape)
+
+    @property
+    def ndim(self) -> int:
+        return int(self._ranks.ndim)
+
+    def size(self, mesh_dim: int | str | None = None) -> int:
+        return prod(self.shape) if mesh_dim is None else self.shape[self._axis(mesh_dim)]
+
+    def get_rank(self) -> int:
+        """This process's rank in the world."""
+        return self._rank
+
+    def get_coordinate(self) -> tuple[int, ...] | None:
+        """Where this rank is; None if it is not in the mesh."""
+        return self._coordinate
+
+    def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
+        """This rank's place along an axis."""
+        if mesh_dim is None and self.ndim > 1:
+            raise RuntimeError(
+                f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs "
+                "to be specified when device_mesh.ndim > 1."
+            )
+        if self._coordinate is None:
+            raise RuntimeError(f"rank {self._rank} is not in {self!r}")
+        return self._coordinate[0 if mesh_dim is None else self._axis(mesh_dim)]
+
+    def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
+        """The ranks of this rank's line along an axis."""
+        if mesh_dim is None and self.ndim > 1:
+            raise RuntimeError(
+                f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs "
+                "to be specified when device_mesh.ndim > 1. If you want to get the list of all the "
+                "ProcessGroups in the DeviceMesh, please use `get_all_groups()` instead."
+            )
+        if not self._groups:
+            raise RuntimeError("DeviceMesh process groups not initialized!")
+        return self._groups[0 if mesh_dim is None else self._axis(mesh_dim)]
+
+    def get_all_groups(self) -> list[ProcessGroup]:
+        return [self.get_group(axis) for axis in range(self.ndim)]
+
+    def _axis(self, mesh_dim: int | str) -> int:
+        if isinstance(mesh_dim, int):
+            if not -self.ndim <= mesh_dim < self.ndim:
+                raise IndexError(f"mesh dimension {mesh_dim} of a mesh with {self.ndim}")
+            return mesh_dim % self.ndim
+        if self.mesh_dim_names is None or mesh_dim not in self.mesh_dim_names:
+            raise KeyError(
+                f"Mesh dimension '{mesh_dim}' does not exist. Available mesh dimensions are: "
+                f"mesh_dim_names={self.mesh_dim_names}"
+            )
+        return self.mesh_dim_names.index(mesh_dim)
+
+    # ----------------------------------------------------------------------------------- parts of it
+
+    def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
+        """The part along these axes in which this rank is. No new groups are made."""
+        asked = (names,) if isinstance(names, str) else tuple(names)
+        if self.mesh_dim_names is None:
+            raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
+        if len(asked) == 1 and asked[0] in self._root._flattened:
+            return self._root._flattened[asked[0]]
+        if any(name not in self.mesh_dim_names for name in asked):
+            raise KeyError(
+                f"Invalid mesh_dim_names {asked} specified. Valid mesh_dim_names are "
+                f"{[*self.mesh_dim_names, *self._root._flattened]}."
+            )
+        axes = [self.mesh_dim_names.index(name) for name in asked]
+        if axes != sorted(set(axes)):
+            raise KeyError(
+                f"Invalid mesh_dim_names {asked} specified. Mesh dim indices should be in ascending "
+                "order."
+            )
+        if len(axes) == self.ndim:
+            return self
+        at = self._coordinate or (0,) * self.ndim
+        part = self._ranks[tuple(slice(None) if n in axes else at[n] for n in range(self.ndim))]
+        return DeviceMesh(
+            self.device_type,
+            part,
+            mesh_dim_names=asked,
+            _groups=[self._groups[axis] for axis in axes] if self._groups else [],
+            _root=(self._root, tuple(self._dims[axis] for axis in axes)),
+        )
+
+    def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
+        """The same ranks in one line, found again as `root[mesh_dim_name]`."""
+        name = mesh_dim_name or "_".join(self._names())
+        root = self._root
+        if name in root._flattened:
+            return root._flattened[name]
+        if self.ndim == 1:
+            return self
+        mine: DeviceMesh | None = None
+        others = [axis for axis in range(root.ndim) if axis not in self._dims]
+        for place in product(*[range(root.shape[axis]) for axis in others]):
+            where = dict(zip(others, place, strict=True))
+            part = root._ranks[tuple(where.get(n, slice(None)) for n in range(root.ndim))].reshape(
+                -1
+            )
+            made = distributed_c10d.new_group(part.tolist(), group_desc=f"mesh_{name}")
+            if self._rank in part:
+                mine = DeviceMesh(self.device_type, part, mesh_dim_names=(name,), _groups=[made])
+        if mine is None:
+            raise RuntimeError(f"rank {self._rank} is not in {self!r}")
+        root._flattened[name] = mine
+        return mine
+
+    @staticmethod
+    def from_group(
+        group: ProcessGroup | list[ProcessGroup],
+        device_type: str,
+        mesh: Any = None,
+        *,
+        mesh_dim_names: tuple[str, ...] | None = None,
+    ) -> DeviceMesh:
+        """A mesh around groups that exist: of one group its line; of several with `mesh`."""
+        groups = group if isinstance(group, list) else [group]
+        if not groups:
+            raise ValueError("Expect at least one ProcessGroup to be specified")
+        if mesh is None:
+            if len(groups) > 1:
+                raise ValueError("Must pass mesh if passing multiple ProcessGroups")
+            mesh = distributed_c10d.get_process_group_ranks(groups[0])
+        made = DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=groups)
+        if made.ndim != len(groups):
+            raise ValueError(
+                f"Invalid mesh with {made.ndim} dimensions for {len(groups)} ProcessGroups"
+            )
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeviceMesh):
+            return NotImplemented
+        return (
+            self.device_type == other.device_type
+            and self.mesh_dim_names == other.mesh_dim_names
+            and np.array_equal(self._ranks, other._ranks)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.device_type, self.mesh_dim_names, self._ranks.tobytes()))
+
+    def __repr__(self) -> str:
+        if self.mesh_dim_names:
+            sizes = ", ".join(
+                f"{n}={s}" for n, s in zip(self.mesh_dim_names, self.shape, strict=True)
+            )
+        else:
+            sizes = ", ".join(map(str, self.shape))
+        return f"DeviceMesh(({sizes}), '{self.device_type}', ranks={self._ranks.tolist()})"
+
+
+def _check_names(names: tuple[str, ...], shape: tuple[int, ...]) -> None:
+    if len(set(names)) != len(names):
+        raise RuntimeError(
+            "Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names "
+            f"{names}"
+        )
+    if len(names) != len(shape):
+        raise RuntimeError(
+            "mesh_shape and mesh_dim_names should have same length! Found len(mesh_dim_names): "
+            f"{len(names)} and len(mesh_shape):{len(shape)}."
+        )
+
+
+def init_device_mesh(
+    device_type: str,
+    mesh_shape: tuple[int, ...],
+    *,
+    mesh_dim_names: tuple[str, ...] | None = None,
+    backend_override: Any = None,
+) -> DeviceMesh:
+    """All ranks in a grid, the last axis fastest. Joins the world first if that is still to do."""
+    if mesh_dim_names is not None:
+        _check_names(tuple(mesh_dim_names), tuple(mesh_shape))
+    if not device_type.isalpha():
+        raise RuntimeError(
+            f"Device type with index is not supported but got {device_type}. If you maintained a "
+            "'torch.device' object, it's recommended to pass in 'device.type'."
+        )
+    if not distributed_c10d.is_initialized():
+        distributed_c10d.init_process_group()
+    ranks = np.arange(prod(mesh_shape), dtype=np.int32).reshape(mesh_shape)
+    names = None if mesh_dim_names is None else tuple(mesh_dim_names)
+    return DeviceMesh(device_type, ranks, mesh_dim_names=names)
