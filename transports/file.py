@@ -26,7 +26,7 @@ from transports.clock import LONGEST_NAP, PICO, SYSTEM, Backoff, Clock, Deadline
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.errors import Damaged, PeerLost, TransportClosed
 from transports.identity import Identity
-from transports.keys import job_key
+from transports.keys import world_key
 from transports.logs import Logs
 from transports.meeting import Meeting
 from transports.rings import Rings
@@ -116,7 +116,7 @@ class FileTransport(Transport):
     # -- connecting -------------------------------------------------------------------------
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
-        key = job_key("file transport") if self._key is None else self._key
+        key = world_key("file transport") if self._key is None else self._key
         self._inbox = inbox
         party = settling.Party(
             self.rank, self.world_size, self.address, self._place, key, store, self.clock,

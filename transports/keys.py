@@ -17,6 +17,7 @@ from pathlib import Path
 from transports.errors import TrustError
 
 VARIABLE = "MINITORCH_DIST_KEY"
+GENERATION = "MINITORCH_DIST_GENERATION"
 FILE = ".minitorch_dist_key"
 LENGTH = 32
 ADVICE = f"or set {VARIABLE} to the same long random text for every rank"
@@ -27,6 +28,13 @@ def job_key(purpose: str) -> bytes:
     text = os.environ.get(VARIABLE)
     secret = text.encode(errors="surrogateescape") if text else _from_file(Path.home() / FILE)
     return hmac.digest(hashlib.sha256(secret).digest(), purpose.encode(), "sha256")
+
+
+def world_key(purpose: str) -> bytes:
+    """The same for what belongs to one world: workers that an agent starts again are of another
+    generation, and one that is left over of the last does not hold this key."""
+    generation = os.environ.get(GENERATION)
+    return job_key(f"{purpose}, generation {generation}" if generation else purpose)
 
 
 def _from_file(path: Path) -> bytes:

@@ -19,7 +19,7 @@ from transports.contract import Store
 from transports.door import Door, dial
 from transports.errors import ConnectError, DistNetworkError
 from transports.handshake import Claim
-from transports.keys import job_key
+from transports.keys import world_key
 from transports.links import Link
 from transports.tls import Tls
 
@@ -35,7 +35,7 @@ class Mesh:
     ) -> None:  # fmt: skip
         self.rank, self.world_size = rank, world_size
         self._store, self._tls, self._clock, self._deadline = store, tls, clock, deadline
-        self._key = job_key("tcp transport")
+        self._key = world_key("tcp transport")
         self.links: dict[int, Link] = {}
         self.host, self.port, self.refused = "", 0, ""
 

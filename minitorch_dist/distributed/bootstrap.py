@@ -128,8 +128,12 @@ def _join(
     place = world.place()
     if not 0 <= rank < size:
         raise RuntimeError(f"rank < size. {rank} vs {size}" if rank >= size else f"rank {rank} < 0")
-    transport_kind, address = backends.transport_for(name, place.given.get("address", "tcp"))
-    address = address or place.given.get("address", "")
+    given = place.given.get("address", "")  # by launch; or by torchrun's --transport
+    wish = given or os.environ.get("MINITORCH_DIST_TRANSPORT", "")
+    transport_kind, address = backends.transport_for(name, wish or "tcp")
+    if not given and wish and name in (Backend.GLOO, Backend.NCCL):  # names that only mean "any"
+        transport_kind, address = backends.transport_for(Backend.UNDEFINED, wish)
+    address = address or given
     root = PrefixStore("default_pg", store)
     generation = _arrive(root, rank, size)
     keys = PrefixStore(str(generation), root)
@@ -149,6 +153,7 @@ def _join(
         raise
     here = World(transport, mailbox, keys, name)
     here.identity = str(generation)
+    here.origin = f"{os.environ.get('MINITORCH_DIST_GENERATION', '')}#{generation}"
     here.group_kind = kind
     here.own_store = store if is_ours else None
     here.default_group = kind(

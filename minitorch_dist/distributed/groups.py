@@ -53,7 +53,7 @@ class Group:
         self.backend, self.group_desc, self.options = backend, description, options
         is_all = self.ranks is everybody(len(self.ranks))
         who = f"all {len(self.ranks)}" if is_all else self.ranks
-        number = wire.group_number(world.identity, name, who)
+        number = wire.group_number(world.origin or world.identity, name, who)
         called = "default_pg" if description == "default_pg" else name
         self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
         shared = world.transport.board() if description == "default_pg" else None

@@ -20,9 +20,10 @@ from importlib import import_module
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from transports.errors import DistNetworkError
 from transports.file_store import FileStore
-from transports.stores import Store
-from transports.tcp_store import TCPStore
+from transports.stores import PrefixStore, Store
+from transports.tcp_store import LOOPBACK, TCPStore
 
 Found = tuple[Store, int, int]
 Handler = Callable[..., Iterator[Found]]
@@ -143,9 +144,42 @@ def tcp_store(host: str, port: int, rank: int, timeout: timedelta) -> Store:
     """The store at this address; rank 0 serves it, unless torchrun's agent does."""
     if not 0 <= port < 2**16:
         raise ValueError(f"port must have value from 0 to 65535 but was {port}.")
-    agent_serves = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    is_master = rank == 0 and not agent_serves
-    return TCPStore(host, port, is_master=is_master, timeout=timeout, multi_tenant=True)
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        kept = os.environ.get(AGENT_STORE)
+        if kept is None:
+            raise DistNetworkError(
+                "this process was started by PyTorch's torchrun, whose store speaks another protocol "
+                "than ours. Start it with mtdrun (python -m minitorch_dist.distributed.run), or set "
+                "TORCHELASTIC_USE_AGENT_STORE=False and give a MASTER_PORT that is free"
+            )
+        agent_host, agent_port, namespace = kept.split(" ", 2)
+        if (host, port) == (agent_host, int(agent_port)):
+            return AgentStore(namespace, TCPStore(host, port, timeout=timeout))
+        _demand_reachable(host, port)
+    return TCPStore(host, port, is_master=rank == 0, timeout=timeout, multi_tenant=True)
+
+
+AGENT_STORE: Final = "MINITORCH_DIST_AGENT_STORE"  # host, port, and the prefix of our generation
+
+
+class AgentStore(PrefixStore):
+    """The part of the agent's store that belongs to one generation of workers."""
+
+    def close(self) -> None:
+        self.underlying_store.close()
+
+
+def _demand_reachable(host: str, port: int) -> None:
+    """A script under torchrun has an address of its own for the store. Rank 0 keeps it there, as it
+    would without torchrun; where the other nodes could not reach that, say so at once."""
+    nodes = os.environ.get("GROUP_WORLD_SIZE", "1")
+    if nodes != "1" and host in LOOPBACK:
+        raise DistNetworkError(
+            f"the script has its ranks meet at {host}:{port}, but they are on {nodes} nodes, and "
+            f"{host} is another host on each. The launcher has set MASTER_ADDR and MASTER_PORT "
+            f"already ({os.environ[AGENT_STORE].rpartition(' ')[0]}): remove the lines that set them, "
+            "and use init_method='env://'"
+        )
 
 
 for _scheme, _handler in {

@@ -31,6 +31,7 @@ class World:
         self.clock = transport.clock
         self.rank, self.world_size = transport.rank, transport.world_size
         self.identity = ""  # which of the process's worlds this is; the same on all ranks
+        self.origin = ""  # the same, and of which generation of workers it is
         self.groups: dict[str, Any] = {}  # by name; the default group is one of them
         self.group_kind: Any = None  # the class of new groups
         self.group_count = 0
@@ -96,6 +97,11 @@ def inherited(function: Callable[[], None]) -> Callable[[], None]:
 
 def is_here() -> bool:
     return place().world is not None
+
+
+def has_been() -> bool:
+    """Whether this process has, or ever had, a world."""
+    return _process.world is not None or "was_here" in _process.given
 
 
 def current() -> World:

@@ -19,7 +19,7 @@ import struct
 from typing import NamedTuple
 
 from transports.contract import MAX_HEADER, MAX_PAYLOAD
-from transports.keys import job_key
+from transports.keys import world_key
 
 _HEAD = struct.Struct("<2sBBBxIIQQQQQIQ")
 MAGIC, VERSION = b"mq", 1
@@ -54,7 +54,7 @@ class Frame(NamedTuple):
 
 def run_key(run: str) -> bytes:
     """The key of all seals of one run."""
-    return hmac.digest(job_key("mqtt frames"), run.encode(), "sha256")
+    return hmac.digest(world_key("mqtt frames"), run.encode(), "sha256")
 
 
 def seal(key: bytes, frame: Frame, *pieces: bytes | memoryview) -> bytearray:

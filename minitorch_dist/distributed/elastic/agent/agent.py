@@ -1,0 +1,208 @@
+"""The agent: one per node, starts its workers, watches them, and starts them again.
+
+    meet ──► next generation ──► start workers ──► watch ──► all done on all nodes ──► bye
+                  ▲                                  │
+                  └──── end them, join again ◄───────┘  a worker failed, a node came or went
+
+A failure is told to the others through the store, with its traceback. One that only follows from
+another (a lost peer) waits until that one is known, or for as long as it takes to find a node dead:
+so the report names the cause, and a node's death costs no restart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from contextlib import ExitStack, suppress
+from types import FrameType
+
+from minitorch_dist.distributed.elastic.agent import reports
+from minitorch_dist.distributed.elastic.agent.job import Job, environments
+from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure, say
+from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder
+from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
+from minitorch_dist.distributed.elastic.multiprocessing.workers import Workers
+from minitorch_dist.distributed.elastic.rendezvous import places, state as states
+from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousError
+from minitorch_dist.distributed.elastic.rendezvous.meeting import Meeting
+from minitorch_dist.distributed.elastic.rendezvous.state import Node, State
+from transports.clock import SYSTEM, Deadline
+from transports.errors import DistError
+from transports.stores import PrefixStore
+from transports.tcp_store import TCPStore
+
+
+class SignalException(Exception):
+    """The agent was told to stop."""
+
+    def __init__(self, msg: str, sigval: signal.Signals) -> None:
+        super().__init__(msg)
+        self.sigval = sigval
+
+
+class Agent:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        host = job.local_addr or socket.gethostname()
+        place = f"node{job.node_rank}" if job.node_rank >= 0 else host
+        self.node = Node(f"{place}:{os.getpid()}", host, job.workers, job.role, rank=job.node_rank)
+        self._signals: list[signal.Signals] = []  # that have come
+        self._store: TCPStore | None = None
+        self._meeting: Meeting | None = None
+        self._is_keeper = False
+
+    def run(self) -> None:
+        """Return when the job has succeeded. ChildFailedError is the report of what has not,
+        SignalException says who stopped it."""
+        with ExitStack() as at_end:
+            self._handle_signals(at_end)
+            warden = Warden()
+            at_end.callback(warden.close)
+            folder = LogFolder(self.job.wishes, self.job.run_id)
+            at_end.callback(lambda: folder.close())
+            at_end.callback(self._part)
+            while True:
+                try:
+                    self._meet()
+                    return self._take_part(folder, warden)
+                except RendezvousError:
+                    raise
+                except DistError as error:
+                    if self._is_keeper:
+                        raise
+                    say(f"the store at {self.job.place} is lost ({error}); meeting anew")
+                    self._part()
+
+    # ------------------------------------------------------------------------------- coming, going
+
+    def _meet(self) -> None:
+        patience = self.job.patience
+        self._store, self._is_keeper = places.meet(
+            self.job.place, patience.join_timeout, self._is_told_to_stop, say
+        )
+        keys = PrefixStore(self.job.namespace(), self._store)
+        self._meeting = Meeting(keys, self.node, self.job.rules, patience, say=say)
+
+    def _part(self) -> None:
+        if self._meeting is not None:
+            self._meeting.close()
+        if self._store is not None:
+            self._store.close()
+        self._meeting = self._store = None
+
+    def _handle_signals(self, at_end: ExitStack) -> None:
+        def note(number: int, frame: FrameType | None) -> None:
+            self._signals.append(signal.Signals(number))
+
+        for name in self.job.signals:
+            number = getattr(signal, name.strip())
+            if name == "SIGINT" or signal.getsignal(number) is not signal.SIG_IGN:  # nohup, shells
+                with suppress(ValueError):  # not in the main thread: who calls us handles them
+                    at_end.callback(signal.signal, number, signal.signal(number, note))
+
+    def _is_told_to_stop(self) -> bool:
+        return bool(self._signals)
+
+    def _stop(self) -> None:
+        """We were told to; the others are not to wait for us."""
+        what = self._signals[0]
+        with suppress(DistError):
+            self.meeting.leave()
+        raise SignalException(f"process {os.getpid()} got signal: {what.name}", what)
+
+    @property
+    def store(self) -> TCPStore:
+        assert self._store is not None, "only between _meet and _part"
+        return self._store
+
+    @property
+    def meeting(self) -> Meeting:
+        assert self._meeting is not None, "only between _meet and _part"
+        return self._meeting
+
+    # ---------------------------------------------------------------------------------- generations
+
+    def _take_part(self, folder: LogFolder, warden: Warden) -> None:
+        while True:
+            state = self.meeting.next(self._is_told_to_stop)
+            self.node = self.meeting.node
+            if state is None:
+                self._stop()
+            else:
+                state = self._work(state, folder, warden)
+                if state.phase == states.CLOSED:
+                    return self._finish(state)
+
+    def _work(self, state: State, folder: LogFolder, warden: Warden) -> State:
+        """One generation, to its end; the state that ended it."""
+        address = self.job.place.host
+        found = environments(self.job, state, self.node.id, address, self.store.port)
+        workers = Workers(self.job.program, found, state.generation, folder, warden)
+        what, patience = signal.SIGTERM, self.job.shutdown_timeout
+        try:
+            return self._watch(workers, state.generation)
+        except SignalException as stop:
+            what = stop.sigval
+            raise
+        finally:
+            workers.end(what, patience, lambda: len(self._signals) > 1)
+
+    def _watch(self, workers: Workers, generation: int) -> State:
+        is_done, has_told = False, False
+        patience: Deadline | None = None  # for the cause of what is only a symptom
+        while True:
+            workers.wait(self.job.monitor_interval)
+            if self._signals:
+                workers.tell(self._signals[0])  # at once; the store may be slow
+                self._stop()
+            failures = [] if has_told else workers.failures()
+            causes = [failure for failure in failures if not failure.is_symptom()]
+            if failures and patience is None:
+                patience = SYSTEM.deadline(self.job.patience.until_gone() + 1)
+            if causes or (patience is not None and patience.is_over() and failures):
+                self._tell(generation, causes or failures, workers)
+                has_told = True
+            if not is_done and workers.are_done():
+                is_done = True
+                self.meeting.report_success(generation)
+            state = self.meeting.look()
+            if state.phase != states.WORKING or state.generation != generation:
+                self._explain(state, generation)
+                return state
+
+    def _tell(self, generation: int, failures: list[ProcessFailure], workers: Workers) -> None:
+        """All nodes are to know what has happened here."""
+        first = min(failures, key=lambda failure: failure.timestamp)
+        keys = PrefixStore(self.job.namespace(), self.store)
+        said = [reports.packed(failure) for failure in workers.failures()]
+        keys.set(f"failures/{generation}/{self.node.id}", json.dumps(said))
+        self.meeting.report_failure(generation, reports.in_a_line(first), bool(first.never()))
+
+    def _explain(self, state: State, generation: int) -> None:
+        if state.phase == states.CLOSED or state.generation < generation:
+            return
+        count = f"{state.restarts} of {state.rules.max_restarts} restarts" if state.restarts else "no restart counted"  # fmt: skip
+        say(f"{state.cause}. All workers start again ({count})")
+
+    def _finish(self, state: State) -> None:
+        """The job is over: report, and let the others go."""
+        failures: dict[int, ProcessFailure] = {}
+        with suppress(DistError):
+            keys = PrefixStore(self.job.namespace(), self.store)
+            for node in state.nodes:
+                key = f"failures/{state.generation}/{node.id}"
+                if keys.check([key]):
+                    for said in json.loads(keys.get(key)):
+                        failures[said["rank"]] = reports.unpacked(said)
+            self.meeting.say_goodbye(self._is_keeper)
+        if not state.succeeded:
+            raise reports.failure(self.job, state, failures)
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.node.id}, {self._meeting!r}>"
+
+
+def run(job: Job) -> None:
+    Agent(job).run()

@@ -1,0 +1,78 @@
+"""A job as the command line describes it, and what each of its workers finds in its environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from minitorch_dist.distributed.elastic.multiprocessing.logs import Wishes
+from minitorch_dist.distributed.elastic.multiprocessing.workers import Program
+from minitorch_dist.distributed.elastic.rendezvous.meeting import Patience
+from minitorch_dist.distributed.elastic.rendezvous.places import Place
+from minitorch_dist.distributed.elastic.rendezvous.state import Rules, State
+
+SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
+
+
+@dataclass(frozen=True)
+class Job:
+    program: Program
+    place: Place
+    rules: Rules
+    workers: int = 1  # of this node
+    run_id: str = "none"
+    role: str = "default"
+    node_rank: int = -1
+    local_addr: str | None = None
+    patience: Patience = field(default_factory=Patience)
+    monitor_interval: float = 0.1
+    wishes: Wishes = field(default_factory=Wishes)
+    signals: tuple[str, ...] = SIGNALS
+    shutdown_timeout: float = 30.0
+    transport: str = ""
+
+    def namespace(self, generation: int | None = None) -> str:
+        """The prefix of this job's keys in the store, or of one generation's workers."""
+        job = f"jobs/{self.run_id}"
+        return job if generation is None else f"{job}/worker/{generation}"
+
+
+def environments(
+    job: Job, state: State, node_id: str, address: str, port: int
+) -> list[Mapping[str, str]]:
+    """What this node's workers find, by local rank. The names are torchrun's."""
+    index = state.ids().index(node_id)
+    before, peers = state.nodes[:index], [n for n in state.nodes if n.role == job.role]
+    first = sum(node.workers for node in before)
+    first_of_role = sum(node.workers for node in before if node.role == job.role)
+    shared = {
+        "GROUP_RANK": index,
+        "GROUP_WORLD_SIZE": len(state.nodes),
+        "ROLE_NAME": job.role,
+        "LOCAL_WORLD_SIZE": job.workers,
+        "WORLD_SIZE": sum(node.workers for node in state.nodes),
+        "ROLE_WORLD_SIZE": sum(node.workers for node in peers),
+        "MASTER_ADDR": address,
+        "MASTER_PORT": port,
+        "TORCHELASTIC_RESTART_COUNT": state.restarts,
+        "TORCHELASTIC_MAX_RESTARTS": state.rules.max_restarts,
+        "TORCHELASTIC_RUN_ID": job.run_id,
+        "TORCHELASTIC_USE_AGENT_STORE": True,
+        "TORCHELASTIC_SIGNALS_TO_HANDLE": ",".join(job.signals),
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING": os.environ.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", 1),
+        # ours: where that store is, whatever a script does to MASTER_ADDR, and which keys are ours
+        "MINITORCH_DIST_AGENT_STORE": f"{address} {port} {job.namespace(state.generation)}",
+        "MINITORCH_DIST_GENERATION": f"{job.run_id}/{state.generation}",
+    }
+    if job.transport:
+        shared["MINITORCH_DIST_TRANSPORT"] = job.transport
+    return [
+        {name: str(value) for name, value in shared.items()}
+        | {
+            "LOCAL_RANK": str(local),
+            "RANK": str(first + local),
+            "ROLE_RANK": str(first_of_role + local),
+        }
+        for local in range(job.workers)
+    ]

@@ -1,0 +1,6 @@
+"""The processes of one node: `workers`, what they run first (`entry`), print (`logs`) and fail of
+(`errors`), and who ends them when the agent is killed (`warden`)."""
+
+from __future__ import annotations
+
+from minitorch_dist.distributed.elastic.multiprocessing.logs import Std as Std

@@ -1,0 +1,208 @@
+"""What a worker's process runs first: it runs the user's script as Python itself would, and notes
+why it ended.
+
+    python -u entry.py PARENT script train.py --lr 0.1
+    python -u entry.py PARENT module package.train --lr 0.1
+    python -u entry.py PARENT command ./train.sh
+
+The file named by TORCHELASTIC_ERROR_FILE gets the traceback, in torch's form, without the script
+being decorated; `extraInfo` says moreover which classes the exception has and how far the script had
+come. The process ends with PARENT, the agent that started it. Standard library only, and no module
+of ours: the script must find the interpreter as it would without us.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+import types
+
+ME = __file__
+
+
+def main() -> None:
+    parent, kind, target, *arguments = sys.argv[1:]
+    die_with(int(parent))
+    if kind == "command":
+        try:
+            os.execvp(target, [target, *arguments])
+        except OSError as error:
+            error.__traceback__ = None
+            note(error, {"never": f"{target} cannot be executed: {error.strerror}"})
+            sys.exit(f"{target}: {error.strerror}")
+    note_crashes()
+    try:
+        if kind == "module":
+            run_module(target, arguments)
+        else:
+            run_script(target, arguments)
+    except SystemExit as leaving:
+        note_exit(leaving)
+        raise
+    except BaseException as error:
+        error.__traceback__ = trace = own(error.__traceback__)
+        note(error, {"stage": stage(), "never": hopeless(error)})
+        sys.excepthook(type(error), error, trace)
+        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+
+
+def die_with(parent: int) -> None:
+    """End when the agent does, also when it is killed. Elsewhere than on Linux its warden sees to it."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+# ------------------------------------------------------------------------------ running the script
+
+
+def run_script(path: str, arguments: list[str]) -> None:
+    """As `python path arguments` does."""
+    sys.argv = [path, *arguments]
+    if not sys.flags.safe_path:
+        sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - before any import
+    if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".pyc")):  # noqa: PTH112
+        import runpy
+
+        if not sys.flags.safe_path:
+            del sys.path[0]
+        runpy.run_path(path, run_name="__main__")
+        return
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            text = file.read()
+    except OSError as error:
+        error.__traceback__ = None
+        note(error, {"never": f"{path} cannot be read: {error.strerror}"})
+        print(f"can't open file {path!r}: {error}", file=sys.stderr)
+        sys.exit(2)
+    code = compile(text, path, "exec", dont_inherit=True)
+    script = fresh_main()
+    script.__file__ = path
+    exec(code, vars(script))
+
+
+def run_module(name: str, arguments: list[str]) -> None:
+    """As `python -m name arguments` does."""
+    import runpy
+
+    if not sys.flags.safe_path:
+        sys.path[0] = os.getcwd()  # noqa: PTH109
+    sys.argv = [name, *arguments]
+    fresh_main()
+    run = vars(runpy)["_run_module_as_main"]  # what `-m` itself calls
+    run(name)
+
+
+def fresh_main() -> types.ModuleType:
+    """A `__main__` for the script; ours is kept, since its functions still run."""
+    keep.append(sys.modules["__main__"])
+    script = sys.modules["__main__"] = types.ModuleType("__main__")
+    vars(script)["__builtins__"] = __builtins__
+    return script
+
+
+keep: list[types.ModuleType] = []
+
+# ----------------------------------------------------------------------------------- why it ended
+
+
+def own(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """The part of a traceback that is not ours, nor runpy's."""
+    while trace is not None and trace.tb_frame.f_code.co_filename in (ME, "<frozen runpy>"):
+        trace = trace.tb_next
+    return trace
+
+
+def stage() -> str:
+    """`plain` (the script knows nothing of us), `before` or `after` init_process_group."""
+    world = sys.modules.get("minitorch_dist.distributed.world")
+    if world is None:
+        return "plain"
+    return "after" if world.has_been() else "before"
+
+
+PASSING = ("OSError", "MemoryError", "DistError", "KeyboardInterrupt", "RendezvousError")
+
+
+def hopeless(error: BaseException) -> str:
+    """Why this would happen again in every attempt; "" if it might not."""
+    kind = type(error).__name__
+    if isinstance(error, ImportError | SyntaxError):
+        return f"{kind}: the program cannot be loaded"
+    names = {each.__name__ for each in type(error).__mro__}
+    if stage() == "before" and not names.intersection(PASSING):
+        return f"{kind} before init_process_group: every attempt would come to the same line"
+    return ""
+
+
+def note_exit(leaving: SystemExit) -> None:
+    """`sys.exit("text")`, and what argparse has to say."""
+    if leaving.code is None or leaving.code == 0:
+        return
+    said = usage_error(leaving)
+    if said:
+        note(leaving, {"never": f"its arguments were refused: {said}", "usage": said})
+    elif not isinstance(leaving.code, int):
+        note(leaving, {"stage": stage()})
+
+
+def usage_error(leaving: SystemExit) -> str:
+    """The message with which argparse refused the command line; "" if it did not."""
+    trace = leaving.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if frame.f_code.co_name == "error" and frame.f_code.co_filename.endswith("argparse.py"):
+            return str(frame.f_locals.get("message", ""))
+        trace = trace.tb_next
+    return ""
+
+
+def note(error: BaseException, more: dict[str, str]) -> None:
+    """Write the error file, whole or not at all; what `record` wrote into it stays."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if not path:
+        return
+    said = {
+        "message": f"{type(error).__name__}: {error}",
+        "extraInfo": {
+            "py_callstack": "".join(traceback.format_exception(error)),
+            "timestamp": str(int(time.time())),  # noqa: TID251 - a date
+        },
+    }
+    try:
+        try:
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123
+                said = json.load(file)["message"]
+        except (OSError, ValueError, KeyError):
+            pass
+        extra = said["extraInfo"]
+        extra.update(more)  # type: ignore[attr-defined]
+        extra["time"] = repr(time.time())  # type: ignore[index]  # noqa: TID251
+        extra["kinds"] = [each.__name__ for each in type(error).__mro__]  # type: ignore[index]
+        draft = f"{path}.{os.getpid()}"
+        with open(draft, "w", encoding="utf-8") as file:  # noqa: PTH123
+            json.dump({"message": said}, file)
+        os.replace(draft, path)  # noqa: PTH105
+    except OSError as trouble:
+        print(f"the error file {path} could not be written: {trouble}", file=sys.stderr)
+
+
+def note_crashes() -> None:
+    """A segmentation fault leaves its stack beside the error file."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if path and not os.environ.get("PYTHONFAULTHANDLER"):
+        import faulthandler
+
+        faulthandler.enable(open(f"{path}.crash", "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+if __name__ == "__main__":
+    main()

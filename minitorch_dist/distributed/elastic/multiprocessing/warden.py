@@ -1,0 +1,61 @@
+"""Ends the workers of an agent that was killed: all processes of their groups, children of theirs too.
+
+    agent ── a pipe: "+123" worker 123 has begun, "-123" it has ended ──► warden
+
+When the pipe ends without a "done", the agent is gone, and so the groups that are left are killed. A
+process of its own, since a killed agent does nothing any more; standard library only, for its start.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+
+class Warden:
+    """The agent's side."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-ISs", __file__], stdin=subprocess.PIPE, bufsize=0,
+            stdout=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    def _say(self, text: str) -> None:
+        assert self._process.stdin is not None, "it was made with a pipe"
+        with suppress(OSError):  # somebody has killed it
+            self._process.stdin.write(f"{text}\n".encode())
+
+    def watch_over(self, group: int) -> None:
+        self._say(f"+{group}")
+
+    def forget(self, group: int) -> None:
+        self._say(f"-{group}")
+
+    def close(self) -> None:
+        assert self._process.stdin is not None, "it was made with a pipe"
+        self._process.stdin.close()
+        self._process.wait()
+
+    def __repr__(self) -> str:
+        return f"<Warden, pid {self._process.pid}>"
+
+
+def serve() -> None:
+    groups: set[int] = set()
+    for line in sys.stdin:
+        group = int(line[1:])
+        if line[0] == "+":
+            groups.add(group)
+        else:
+            groups.discard(group)
+    for group in groups:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    serve()

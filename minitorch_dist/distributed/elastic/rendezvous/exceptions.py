@@ -1,0 +1,29 @@
+"""What can go wrong while nodes meet, under torch's names."""
+
+from __future__ import annotations
+
+from transports.errors import DistError
+
+
+class RendezvousError(DistError):
+    """The family."""
+
+
+class RendezvousClosedError(RendezvousError):
+    """The job is over."""
+
+
+class RendezvousTimeoutError(RendezvousError):
+    """Not enough nodes came in time."""
+
+
+class RendezvousConnectionError(RendezvousError):
+    """The store that the nodes meet at cannot be reached."""
+
+
+class RendezvousStateError(RendezvousError):
+    """What stands in the store does not belong to this job."""
+
+
+class RendezvousGracefulExitError(RendezvousError):
+    """This node has left, and not because of an error."""

@@ -1,0 +1,94 @@
+"""Where the nodes of a job meet: a TCPStore that one of them keeps.
+
+c10d    host:port   the first node on that host keeps it; should it go, the next one there does
+static  host:port   the node of rank 0 keeps it
+        localhost:0 the only node keeps it, on any port that is free
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousConnectionError
+from transports import endpoints
+from transports.clock import SYSTEM
+from transports.errors import DistNetworkError
+from transports.tcp_store import LOOPBACK, TCPStore
+
+PORT: Final = 29400  # torch's, where an endpoint names none
+ATTEMPT: Final = 2.0  # seconds between two looks at whether we are to stop
+
+
+@dataclass(frozen=True)
+class Place:
+    """Who may keep the store: `keeps` is True, False, or None for "whoever is on that host"."""
+
+    host: str
+    port: int
+    keeps: bool | None = None
+
+    def __str__(self) -> str:
+        return endpoints.shown(self.host, self.port)
+
+
+def parsed(endpoint: str, port: int = PORT) -> tuple[str, int]:
+    """Host and port of `host`, `host:port` or `[::1]:port`."""
+    text = endpoint.strip()
+    host, _, number = text.rpartition(":") if text[-1:] != "]" and text.count(":") != 0 else (text, "", "")  # fmt: skip
+    if ":" in host and not host.startswith("["):  # an IPv6 address without a port
+        host, number = text, ""
+    host = host.strip("[]") or "localhost"
+    try:
+        chosen = int(number) if number else port
+    except ValueError as error:
+        raise ValueError(f"{endpoint!r} is no host:port ({number!r} is no number)") from error
+    if not 0 <= chosen < 2**16:
+        raise ValueError(f"the port of {endpoint!r} is not between 0 and 65535")
+    return host, chosen
+
+
+def is_here(host: str) -> bool:
+    """Whether a host's name means this machine."""
+    if host in LOOPBACK or host == socket.gethostname():
+        return True
+    with suppress(OSError):
+        for *_, where in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM):
+            family = socket.AF_INET6 if ":" in str(where[0]) else socket.AF_INET
+            with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.bind((where[0], 0))  # only addresses of ours can be bound to
+                return True
+    return False
+
+
+def meet(
+    place: Place,
+    patience: float,
+    should_stop: Callable[[], bool],
+    say: Callable[[str], None],
+) -> tuple[TCPStore, bool]:
+    """The store, and whether we keep it."""
+    may_keep = is_here(place.host) if place.keeps is None else place.keeps
+    deadline = SYSTEM.deadline(patience)
+    has_told = False
+    while True:
+        if may_keep:
+            try:
+                return TCPStore(place.host, place.port, is_master=True), True
+            except DistNetworkError as error:
+                if place.keeps:
+                    raise RendezvousConnectionError(str(error)) from error
+        try:
+            return TCPStore(place.host, place.port, timeout=ATTEMPT), False
+        except DistNetworkError as error:
+            if deadline.is_over() or should_stop():
+                raise RendezvousConnectionError(
+                    f"nobody answered at {place} within {deadline.elapsed():.0f} s ({error}). Is the "
+                    "node there running (its --node-rank is 0, or its host that of --rdzv-endpoint)?"
+                ) from error
+            if not has_told:
+                has_told = True
+                say(f"waiting for the node at {place}")

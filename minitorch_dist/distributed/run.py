@@ -1,0 +1,296 @@
+"""torchrun: start the workers of this node, and again when one fails.
+
+    python -m minitorch_dist.distributed.run --standalone --nproc-per-node 4 train.py --lr 0.1
+    mtdrun --nnodes 1:4 --rdzv-backend c10d --rdzv-endpoint host:29400 --max-restarts 3 train.py
+
+The options are torchrun's: with dashes or underscores, shortened as long as they are unambiguous, and
+from the environment as PET_<NAME>. `--transport` is ours. Exit code 1 where a worker failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from minitorch_dist.distributed.elastic.agent.agent import SignalException, run as run_agent
+from minitorch_dist.distributed.elastic.agent.job import SIGNALS, Job
+from minitorch_dist.distributed.elastic.multiprocessing.errors import (
+    ChildFailedError,
+    record,
+    say,
+)
+from minitorch_dist.distributed.elastic.multiprocessing.logs import Std, Wishes
+from minitorch_dist.distributed.elastic.multiprocessing.workers import LOCAL_RANK, Program
+from minitorch_dist.distributed.elastic.rendezvous import places
+from minitorch_dist.distributed.elastic.rendezvous.meeting import Patience
+from minitorch_dist.distributed.elastic.rendezvous.places import Place
+from minitorch_dist.distributed.elastic.rendezvous.state import Rules
+from minitorch_dist.tensors import devices
+from transports import registry
+from transports.errors import DistError
+
+BACKENDS = ("static", "c10d")
+
+# name, short name, type, default, help; a type of bool is a switch
+OPTIONS: list[tuple[str, str, type, Any, str]] = [
+    ("nnodes", "", str, "1:1", "number of nodes, or MIN:MAX"),
+    ("nproc-per-node", "", str, "1", "workers of this node: a number, auto, cpu or gpu"),
+    ("node-rank", "", int, 0, "this node's place, for the static backend"),
+    ("standalone", "", bool, False, "one node, on a free port; overrides all --rdzv options"),
+    ("rdzv-backend", "", str, "static", "how nodes meet: static or c10d"),
+    ("rdzv-endpoint", "", str, "", "where they meet: host[:port] of one of them"),
+    ("rdzv-id", "", str, "none", "the job's name; two jobs at one endpoint need two"),
+    ("rdzv-conf", "", str, "", "seconds to wait: join_timeout=600,last_call_timeout=30,…"),
+    ("master-addr", "", str, "127.0.0.1", "host of node 0, for the static backend"),
+    ("master-port", "", int, None, "port there (default 29500; on one node any that is free)"),
+    ("local-addr", "", str, None, "this node's name for the others"),
+    ("max-restarts", "", int, 0, "how often all workers are started again after a failure"),
+    ("monitor-interval", "", float, 0.1, "seconds between two looks at the workers"),
+    ("shutdown-timeout", "", int, None, "seconds between asking workers to end and killing them (30)"),
+    ("signals-to-handle", "", str, ",".join(SIGNALS), "signals that are passed on to the workers"),
+    ("start-method", "", str, "spawn", "for functions; scripts always get a fresh interpreter"),
+    ("role", "", str, "default", "what the workers of this node are called"),
+    ("module", "m", bool, False, "run a module, as python -m does"),
+    ("no-python", "", bool, False, "run a program that is no Python script"),
+    ("run-path", "", bool, False, "run the script with runpy; here all scripts are run so"),
+    ("log-dir", "", str, None, "keep error files, and what is redirected, under this folder"),
+    ("redirects", "r", str, "0", "what goes to files instead: 0, 1 stdout, 2 stderr, 3, or 0:1,1:3"),
+    ("tee", "t", str, "0", "what goes to files as well"),
+    ("local-ranks-filter", "", str, "", "local ranks that may use the console: 0,1"),
+    ("event-log-handler", "", str, "null", "accepted; events go nowhere"),
+    ("transport", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
+]  # fmt: skip
+CHOICES = {"start-method": ["spawn", "fork", "forkserver"]}
+
+
+def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Start the workers of this node, and again when one fails (torchrun).",
+    )
+    for name, short, kind, default, text in OPTIONS:
+        spellings = dict.fromkeys([f"--{name}", f"--{name.replace('-', '_')}"])
+        names = [*([f"-{short}"] if short else []), *spellings]
+        variable = f"PET_{name.replace('-', '_').upper()}"
+        given = os.environ.get(variable)
+        if kind is bool:
+            is_on = given is not None and given.strip() not in ("", "0", "false", "False")
+            parser.add_argument(*names, action="store_true", default=is_on, help=text)
+        else:
+            parser.add_argument(
+                *names, type=kind, default=default if given is None else given, help=text,
+                choices=CHOICES.get(name), metavar=name.rpartition("-")[2].upper(),
+            )  # fmt: skip
+    parser.add_argument("training_script", help="the script, module or program")
+    parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    return parser
+
+
+def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
+    return get_args_parser().parse_args(args)
+
+
+# ------------------------------------------------------------------------- what the options mean
+
+
+def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
+    """`2` or `1:4`."""
+    try:
+        numbers = [int(part) for part in nnodes.split(":")]
+    except ValueError as error:
+        raise ValueError(f"--nnodes {nnodes!r} is neither a number nor MIN:MAX") from error
+    if len(numbers) not in (1, 2):
+        raise RuntimeError(f'nnodes={nnodes} is not in "MIN:MAX" format')
+    fewest, most = numbers[0], numbers[-1]
+    if not 0 < fewest <= most:
+        raise AssertionError(
+            f"min_nodes must be > 0 and <= max_nodes, got min_nodes={fewest}, max_nodes={most}"
+        )
+    return fewest, most
+
+
+def determine_local_world_size(nproc_per_node: str) -> int:
+    """How many workers `4`, `auto`, `cpu` or `gpu` (simulated ones too) are."""
+    try:
+        number = int(nproc_per_node)
+    except ValueError as error:
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        if nproc_per_node == "cpu":
+            return cpus or 1
+        if nproc_per_node == "gpu":
+            if devices.count() == 0:
+                raise ValueError(
+                    "Cuda is not available. (Simulated devices: MINITORCH_DIST_DEVICES=4x80GB)"
+                ) from error
+            return devices.count()
+        if nproc_per_node == "auto":
+            return devices.count() or cpus or 1
+        raise ValueError(f"Unsupported nproc_per_node value: {nproc_per_node}") from error
+    if number < 1:
+        raise ValueError(f"--nproc-per-node is {number}, but a node has at least one worker")
+    return number
+
+
+def parse_conf(text: str) -> dict[str, str]:
+    """`key=value,key=value`."""
+    found = {}
+    for pair in filter(None, (pair.strip() for pair in text.split(","))):
+        key, equals, value = pair.partition("=")
+        if not equals or not key or not value:
+            raise ValueError(
+                "The rendezvous configuration string must be in format <key1>=<value1>,…, "
+                f"but {pair!r} is not"
+            )
+        found[key.strip()] = value.strip()
+    return found
+
+
+# torch's names for what is found out here without them
+KNOWN = {"is_host", "timeout", "read_timeout", "rank", "store_type", "heartbeat_timeout"}
+
+
+def patience_of(conf: dict[str, str]) -> Patience:
+    names = {each.name for each in fields(Patience)}
+    unknown = set(conf) - names - KNOWN
+    if unknown:
+        raise ValueError(
+            f"--rdzv-conf does not know {', '.join(sorted(unknown))}; it knows "
+            f"{', '.join(sorted(names | KNOWN))}"
+        )
+    found: dict[str, Any] = {name: float(conf[name]) for name in names & set(conf)}
+    if "keep_alive_max_attempt" in found:
+        found["keep_alive_max_attempt"] = int(found["keep_alive_max_attempt"])
+    if "timeout" in conf:
+        found.setdefault("join_timeout", float(conf["timeout"]))
+    return Patience(**found)
+
+
+def place_of(args: argparse.Namespace, most: int, conf: dict[str, str]) -> tuple[Place, str, int]:
+    """Where the nodes meet, the job's name, and this node's given place (-1: none)."""
+    is_static = args.rdzv_backend == "static"
+    alone = is_static and not args.rdzv_endpoint and args.master_port is None and most == 1
+    if args.standalone or alone:
+        return Place("localhost", 0, keeps=True), str(uuid.uuid4()), -1
+    if args.rdzv_backend not in BACKENDS:
+        raise ValueError(
+            f"--rdzv-backend {args.rdzv_backend} is not offered; there are {', '.join(BACKENDS)}"
+        )
+    if is_static:
+        if not 0 <= args.node_rank < most:
+            raise ValueError(f"--node-rank is {args.node_rank}, but there are {most} nodes: 0 to {most - 1}")  # fmt: skip
+        endpoint = args.rdzv_endpoint or f"[{args.master_addr.strip('[]')}]"
+        host, port = places.parsed(endpoint, 29500 if args.master_port is None else args.master_port)  # fmt: skip
+        return Place(host, port, keeps=args.node_rank == 0), args.rdzv_id, args.node_rank
+    host, port = places.parsed(args.rdzv_endpoint)
+    said = conf.get("is_host", "").lower()
+    keeps = {"": None, "1": True, "true": True, "0": False, "false": False}.get(said)
+    if port == 0 and places.is_here(host):
+        keeps = True
+    return Place(host, port, keeps), args.rdzv_id, -1
+
+
+def ranks_of(text: str) -> frozenset[int] | None:
+    if not text:
+        return None
+    try:
+        return frozenset(int(number) for number in text.split(","))
+    except ValueError as error:
+        raise ValueError(
+            "--local_ranks_filter must be a comma-separated list of integers e.g. "
+            "--local_ranks_filter=0,1,2"
+        ) from error
+
+
+def program_of(args: argparse.Namespace) -> Program:
+    if args.no_python and args.module:
+        raise ValueError(
+            "Don't use both the '--no-python' flag and the '--module' flag at the same time."
+        )
+    kind = (
+        "command" if args.no_python and not args.run_path else "module" if args.module else "script"
+    )
+    own = [] if getattr(args, "use_env", True) else [f"--local-rank={LOCAL_RANK}"]
+    return Program(kind, args.training_script, [*own, *args.training_script_args])
+
+
+def job_of(args: argparse.Namespace) -> Job:
+    """The job that a command line describes."""
+    fewest, most = parse_min_max_nnodes(args.nnodes)
+    if args.max_restarts < 0:
+        raise AssertionError("max_restarts must be >= 0")
+    workers = determine_local_world_size(args.nproc_per_node)
+    conf = parse_conf(args.rdzv_conf)
+    place, run_id, node_rank = place_of(args, most, conf)
+    grace = args.shutdown_timeout
+    if grace is None:
+        grace = int(os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30"))
+    if args.transport:
+        registry.find(args.transport)  # or ValueError
+    if most == 1:
+        fewest = 1
+    return Job(
+        program=program_of(args),
+        place=place,
+        rules=Rules(fewest, most, args.max_restarts),
+        workers=workers,
+        run_id=run_id,
+        role=args.role,
+        node_rank=node_rank,
+        local_addr=args.local_addr,
+        patience=patience_of(conf),
+        monitor_interval=max(0.001, args.monitor_interval),
+        wishes=Wishes(
+            args.log_dir,
+            Std.from_str(args.redirects),
+            Std.from_str(args.tee),
+            ranks_of(args.local_ranks_filter),
+        ),
+        signals=tuple(name.strip() for name in args.signals_to_handle.split(",") if name.strip()),
+        shutdown_timeout=grace,
+        transport=args.transport,
+    )
+
+
+@record
+def run(args: argparse.Namespace) -> None:
+    """Start the job that a command line describes, and return when it has succeeded."""
+    start(job_of(args))
+
+
+def start(job: Job) -> None:
+    if "OMP_NUM_THREADS" not in os.environ and job.workers > 1:
+        os.environ["OMP_NUM_THREADS"] = "1"  # several workers share the cores; torchrun's default
+    run_agent(job)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """The command: a failure is a report and an exit code, not a traceback of ours."""
+    finish(parse_args(args))
+
+
+def finish(args: argparse.Namespace) -> None:
+    try:
+        job = job_of(args)
+    except (ValueError, AssertionError, RuntimeError) as error:
+        say(str(error))
+        sys.exit(2)
+    try:
+        record(start)(job)
+    except ChildFailedError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+    except SignalException as stop:
+        say(str(stop))
+        sys.exit(128 + stop.sigval)
+    except DistError as error:  # also those of rendezvous
+        say(f"{type(error).__name__}: {error}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
