@@ -21,10 +21,11 @@ from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush, heapreplace
 from itertools import count
+from math import inf
 from typing import Protocol
 
 from transports.clock import picoseconds
-from transports.errors import DistError
+from transports.errors import DistError, Livelock
 from transports.quantities import in_words
 from transports.strands import Strand
 
@@ -36,9 +37,15 @@ class Ready(Protocol):
 
 
 class Agenda:
-    """`endless` and `limit`, in seconds, are those of `VirtualClock`."""
+    """`endless` and `limit`, in seconds, and `events` are those of `VirtualClock`."""
 
-    def __init__(self, ready: Ready, endless: float | None, limit: float | None) -> None:
+    def __init__(
+        self,
+        ready: Ready,
+        endless: float | None,
+        limit: float | None,
+        events: int | None = None,
+    ) -> None:
         self.now = 0
         self.happened = 0  # events
         self._ready = ready
@@ -49,6 +56,7 @@ class Agenda:
         self._counter = count()
         self._endless = None if endless is None else picoseconds(endless)
         self._limit = None if limit is None else picoseconds(limit)
+        self._most = inf if events is None else events
         self._gave_up = 0  # in a row
 
     def at(self, instant: int, act: Callable[[], None]) -> None:
@@ -91,6 +99,12 @@ class Agenda:
         instant = instants[0]
         self._move_to(instant)
         self._gave_up = 0
+        if self.happened > self._most:
+            happened, self.happened = self.happened, 0  # who catches it may go on
+            raise Livelock(
+                f"livelock: {happened} events happened until {in_words(instant)}, and no end is in "
+                "sight. Look for a loop in which ranks answer each other for ever, or raise the limit"
+            )
         events = self._events[instant]
         try:
             while events:

@@ -36,6 +36,10 @@ class Deadlock(DistError):
     """Everybody waits and nothing is under way; only virtual time can tell. Says who waits for whom."""
 
 
+class Livelock(DistError):
+    """More events happened in virtual time than the caller has allowed, and no end is in sight."""
+
+
 class DistStoreError(DistError):
     """The store could not do what was asked."""
 

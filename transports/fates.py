@@ -48,6 +48,7 @@ class Plan:
     reliable: bool = True
     retransmit: int = RETRANSMIT  # picoseconds
     give_up: int = GIVE_UP
+    unsaid: tuple[Fault, ...] = ()  # not worth mentioning
 
     def without(self, fault: Fault) -> Plan:
         return replace(self, faults=tuple(f for f in self.faults if f is not fault))
@@ -162,8 +163,10 @@ class Fate:
             message.is_void = True
             return self._arrive(message)
         if not self._is_held(message, self._set_out, "in"):
-            self._strike(message)
+            copies = self._strike(message)
             self.medium.transmit(message)
+            for copy in copies:
+                self.medium.transmit(copy)
         return None
 
     def _is_held(self, message: Message, again: Callable[[Message], None], other: str) -> bool:
@@ -183,8 +186,9 @@ class Fate:
             return True
         return False
 
-    def _strike(self, message: Message) -> None:
-        """Let the faults that fit befall this attempt."""
+    def _strike(self, message: Message) -> list[Message]:
+        """Let the faults that fit befall this attempt; the copies that were made of it."""
+        copies: list[Message] = []
         ticket: Ticket = message.ticket
         src, dst, now = message.src.rank, message.dst.rank, self.clock.now()
         number, attempt = ticket.number, ticket.attempt
@@ -199,11 +203,14 @@ class Fate:
                 and chance(self.seed, fault.kind, src, dst, number, attempt) >= fault.p
             ):
                 continue
+            if fault.kind == "duplicate":
+                copies.append(self._copy(message))
             self._befall(fault, message, ticket)
         if ticket.is_lost and not self.plan.reliable:
             self._note(
                 f"message {number} from rank {src} to rank {dst} was lost at {in_words(now)}"
             )
+        return copies
 
     def _befall(self, fault: Strike, message: Message, ticket: Ticket) -> None:
         late, (src, dst) = fault.span, (message.src.rank, message.dst.rank)
@@ -211,20 +218,18 @@ class Fate:
             ticket.is_lost = True
         elif fault.kind == "cut":
             self._sever(message, f"its connection to rank {{}} was cut by {fault}")
-        elif fault.kind == "duplicate":
-            self._copy(message)
-        else:
+        elif fault.kind != "duplicate":
             if fault.kind == "jitter":
                 late = int(late * chance(self.seed, "jitter span", src, dst, ticket.number))
             ticket.late += late
             ticket.is_overtaken |= fault.kind == "reorder"
-        if len(self.hits) < REMEMBERED:
+        if len(self.hits) < REMEMBERED and fault not in self.plan.unsaid:
             self.hits.append(Hit(fault, src, dst, ticket.number, self.clock.now(), late))
 
-    def _copy(self, message: Message) -> None:
+    def _copy(self, message: Message) -> Message:
         copy = Message(message.medium, message.src, message.dst, message.header, message.payload)
         copy.ticket = Ticket(message.ticket.number, self.clock.now(), is_copy=True)
-        self.clock.at(self.clock.now(), partial(self.medium.transmit, copy))
+        return copy
 
     def _lost(self, message: Message) -> None:
         """It did not arrive; a reliable transport tries again, up to a point."""

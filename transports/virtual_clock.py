@@ -49,7 +49,8 @@ class VirtualClock(Clock):
 
     `endless`: waits with a timeout of at least so many seconds count as waits without one when
     nothing else is left to happen, so that a deadlock is reported when it arises and not when the
-    first default timeout is over. `limit`: seconds of virtual time after which everything fails.
+    first default timeout is over. `limit`: seconds of virtual time after which everything fails;
+    `events`: after how many events it does (Livelock).
     `engine`: "threads" (None, too), or "greenlet", where that is installed: the same, faster.
     """
 
@@ -59,6 +60,7 @@ class VirtualClock(Clock):
         endless: float | None = None,
         limit: float | None = None,
         engine: str | None = None,
+        events: int | None = None,
     ) -> None:
         self.engine = engine or ENGINE
         self._made = maker(self.engine)
@@ -68,7 +70,7 @@ class VirtualClock(Clock):
         self._living = 0  # heads that are not over
         self._ready = order(seed)
         self._lookers: list[Strand] = []  # who look again at the next instant
-        self._agenda = Agenda(self._ready, endless, limit)
+        self._agenda = Agenda(self._ready, endless, limit, events)
         self._failures = 0
         self._error: Exception | None = None  # of the simulation itself, raised by `run`
         self._is_running = self._is_interrupted = False

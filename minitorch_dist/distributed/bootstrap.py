@@ -161,6 +161,8 @@ def _join(
     )
     place.world = here
     place.given["was_here"] = True
+    if "visit" in place.given:
+        place.given["visit"](here)
     if "store" not in place.given:
         here.at_end.append(_sign_tracebacks(rank))
     if os.environ.get("TORCH_DIST_INIT_BARRIER", "0") == "1":

@@ -7,6 +7,7 @@ DistError
 │   └── PeerFailed       another rank says that its part of the operation has failed
 ├── PeerLost             a peer is gone; `rank` says which
 ├── Deadlock             everybody waits, for ever; known at once in virtual time
+├── Livelock             something happens for ever; known in virtual time by counting
 ├── DistNetworkError     a port in use, a host that does not answer
 └── DistStoreError       (StoreTimeout, QueueEmptyError)
 """
@@ -20,6 +21,7 @@ from transports.errors import (
     DistError,
     DistNetworkError,
     DistStoreError,
+    Livelock,
     QueueEmptyError,
     StoreTimeout,
     TransportClosed,
@@ -28,7 +30,7 @@ from transports.errors import (
 
 __all__ = [
     "ConnectError", "Deadlock", "DistBackendError", "DistError", "DistMismatch", "DistNetworkError",
-    "DistStoreError", "DistTimeout", "PeerFailed", "PeerLost", "QueueEmptyError", "StoreTimeout",
+    "DistStoreError", "DistTimeout", "Livelock", "PeerFailed", "PeerLost", "QueueEmptyError", "StoreTimeout",
     "TransportClosed", "TrustError",
 ]  # fmt: skip
 

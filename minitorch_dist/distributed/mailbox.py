@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
 from typing import Final, Protocol
 
@@ -92,6 +92,15 @@ class Mailbox:
         self.last_shown: Callable[[int], bytes | None] = lambda src: None  # header, on a board
         is_real = isinstance(self.clock, SystemClock)
         self.slow = float(os.environ.get(SLOW_VARIABLE) or SLOW) if is_real else 0.0
+
+    @property
+    def choose_source(self) -> Callable[[Sequence[int]], int] | None:
+        """Which of several messages a receive from anybody takes; None: the one that came first."""
+        return self._pairing.choose
+
+    @choose_source.setter
+    def choose_source(self, choose: Callable[[Sequence[int]], int] | None) -> None:
+        self._pairing.choose = choose
 
     # --------------------------------------------------------------------------- for those above
 

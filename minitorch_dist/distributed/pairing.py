@@ -8,7 +8,7 @@ messages for the same receive the one that came first. No locks: the mailbox has
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from minitorch_dist.distributed.receives import Arrival, Receive
 
@@ -16,13 +16,14 @@ from minitorch_dist.distributed.receives import Arrival, Receive
 class Pairing:
     """The two tables."""
 
-    __slots__ = ("_anybody", "_early", "_posted", "_serial")
+    __slots__ = ("_anybody", "_early", "_posted", "_serial", "choose")
 
     def __init__(self) -> None:
         self._posted: dict[tuple[int | None, bytes], deque[Receive]] = {}
         self._early: dict[bytes, dict[int, deque[Arrival]]] = {}
         self._serial = 0
         self._anybody = 0  # how many receives are posted that take any source
+        self.choose: Callable[[Sequence[int]], int] | None = None  # instead of the first that came
 
     # ---------------------------------------------------------------------------------- receives
 
@@ -83,7 +84,10 @@ class Pairing:
         if senders is None:
             return None
         if source is None:
-            source = min(senders, key=lambda sender: senders[sender][0].serial)
+            if self.choose is not None:
+                source = self.choose(list(senders))
+            else:
+                source = min(senders, key=lambda sender: senders[sender][0].serial)
         queue = senders.get(source)
         if queue is None:
             return None

@@ -153,9 +153,10 @@ class Receiving(Work):
     def is_completed(self) -> bool:
         if not self._receive.done:
             self._world.mailbox.poll()
-        if self._receive.done:
-            self._note()
-        return self._receive.done
+        if not self._receive.done or _hesitates(self._world):
+            return False
+        self._note()
+        return True
 
     @property
     def octets(self) -> memoryview:
@@ -217,7 +218,9 @@ class Task(Work):
                 self._changed.wait(deadline.left())
 
     def is_completed(self) -> bool:
-        return self._is_over
+        if not self._is_over:
+            self._world.mailbox.poll()
+        return self._is_over and not _hesitates(self._world)
 
     def _foresee(self, future: Future[Any]) -> None:
         with self._changed:
@@ -227,6 +230,11 @@ class Task(Work):
 
     def _state(self) -> str:
         return super()._state() if self._is_over else f"going on: {self._doing()}"
+
+
+def _hesitates(world: World) -> bool:
+    """A simulation may let one ask again: nobody can know when it will be over."""
+    return world.hesitates is not None and world.hesitates()
 
 
 class Worker:

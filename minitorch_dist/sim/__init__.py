@@ -16,6 +16,16 @@ What costs time is `compute`, sleeping, and the network (see `transports.topolog
 so times are those of the textbooks' formulas, in whole picoseconds.
 """
 
+from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos
+from minitorch_dist.sim.exploring import (
+    NeverTrue as NeverTrue,
+    Survey as Survey,
+    explore as explore,
+    replay as replay,
+    survey as survey,
+    test as test,
+)
+from minitorch_dist.sim.failure import Failure as Failure
 from minitorch_dist.sim.inside import (
     always as always,
     compute as compute,
@@ -25,7 +35,7 @@ from minitorch_dist.sim.inside import (
 )
 from minitorch_dist.sim.report import RankReport as RankReport, Report as Report
 from minitorch_dist.sim.runner import run as run
-from transports.errors import Deadlock as Deadlock
+from transports.errors import Deadlock as Deadlock, Livelock as Livelock
 from transports.fates import Plan as Plan
 from transports.medium import Network as Network
 from transports.plans import (

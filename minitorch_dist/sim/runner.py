@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import launch
 from minitorch_dist.sim.declared import links_of
+from minitorch_dist.sim.hardship import Hardship
 from minitorch_dist.sim.report import RankReport, Report
 from minitorch_dist.sim.stage import Stage
 from transports import medium, plans
@@ -38,6 +40,9 @@ def run(
     engine: str = "auto",
     journal: str | os.PathLike[str] | None = None,
     faults: Sequence[Fault | str] | Plan = (),
+    hardships: str = "",
+    events: int | None = None,
+    prepared: Callable[[Stage], None] | None = None,
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
 
@@ -52,18 +57,27 @@ def run(
     `faults` are what `drop`, `delay`, `partition`, `crash` and others make, or their texts; chances
     depend on `seed` (0 without one). They befall packets below a reliable transport; a `plan` may
     say that it is none (see `transports.fates`). The result of a rank that was killed is None.
+    `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. `prepared` is
+    called with the stage before anything happens on it.
     """
     strands = engine if engine != "auto" else "greenlet" if has_greenlets() else "threads"
-    clock = VirtualClock(seed, endless, limit, strands)
+    hardship = Hardship(hardships, seed or 0)
+    order = hardship.order_seed() if hardships else seed
+    clock = VirtualClock(order, endless, limit, strands, events)
     found = Network.parse(net) if isinstance(net, str) else net
-    network = found if isinstance(found, Network) else Network(found)
+    network = hardship.narrowed(found if isinstance(found, Network) else Network(found))
     moving = medium.attach(clock, network)
     links = links_of(network.topology)
     ends: dict[int, tuple[int, int, int]] = {}
-    stage = Stage(clock, moving, world_size)
-    plan = faults if isinstance(faults, Plan) else Plan(tuple(plans.check(faults, world_size)))
+    stage = Stage(clock, moving, world_size, hardship)
+    plan = faults if isinstance(faults, Plan) else Plan(tuple(faults))  # type: ignore[arg-type]
+    checked = tuple(plans.check(plan.faults, world_size))
+    plan = replace(plan, faults=checked + hardship.faults(), unsaid=hardship.faults())
     if plan.faults:
         stage.fate = Fate(moving, plan, seed or 0)
+    hardship.befall(moving)
+    if prepared is not None:
+        prepared(stage)
 
     def observed() -> Any:
         if links is not None:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim import scene
+from minitorch_dist.sim.hardship import Hardship
 from minitorch_dist.tensors import generator
 from transports.errors import Deadlock, DistError
 from transports.fates import Fate
@@ -51,8 +52,12 @@ class Fall:
 class Stage:
     """Of one run. `fate` is None where nothing was planned."""
 
-    def __init__(self, clock: VirtualClock, medium: Medium, world_size: int) -> None:
+    def __init__(
+        self, clock: VirtualClock, medium: Medium, world_size: int, hardship: Hardship
+    ) -> None:
         self.clock, self.medium, self.world_size = clock, medium, world_size
+        self.hardship = hardship
+        self.entered: list[Callable[[World], None]] = [hardship.visit]  # called with each new world
         self.fate: Fate | None = None
         self.worlds: dict[int, World] = {}  # of each rank, the latest
         self.returned: dict[int, int] = {}  # when
@@ -68,10 +73,10 @@ class Stage:
         place = world.place()
         rank = place.given["rank"]
         random_state = generator.current().clone_state()
+        place.given["visit"] = self.enter  # worlds that are made later
+        self.enter(world.current())
         while True:
             try:
-                if place.world is not None:
-                    self.worlds[rank] = place.world
                 result = function()
                 if not self._is_killed(rank):
                     self.returned[rank] = self.clock.now()
@@ -87,6 +92,12 @@ class Stage:
             self.clock.pause(crash.restart - self.clock.now())
             generator.install(random_state.clone_state())
             self.restarts[rank] = self.restarts.get(rank, 0) + 1
+
+    def enter(self, here: World) -> None:
+        """A rank has a new world."""
+        self.worlds[here.rank] = here
+        for visit in self.entered:
+            visit(here)
 
     def _is_killed(self, rank: int) -> bool:
         return self.fate is not None and rank in self.fate.down

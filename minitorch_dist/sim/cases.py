@@ -1,0 +1,66 @@
+"""One run to be made, and its name: a token that fits into a line, and makes the same run again.
+
+mtd1:seed=412;ranks=8;hard=ojr;drop=2>3#17;partition=0+1|2+3,at=2ms,heal=5ms;event=117
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from transports import plans
+from transports.fates import Plan
+from transports.plans import Fault
+
+VERSION = "mtd1"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What distinguishes a run from others of the same program."""
+
+    seed: int
+    world_size: int
+    faults: tuple[Fault, ...] = ()
+    hardships: str = ""
+    reliable: bool = True
+    choices: tuple[int, ...] = ()  # of `exhaust`: which of those who could be first was
+    event: int | None = None  # at which it failed
+
+    def plan(self) -> Plan:
+        return Plan(self.faults, self.reliable)
+
+    def __str__(self) -> str:
+        words = [f"seed={self.seed}", f"ranks={self.world_size}"]
+        words += [f"hard={self.hardships}"] if self.hardships else []
+        words += [] if self.reliable else ["unreliable"]
+        words += ["choices=" + ".".join(map(str, self.choices))] if self.choices else []
+        words += map(str, self.faults)
+        words += [] if self.event is None else [f"event={self.event}"]
+        return f"{VERSION}:{';'.join(words)}"
+
+
+def parse(token: str) -> Case:
+    """ValueError says what is no part of a token."""
+    version, _, rest = token.strip().strip("\"'").partition(":")
+    if version != VERSION:
+        raise ValueError(f"{token!r} is no replay token: it begins with {VERSION}:")
+    case, faults = Case(0, 0), []
+    for word in filter(None, (part.strip() for part in rest.split(";"))):
+        name, _, value = word.partition("=")
+        if name == "seed":
+            case = replace(case, seed=int(value))
+        elif name == "ranks":
+            case = replace(case, world_size=int(value))
+        elif name == "hard":
+            case = replace(case, hardships=value)
+        elif name == "unreliable":
+            case = replace(case, reliable=False)
+        elif name == "choices":
+            case = replace(case, choices=tuple(map(int, value.split("."))))
+        elif name == "event":
+            case = replace(case, event=int(value))
+        else:
+            faults.append(plans.parse(word))
+    if case.world_size < 1:
+        raise ValueError(f"{token!r} does not say how many ranks there were (ranks=…)")
+    return replace(case, faults=tuple(plans.check(faults, case.world_size)))

@@ -1,0 +1,214 @@
+"""A run that failed: what went wrong, in the fewest faults, and how to see it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from minitorch_dist.sim import runner, scene
+from minitorch_dist.sim.cases import Case
+from minitorch_dist.sim.hardship import ALL
+from minitorch_dist.sim.report import Report
+from minitorch_dist.sim.stage import Fall, Stage
+from transports.fates import Hit
+from transports.medium import Network
+from transports.plans import Fault, Strike
+from transports.topology import Topology
+
+EVENTS = 1_000_000  # of a run, before it is a livelock
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all runs of a program have in common."""
+
+    fn: Callable[..., Any]
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    net: Network | Topology | str = "sim://"
+    timeout: timedelta | float | None = None
+    events: int | None = EVENTS
+    check: Callable[[Report[Any]], object] | None = None
+    tolerate: tuple[type[BaseException], ...] = ()
+
+    def play(self, case: Case, prepared: Callable[[Stage], None] | None = None) -> Outcome:
+        """Make one run."""
+        seen: list[Stage] = []
+
+        def prepare(stage: Stage) -> None:
+            seen.append(stage)
+            if prepared is not None:
+                prepared(stage)
+
+        report, error = None, None
+        try:
+            report = runner.run(
+                self.fn, case.world_size, self.args, self.kwargs, net=self.net, seed=case.seed,
+                timeout=self.timeout, events=self.events, faults=case.plan(),
+                hardships=case.hardships, prepared=prepare,
+            )  # fmt: skip
+            if self.check is not None:
+                self.check(report)
+        except Exception as caught:
+            error = caught
+        if not seen:  # it never began
+            assert error is not None
+            raise error
+        stage = seen[0]
+        if isinstance(error, self.tolerate):
+            error = None
+        hits = [] if stage.fate is None else stage.fate.hits
+        words = (
+            "" if error is None else f"{stage.fall.scene if stage.fall else scene.describe(stage)}"
+        )
+        return Outcome(case, report, error, stage.fall, hits, dict(stage.sometimes), words)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run."""
+
+    case: Case
+    report: Report[Any] | None
+    error: Exception | None
+    fall: Fall | None
+    hits: Sequence[Hit]
+    sometimes: dict[str, bool]
+    scene: str = ""
+
+    @property
+    def event(self) -> int | None:
+        return None if self.fall is None else self.fall.event
+
+    def fails_like(self, other: Outcome) -> bool:
+        return self.error is not None and type(self.error) is type(other.error)
+
+
+class Failure:
+    """A failing run. `tries` is how many runs it took to make it as small as it is."""
+
+    def __init__(self, setting: Setting, outcome: Outcome, tries: int = 0) -> None:
+        assert outcome.error is not None
+        self.setting, self.outcome, self.tries = setting, outcome, tries
+        self.case = replace(outcome.case, event=outcome.event)
+        self.error: Exception = outcome.error
+
+    @property
+    def seed(self) -> int:
+        return self.case.seed
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        return self.case.faults
+
+    @property
+    def event(self) -> int | None:
+        """How many events had happened when the first rank failed."""
+        return self.case.event
+
+    @property
+    def replay_token(self) -> str:
+        return str(self.case)
+
+    def explain(self) -> str:
+        """What went wrong, where, under which faults, and what all ranks were doing."""
+        fall = self.outcome.fall
+        lines = [
+            f"seed {self.seed}: {fall or f'{type(self.error).__name__} after all had returned'}"
+        ]
+        lines += [f"  {line}" for line in str(self.error).splitlines()]
+        lines += [f"  {line}" for note in _notes(self.error) for line in note.splitlines()]
+        if self.faults:
+            lines.append("faults that were planned")
+            lines += [f"  {fault}" for fault in self.faults]
+        if self.case.hardships:
+            lines.append(f"hardships: {self.case.hardships} (see sim.hardship)")
+        lines += ["what the ranks were doing", self.outcome.scene]
+        return "\n".join([*lines, f"again: sim.replay({self.replay_token!r}, {self._name()})"])
+
+    def minimise(self, most: int = 300) -> Failure:
+        """The smallest failure of the same kind that `most` runs can find: delta debugging over
+        faults, single strikes and hardships. What is left is each needed for it to fail."""
+        search = _Search(self.setting, self.outcome, most)
+        return Failure(self.setting, search.smallest(), search.tries)
+
+    def _name(self) -> str:
+        return getattr(self.setting.fn, "__name__", "fn")
+
+    def __str__(self) -> str:
+        return (
+            f"{type(self.error).__name__} with seed {self.seed}: {str(self.error).partition(chr(10))[0]}"
+            f"\n{self.replay_token}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Failure {type(self.error).__name__}, {self.replay_token}>"
+
+
+Element: TypeAlias = "Fault | str"
+"""What can be left out: a fault, or a hardship's letter."""
+
+
+class _Search:
+    """Zeller and Hildebrandt's delta debugging, 2002: leave out as much as still fails."""
+
+    def __init__(self, setting: Setting, failing: Outcome, most: int) -> None:
+        self._setting, self._best, self._most = setting, failing, most
+        self._known: dict[tuple[Element, ...], bool] = {}
+        self.tries = 0
+
+    def smallest(self) -> Outcome:
+        case = self._best.case
+        self._reduce([*case.hardships, *case.faults])
+        singles = self._singles()
+        if self._fails(singles):
+            self._reduce(singles)
+        return self._best
+
+    def _singles(self) -> list[Element]:
+        """The same with each chance replaced by what it struck."""
+        found: list[Element] = list(self._best.case.hardships)
+        for fault in self._best.case.faults:
+            is_chance = isinstance(fault, Strike) and fault.number is None
+            found += [fault] if not is_chance else []
+        found += dict.fromkeys(hit.alone() for hit in self._best.hits)
+        return list(dict.fromkeys(found))
+
+    def _reduce(self, elements: list[Element]) -> None:
+        parts = 2
+        if elements and self._fails([]):
+            return
+        while len(elements) >= 2:
+            size = -(-len(elements) // parts)
+            blocks = [elements[at : at + size] for at in range(0, len(elements), size)]
+            for block in blocks:
+                rest = [element for element in elements if element not in block]
+                if self._fails(rest):
+                    elements, parts = rest, max(parts - 1, 2)
+                    break
+            else:
+                if parts >= len(elements):
+                    return
+                parts = min(len(elements), 2 * parts)
+
+    def _fails(self, elements: Sequence[Element]) -> bool:
+        key = tuple(elements)
+        if key in self._known:
+            return self._known[key]
+        if self.tries >= self._most:
+            return False
+        self.tries += 1
+        case = self._best.case
+        letters = "".join(e for e in ALL if e in elements)
+        faults = tuple(e for e in elements if not isinstance(e, str))
+        outcome = self._setting.play(replace(case, faults=faults, hardships=letters))
+        found = self._known[key] = outcome.fails_like(self._best)
+        if found:
+            self._best = outcome
+        return found
+
+
+def _notes(error: BaseException) -> list[str]:
+    return list(getattr(error, "__notes__", ()))

@@ -1,0 +1,85 @@
+"""What a correct program must bear, though a calm network would never ask it to.
+
+    o  order        ranks that can run at the same instant run in any order
+    j  jitter       each message comes a little later than it would
+    r  rendezvous   some sends wait until their receiver takes the message
+    w  window       little room for messages on their way, so that sends have to wait
+    a  any source   a receive from anybody takes any of the messages that are there
+    h  hesitation   is_completed() says no for a while
+
+None of these is a fault: networks do all of them on a good day. Which of them befall a run, and
+where, follows from its seed, each by a key of its own; so one can be left out, and the others stay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from minitorch_dist.distributed.world import World
+from transports import plans
+from transports.faults import chance
+from transports.medium import Medium, Message, Network
+
+ALL = "ojrwah"
+JITTER = plans.jitter("20us")
+WINDOWS = (None, 1, 4096)  # bytes
+MOST = 3  # times in a row that is_completed() says no without reason
+
+
+class Hardship:
+    """The hardships of one run, by their letters."""
+
+    def __init__(self, letters: str, seed: int) -> None:
+        unknown = set(letters) - set(ALL)
+        if unknown:
+            raise ValueError(f"no hardship is called {', '.join(sorted(unknown))}; there are {ALL}")
+        self.letters, self.seed = letters, seed
+        self._sends: Counter[tuple[int, int]] = Counter()
+        self._choices: Counter[int] = Counter()
+        self._asked: Counter[int] = Counter()
+        self._in_a_row: Counter[int] = Counter()
+
+    def order_seed(self) -> int | None:
+        """What shuffles the order of the ranks."""
+        return self.seed if "o" in self.letters else None
+
+    def faults(self) -> tuple[plans.Fault, ...]:
+        return (JITTER,) if "j" in self.letters else ()
+
+    def narrowed(self, network: Network) -> Network:
+        if "w" not in self.letters:
+            return network
+        drawn = WINDOWS[int(chance(self.seed, "window", 0, 0, 0) * len(WINDOWS))]
+        return network if drawn is None else replace(network, window=drawn)
+
+    def befall(self, medium: Medium) -> None:
+        if "r" in self.letters:
+            medium.meets = self._meets
+
+    def visit(self, here: World) -> None:
+        """A rank has made its world."""
+        if "a" in self.letters:
+            here.mailbox.choose_source = lambda sources: self._choose(here.rank, sources)
+        if "h" in self.letters:
+            here.hesitates = lambda: self._hesitates(here.rank)
+
+    def _meets(self, message: Message) -> bool:
+        way = message.src.rank, message.dst.rank
+        self._sends[way] += 1
+        return chance(self.seed, "rendezvous", *way, self._sends[way]) < 0.3
+
+    def _choose(self, rank: int, sources: Sequence[int]) -> int:
+        self._choices[rank] += 1
+        drawn = chance(self.seed, "any source", rank, rank, self._choices[rank])
+        return sorted(sources)[int(drawn * len(sources))]
+
+    def _hesitates(self, rank: int) -> bool:
+        self._asked[rank] += 1
+        no = chance(self.seed, "hesitation", rank, rank, self._asked[rank]) < 0.5
+        self._in_a_row[rank] = self._in_a_row[rank] + 1 if no else 0
+        return no and self._in_a_row[rank] <= MOST
+
+    def __repr__(self) -> str:
+        return f"<Hardship {self.letters or 'none'}, seed {self.seed}>"
