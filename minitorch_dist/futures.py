@@ -103,8 +103,16 @@ class Future(Generic[T]):
             self._state = state
             callbacks, self._callbacks = self._callbacks, []
             self._changed.notify_all()
+        self._announce()
         for callback in callbacks:
             callback(self)
+
+    def _announce(self) -> None:
+        """For futures that are waited for in other ways too."""
+
+    def _following(self) -> Future[Any]:
+        """An empty future, to be waited for as this one is."""
+        return Future(condition=self._condition)
 
     # ---------------------------------------------------------------------------------- callbacks
 
@@ -119,7 +127,7 @@ class Future(Generic[T]):
         """A future of what `callback` makes of this one, or of the exception it raises."""
         if not callable(callback):
             raise TypeError(f"then(): the callback must be callable, not {type(callback).__name__}")
-        following: Future[S] = Future(condition=self._condition)
+        following: Future[S] = self._following()
 
         def run(done: Future[T]) -> None:
             try:
@@ -167,7 +175,7 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
         nothing: Future[list[Future[Any]]] = Future()
         nothing.set_result([])
         return nothing
-    together: Future[list[Future[Any]]] = Future(condition=futures[0]._condition)
+    together: Future[list[Future[Any]]] = futures[0]._following()
     missing = len(futures)
 
     def arrived(one: Future[Any]) -> None:

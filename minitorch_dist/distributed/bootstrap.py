@@ -135,7 +135,7 @@ def _join(
         transport_kind, address = backends.transport_for(Backend.UNDEFINED, wish)
     address = address or given
     root = PrefixStore("default_pg", store)
-    generation = _arrive(root, rank, size)
+    generation = arrive(root, rank, size)
     keys = PrefixStore(str(generation), root)
     transport = transport_kind(rank, size, address, place.clock)
     transport.patience = timeout.total_seconds()
@@ -170,7 +170,7 @@ def _join(
     return here
 
 
-def _arrive(store: Store, rank: int, size: int) -> int:
+def arrive(store: Store, rank: int, size: int) -> int:
     """Say that we are here; how often this rank was."""
     said = store.compare_set("world_size", "", f"{size} by rank {rank}").decode()
     if said.partition(" ")[0] != str(size):
@@ -187,6 +187,13 @@ def _arrive(store: Store, rank: int, size: int) -> int:
             "RANK, or for one that crashed; a new run needs a new store (port, file or prefix)"
         )
     return generation
+
+
+def depart(store: Store, rank: int, generation: str, size: int) -> None:
+    """Say that we are gone, so that we may come again."""
+    store.set(f"left/{rank}/{generation}", b"")
+    if all(store.check([f"left/{r}/{generation}"]) for r in range(size)):
+        store.delete_key("world_size")  # the next world on this store may have another size
 
 
 def leave(place: world.Place) -> None:

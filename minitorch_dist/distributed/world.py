@@ -61,6 +61,9 @@ class Place:
         self.world: World | None = None
         self.clock = clock
         self.given = given  # what a launcher has decided for this rank
+        self.extras: dict[str, Any] = {}  # what needs no world: one object under the name of each
+        self.at_end: list[Callable[[], None]] = []  # to call when this rank is over, last first
+        self.interrupts: list[Callable[[], None]] = []  # so that whoever waits here notices an end
 
     def __repr__(self) -> str:
         return f"<Place of {self.world}>"

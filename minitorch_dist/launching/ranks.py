@@ -43,4 +43,6 @@ def run(
 
 
 def end(place: world.Place) -> None:
+    while place.at_end:
+        place.at_end.pop()()
     bootstrap.leave(place)

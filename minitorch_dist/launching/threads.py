@@ -85,3 +85,5 @@ def end_others(places: Sequence[world.Place]) -> None:
         here = place.world
         if here is not None:
             here.transport.close()
+        for interrupt in list(place.interrupts):
+            interrupt()

@@ -63,6 +63,10 @@ class Writer:
         except Unsendable as error:
             raise error.inside(name) from None
 
+    def begin(self, count: int) -> None:
+        """A tuple of so many values follows."""
+        self.out += kinds.KIND_AND_COUNT.pack(kinds.TUPLE, count)
+
     def text(self, text: str) -> None:
         try:
             encoded = text.encode()

@@ -1,0 +1,30 @@
+"""PyTorch's `torch.distributed.rpc`: functions of other workers, and objects that live there.
+
+Read from the ground up: `frames` (one message), `calls` (one call), `crew` and `watch` (which thread
+does what), `serving` (the other side), `agent` (all of one worker), `ending` (shutdown), `api`.
+The same code runs over every transport, and in virtual time.
+"""
+
+from minitorch_dist.distributed.rpc import functions as functions
+from minitorch_dist.distributed.rpc.api import (
+    _get_worker_infos as _get_worker_infos,
+    _set_rpc_timeout as _set_rpc_timeout,
+    get_rpc_timeout as get_rpc_timeout,
+    get_worker_info as get_worker_info,
+    init_rpc as init_rpc,
+    is_available as is_available,
+    rpc_async as rpc_async,
+    rpc_sync as rpc_sync,
+    shutdown as shutdown,
+)
+from minitorch_dist.distributed.rpc.errors import (
+    RpcError as RpcError,
+    RpcTimeout as RpcTimeout,
+    WorkerLost as WorkerLost,
+)
+from minitorch_dist.distributed.rpc.options import (
+    BackendType as BackendType,
+    RpcBackendOptions as RpcBackendOptions,
+    TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions,
+)
+from minitorch_dist.distributed.rpc.workers import WorkerInfo as WorkerInfo

@@ -1,0 +1,408 @@
+"""One worker: its calls, the transport they go over, and the threads that serve those of others.
+
+    call ──► write ──► send ─────────────► whole ──► crew: run ──► answer
+    wait ◄── read ◄── next_job ◄── whole ◄──────────────────────────┘
+
+`whole` is called by the transport, from any thread, and only puts the message into `_arrived`; who
+drives takes it from there (`next_job`). Where the transport may lose messages (`may_lose`), requests
+that are long without an answer are asked for (PROBE), and sent again if they are unknown.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, deque
+from collections.abc import Callable
+from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
+from typing import Any, Final
+
+from minitorch_dist.distributed import world
+from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.codec import Reader, Writer
+from minitorch_dist.distributed.exceptions import PeerLost, TransportClosed
+from minitorch_dist.distributed.rpc import baggage, frames
+from minitorch_dist.distributed.rpc.calls import Call, RpcFuture
+from minitorch_dist.distributed.rpc.crew import Crew, Job
+from minitorch_dist.distributed.rpc.errors import RpcError, RpcTimeout, WorkerLost
+from minitorch_dist.distributed.rpc.frames import (
+    ANSWER,
+    DONE,
+    FAILURE,
+    HEADER,
+    KNOWN,
+    PROBE,
+    REQUEST,
+    STATE,
+    SYSTEM,
+    WAKE,
+    Lost,
+    Message,
+)  # fmt: skip
+from minitorch_dist.distributed.rpc.serving import Server
+from minitorch_dist.distributed.rpc.watch import Watchman
+from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers
+from minitorch_dist.tensors.devices import device
+from transports.clock import PICO, Deadline, SystemClock, Thread
+from transports.contract import Transport
+
+RETRY: Final = 0.25  # seconds without an answer after which it is asked for, on a bad transport
+
+
+class Agent(frames.Assembling):
+    """See above. `extras` is for the modules above: one object under the name of each."""
+
+    def __init__(self, transport: Transport, me: WorkerInfo, threads: int, timeout: float) -> None:
+        super().__init__()
+        self.transport, self.clock, self.me = transport, transport.clock, me
+        self.timeout = timeout
+        self.is_real = isinstance(self.clock, SystemClock)
+        self.may_lose = bool(getattr(transport, "may_lose", False))
+        self.workers = Workers([me])
+        self.device_maps: dict[str, dict[device, device]] = {}
+        self.lost_workers: dict[int, str] = {}
+        self.heard: dict[int, int] = {}  # when each worker was last heard of
+        self.issued: Counter[int] = Counter()  # requests of users that were sent, by callee
+        self.has_expired = False  # a call of ours was given up
+        self._lock = Lock()
+        self.is_open = False
+        self.extras: dict[str, Any] = {}
+        self._place = world.place()
+        self._calls: dict[int, Call] = {}
+        self._numbers = itertools.count(1)
+        self._arrived: deque[Message | Lost] = deque()
+        self.server = Server(self)
+        self.crew = Crew(self, threads, self.is_real)
+        self.watchman = Watchman(self, lambda: self.crew.inline, self.crew.relieve)
+
+    def begin(self, workers: Workers) -> None:
+        """All workers are there: take part."""
+        self.workers, self.is_open = workers, True
+        self.crew.begin()
+        self.watchman.begin()
+
+    def worker(self, id: int) -> WorkerInfo:
+        return self.workers.by_id[id]
+
+    def start(self, function: Job, name: str) -> Thread:
+        """A thread of this worker."""
+
+        def run() -> None:
+            with world.standing_in(self._place):
+                function()
+
+        return self.clock.start(run, f"{name} of {self.me.name!r}")
+
+    # ---------------------------------------------------------------------------------- calling
+
+    def call(
+        self, to: WorkerInfo, operation: int, write: Callable[[Writer], None], doing: str,
+        timeout: float = -1.0, is_system: bool = False, with_baggage: bool = True,
+    ) -> RpcFuture[Any]:  # fmt: skip
+        """Send a request; the future of its answer. What cannot be sent raises here."""
+        if not self.is_open:
+            raise RpcError(f"worker {self.me.name!r} has shut RPC down; {doing} was not called")
+        seconds = self.timeout if timeout < 0 else timeout
+        call = Call(
+            next(self._numbers), to, doing, "" if is_system else callsite(), self.clock.now(),
+            seconds, RpcFuture(self, lambda: f"the answer to {call}"), is_system,
+        )  # fmt: skip
+        writer = Writer(self._device_name(to))
+        writer.out.append(operation)
+        write(writer)
+        if not is_system:
+            writer.value(baggage.pack(writer, to.id) if with_baggage else None)
+            with self._lock:
+                self.issued[to.id] += 1
+        self.crew.visits += 1
+        self._calls[call.id] = call
+        parts = [writer.out, *writer.buffers]
+        if self.may_lose:
+            call.parts = [bytes(part) for part in parts]
+            parts = call.parts
+        if call.end is not None or self.may_lose:
+            self.watchman.expect(self._next_of(call))
+        try:
+            self._send(to.id, REQUEST, SYSTEM if is_system else 0, call.id, parts)
+        except PeerLost as error:
+            self._fail(call, self._gone(call, error.reason, False))
+        except TransportClosed:
+            self._fail(call, RpcError(f"{call} was not made: RPC was shut down"))
+        return call.future
+
+    def _device_name(self, to: WorkerInfo) -> Callable[[device], str]:
+        def name(of: device) -> str:
+            there = self.device_maps.get(to.name, {}).get(of)
+            if there is None:
+                if to.id == self.me.id:
+                    return str(of)
+                raise RuntimeError(
+                    f"a tensor on {of} was to be sent to {to.name!r}: RPC only supports CPU tensors by "
+                    "default, please move your tensors to CPU before sending them over RPC, or call "
+                    "`set_device_map` on `TensorPipeRpcBackendOptions` to explicitly configure device "
+                    f"mapping. Request device mapping is not available for destination: {to.name}"
+                )
+            return str(there)
+
+        return name
+
+    def _send(self, dst: int, kind: int, flags: int, id: int, parts: list[Any]) -> None:
+        floor = next(iter(self._calls), id) if self.may_lose and kind == REQUEST else 0
+        count = len(parts)
+        for number, part in enumerate(parts):
+            self.transport.send(dst, HEADER.pack(kind, flags, number, count, id, floor), part)
+
+    def reply(self, dst: int, kind: int, id: int, write: Callable[[Any], None]) -> list[Any]:
+        writer = Writer(self._device_name(self.worker(dst)))
+        write(writer)
+        parts: list[Any] = [writer.out, *writer.buffers]
+        if self.may_lose:
+            parts = [bytes(part) for part in parts]
+        self.send_again(dst, kind, id, parts)
+        return parts
+
+    def send_again(self, dst: int, kind: int, id: int, parts: list[Any]) -> None:
+        """Send an answer, if there is still somebody to take it."""
+        if parts:
+            try:
+                self._send(dst, kind, 0, id, parts)
+            except (PeerLost, TransportClosed):
+                return
+
+    def state(self, dst: int, id: int, is_known: bool) -> None:
+        try:
+            self._send(dst, STATE, KNOWN if is_known else 0, id, [b""])
+        except (PeerLost, TransportClosed):
+            return
+
+    # ---------------------------------------------------------------------------------- waiting
+
+    def condition(self, waits_for: Callable[[], str]) -> Any:
+        return self.clock.condition(waits_for)
+
+    def wait_for(self, future: RpcFuture[Any], deadline: Deadline | None = None) -> None:
+        """In real time: drive the transport until the future is done."""
+        was_ours = self.crew.enter()
+        deadline = deadline or self.clock.deadline(None)
+        try:
+            if not self.is_real:
+                future.settle(deadline)
+                return
+            self.crew.guest(future)
+            future.waiting += 1
+            try:
+                while not (future.done() or deadline.is_over()) and self.is_open:
+                    self.listen(deadline.left(), future.done)
+                    while (job := self.next_job()) is not None:
+                        self.crew.give(job)
+            finally:
+                future.waiting -= 1
+                self.crew.depart(future)
+        finally:
+            self.crew.leave(was_ours)
+
+    def rouse(self) -> None:
+        try:
+            self.transport.send(self.me.id, HEADER.pack(WAKE, 0, 0, 1, 0, 0), b"")
+        except (TransportClosed, PeerLost):
+            return
+
+    def listen(self, timeout: float | None, done: Callable[[], bool] | None = None) -> None:
+        try:
+            self.transport.progress(timeout, self._has_news if done is None else done)
+        except TransportClosed:
+            self._closed_under_us()
+
+    def _has_news(self) -> bool:
+        return bool(self._arrived) or not self.is_open
+
+    # ---------------------------------------------------------------------------------- arrivals
+
+    def whole(self, message: Message) -> None:
+        self._arrived.append(message)
+
+    def gone(self, lost: Lost) -> None:
+        self._arrived.append(lost)
+
+    def is_stale(self, src: int, kind: int, id: int) -> bool:
+        if kind == REQUEST:
+            return self.server.is_over(src, id)
+        return id not in self._calls
+
+    def next_job(self) -> Job | None:
+        """Deal with what has arrived, until something of the user's is to be run."""
+        while self._arrived:
+            try:
+                message = self._arrived.popleft()
+            except IndexError:  # another thread was faster
+                return None
+            if isinstance(message, Lost):
+                job = self._lose(message)
+            elif message.kind == REQUEST:
+                self.heard[message.src] = self.clock.now()
+                job = self.server.take(message)
+            else:
+                self.heard[message.src] = self.clock.now()
+                job = self._take(message)
+            if job is not None:
+                return job
+        return None
+
+    def _take(self, message: Message) -> Job | None:
+        kind, id = message.kind, message.id
+        if kind in (ANSWER, FAILURE):
+            call = self._calls.pop(id, None)
+            if self.may_lose:
+                self._send_quietly(message.src, DONE, id)
+            if call is not None:
+                return self._answered(call, message)
+        elif kind == PROBE:
+            self.server.probe(message)
+        elif kind == DONE:
+            self.server.done(message)
+        elif kind == STATE:
+            call = self._calls.get(id)
+            if call is not None and message.flags & KNOWN:
+                call.is_known = True
+            elif call is not None:
+                self._send_quietly(call.to.id, REQUEST, id, SYSTEM * call.is_system, call.parts)
+        return None
+
+    def _send_quietly(
+        self, dst: int, kind: int, id: int, flags: int = 0, parts: list[Any] | None = None
+    ) -> None:
+        try:
+            self._send(dst, kind, flags, id, [b""] if parts is None else parts)
+        except (PeerLost, TransportClosed):
+            return
+
+    def _answered(self, call: Call, message: Message) -> Job | None:
+        """Complete the call's future: here, unless functions of the user hang on it."""
+
+        def complete() -> None:
+            reader = Reader(message.parts[0], message.parts[1:])
+            try:
+                value, load = reader.value(), reader.value()
+                baggage.back(load, reader, message.src)
+            except Exception as error:
+                error.add_note(f"(while reading the answer to {call})")
+                call.future.set_exception(error)
+                return
+            if message.kind == ANSWER:
+                call.future.set_result(value)
+                return
+            if not isinstance(value, Exception):
+                value = RpcError(f"{call} failed with {value!r}")
+            value.add_note(f"(in {call})")
+            call.future.set_exception(value)
+
+        if call.future.has_callbacks and not call.is_system:
+            return complete
+        complete()
+        return None
+
+    # ----------------------------------------------------------------------------------- endings
+
+    def _lose(self, lost: Lost) -> Job | None:
+        """A worker is gone: its calls fail at once."""
+        src, reason = lost
+        if src in self.lost_workers:
+            return None
+        self.lost_workers[src] = reason
+        self.server.forget(src)
+        failing = [call for call in list(self._calls.values()) if call.to.id == src]
+        for listener in list(self.extras.get("when_lost", ())):
+            listener(src, reason)
+
+        def fail() -> None:
+            for call in failing:
+                if self._calls.pop(call.id, None) is not None:
+                    call.future.set_exception(self._gone(call, reason, True))
+
+        if any(call.future.has_callbacks for call in failing):
+            return fail
+        fail()
+        return None
+
+    def _gone(self, call: Call, reason: str, may_have_run: bool) -> WorkerLost:
+        what = "may have run" if may_have_run else "was not sent"
+        return WorkerLost(
+            call.to.id, reason, f"was worker {call.to.name!r}; {call} {what}", may_have_run
+        )
+
+    def _fail(self, call: Call, error: Exception) -> None:
+        if self._calls.pop(call.id, None) is not None:
+            call.future.set_exception(error)
+
+    def _closed_under_us(self) -> None:
+        """Our transport was closed: nothing will be answered any more."""
+        self.is_open = False
+        for call in list(self._calls.values()):
+            self._fail(call, RpcError(f"RPC was shut down before there was an answer to {call}"))
+
+    # ------------------------------------------------------------------------------ for the watchman
+
+    def _next_of(self, call: Call) -> int:
+        ends = [] if call.end is None else [call.end]
+        if self.may_lose:
+            ends.append(call.probed + round(RETRY * PICO))
+        return min(ends)
+
+    def next_instant(self) -> int | None:
+        calls = list(self._calls.values())
+        if not self.may_lose:
+            calls = [call for call in calls if call.end is not None]
+        return min((self._next_of(call) for call in calls), default=None)
+
+    def do_what_is_due(self) -> None:
+        now = self.clock.now()
+        for call in list(self._calls.values()):
+            if call.end is not None and now >= call.end:
+                self._expire(call)
+            elif self.may_lose and now >= call.probed + round(RETRY * PICO):
+                call.probed = now
+                self._send_quietly(call.to.id, PROBE, call.id)
+
+    def _expire(self, call: Call) -> None:
+        if self._calls.pop(call.id, None) is None:
+            return
+        self.has_expired = True
+        words = f"{call} may have run, may be running, or may still come to run"
+        if call.is_known:
+            words = f"{call} has arrived there and may have run, or may be running"
+        error = RpcTimeout(
+            f"RPCErr:1:RPC ran for more than set timeout ({call.timeout * 1000:.0f} ms) and will now "
+            f"be marked with an error. {words}; give it more time (timeout=…), or look what "
+            f"{call.to.name!r} does"
+        )
+        if call.future.has_callbacks:
+            self.crew.give(lambda: call.future.set_exception(error))
+        else:
+            call.future.set_exception(error)
+
+    # ------------------------------------------------------------------------------------- closing
+
+    @property
+    def outstanding(self) -> list[Call]:
+        """Calls of the user that have no answer yet."""
+        return [call for call in list(self._calls.values()) if not call.is_system]
+
+    def alert(self) -> None:
+        self.watchman.alert()
+
+    def close(self, patience: float | None = None) -> None:
+        """End at once. What is not answered fails. Functions that still run are waited for, for so
+        many seconds."""
+        self.is_open = False
+        self.crew.close()
+        self.watchman.close()
+        self.transport.close()
+        self._closed_under_us()
+        self.crew.join(patience)
+        self.watchman.join()
+
+    def __repr__(self) -> str:
+        state = "open" if self.is_open else "closed"
+        return (
+            f"<Agent of {self.me.name!r}, {state}, {len(self._calls)} calls without an answer, "
+            f"{self.crew!r}, {self.transport!r}>"
+        )

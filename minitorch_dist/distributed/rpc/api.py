@@ -1,0 +1,259 @@
+"""torch's functions: begin, call, end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final
+
+from minitorch_dist.distributed import backends, bootstrap, rendezvous, world
+from minitorch_dist.distributed.codec import Writer
+from minitorch_dist.distributed.exceptions import DistError
+from minitorch_dist.distributed.rpc import functions, operations
+from minitorch_dist.distributed.rpc.agent import Agent
+from minitorch_dist.distributed.rpc.calls import RpcFuture
+from minitorch_dist.distributed.rpc.crew import runs_job
+from minitorch_dist.distributed.rpc.ending import Ending
+from minitorch_dist.distributed.rpc.errors import NOT_INITIALIZED
+from minitorch_dist.distributed.rpc.options import (
+    DEFAULT_SHUTDOWN_TIMEOUT,
+    UNSET_RPC_TIMEOUT,
+    BackendType,
+    RpcBackendOptions,
+    TensorPipeRpcBackendOptions,
+    seconds_of,
+)
+from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers, check_name
+from transports.stores import PrefixStore, Store
+
+KEY: Final = "rpc"
+CONNECT: Final = timedelta(minutes=30)
+
+
+def is_available() -> bool:
+    return True
+
+
+def is_here() -> bool:
+    return KEY in world.place().extras
+
+
+def current() -> Agent:
+    """This worker's agent; torch's RuntimeError before `init_rpc`."""
+    agent = world.place().extras.get(KEY)
+    if agent is None:
+        raise RuntimeError(NOT_INITIALIZED)
+    return agent  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------ begin
+
+
+def init_rpc(
+    name: str,
+    backend: BackendType | None = None,
+    rank: int = -1,
+    world_size: int | None = None,
+    rpc_backend_options: RpcBackendOptions | None = None,
+) -> None:
+    """Take part as worker `name`; returns when all workers can be called.
+
+    The store is that of the options' init_method (`env://`); the transport is the one under which
+    this world was launched, else tcp.
+    """
+    check_name(name)
+    if backend is not None and not isinstance(backend, BackendType):
+        raise TypeError(f"Argument backend must be a member of BackendType, but got {backend!r}")
+    options = TensorPipeRpcBackendOptions() if rpc_backend_options is None else rpc_backend_options
+    if not isinstance(options, RpcBackendOptions):
+        raise TypeError(
+            f"`rpc_backend_options` must be a TensorPipeRpcBackendOptions, got {options!r}"
+        )
+    if is_here():
+        raise RuntimeError("RPC is already initialized")
+    here = world.place()
+    store, rank, size, is_ours = _meet(options.init_method, rank, world_size)
+    agent = None
+    try:
+        agent = _connect(name, store, rank, size, options)
+    finally:
+        if agent is None and is_ours:
+            store.close()
+    if is_ours:
+        agent.extras["store"] = store
+    here.extras[KEY] = agent
+    here.at_end.append(_leave_behind)
+    here.interrupts.append(agent.transport.close)
+
+
+def _meet(init_method: str, rank: int, size: int | None) -> tuple[Store, int, int, bool]:
+    """The store, who we are, and whether the store is to be closed by us."""
+    given = world.place().given
+    if "store" in given and init_method == "env://":
+        store = given["store"]
+        rank = given["rank"] if rank < 0 else rank
+        size = given["world_size"] if size is None else size
+        return store, rank, size, False
+    if size is None and init_method == "env://" and not os.environ.get("WORLD_SIZE"):
+        raise ValueError(
+            "world_size was not given, and WORLD_SIZE is not set: worlds that workers join one by one "
+            "are not offered; say how many workers there will be"
+        )
+    url = init_method
+    if init_method == "env://":
+        rank = int(os.environ.get("RANK", -1)) if rank < 0 else rank
+        size = int(os.environ["WORLD_SIZE"]) if size is None else size
+        found = next(rendezvous.rendezvous(url, rank, size, timeout=CONNECT))
+    else:
+        found = next(
+            rendezvous.rendezvous(url, rank, -1 if size is None else size, timeout=CONNECT)
+        )
+    found[0].set_timeout(CONNECT)
+    return *found, True
+
+
+def _connect(name: str, store: Store, rank: int, size: int, options: RpcBackendOptions) -> Agent:
+    here = world.place()
+    if not 0 <= rank < size:
+        raise RuntimeError(f"rank {rank} is not in a world of {size} workers")
+    wanted = (getattr(options, "_transports", None) or ["undefined"])[0]
+    kind, address = backends.transport_for(wanted, here.given.get("address", "tcp"))
+    root = PrefixStore("rpc", store)
+    generation = bootstrap.arrive(root, rank, size)
+    keys = PrefixStore(f"rpc_prefix_{generation}", root)
+    transport = kind(rank, size, address or here.given.get("address", ""), here.clock)
+    make: Callable[[Any], Any] = here.given.get("wrap_rpc", lambda inner: inner)
+    transport = make(transport)
+    timeout = options.rpc_timeout
+    transport.patience = timeout if timeout > 0 else None
+    threads = getattr(options, "num_worker_threads", 16)
+    agent = Agent(transport, WorkerInfo(name, rank), threads, timeout)
+    try:
+        transport.connect(keys, agent, CONNECT.total_seconds())
+        keys.set(f"worker/{rank}", name)
+        names = [keys.get(f"worker/{other}").decode() for other in range(size)]
+        workers = Workers(WorkerInfo(name, other) for other, name in enumerate(names))
+        agent.device_maps = getattr(options, "device_maps", {})
+        for other in agent.device_maps:
+            workers.find(other)
+    except BaseException:
+        transport.close()
+        with suppress(DistError, OSError):
+            bootstrap.depart(root, rank, str(generation), size)
+        raise
+    agent.extras["left"] = lambda: bootstrap.depart(root, rank, str(generation), size)
+    agent.begin(workers)
+    return agent
+
+
+# -------------------------------------------------------------------------------------------- end
+
+
+def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
+    """Leave. Gracefully: when all workers have come and all work is done everywhere, in at most
+    `timeout` seconds (0: however long it takes); else at once, and calls under way fail."""
+    agent = current()
+    if runs_job():
+        raise RuntimeError(
+            "rpc.shutdown was called by a function that runs for a peer: it would wait for itself. "
+            "Call it in the worker's own program"
+        )
+    try:
+        if graceful:
+            ending = Ending(agent, timeout if timeout > 0 else None)
+            ending.wait_for_all_work()
+            for last in agent.extras.get("before_end", ()):
+                last()
+            ending.wait_for_all()
+    finally:
+        _leave(agent)
+
+
+def _leave(agent: Agent) -> None:
+    here = world.place()
+    here.extras.pop(KEY, None)
+    if _leave_behind in here.at_end:
+        here.at_end.remove(_leave_behind)
+        here.interrupts.remove(agent.transport.close)
+    agent.close(patience=5.0)
+    with suppress(DistError, OSError):  # the store's master may have left first
+        agent.extras["left"]()
+    store = agent.extras.get("store")
+    if store is not None:
+        store.close()
+
+
+def _leave_behind() -> None:
+    """Our rank is over, and did not shut RPC down."""
+    agent = world.place().extras.get(KEY)
+    if agent is not None:
+        _leave(agent)
+
+
+# ------------------------------------------------------------------------------------------- call
+
+
+def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
+    """A worker by its name; without one, ourselves."""
+    agent = current()
+    return agent.me if worker_name is None else agent.workers.find(worker_name)
+
+
+def _get_worker_infos() -> list[WorkerInfo]:
+    return list(current().workers.by_id.values())
+
+
+def get_rpc_timeout() -> float:
+    """Seconds that calls may take unless they are given others."""
+    return current().timeout
+
+
+def _set_rpc_timeout(timeout: float | timedelta) -> None:
+    current().timeout = seconds_of(timeout)
+
+
+def rpc_async(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    timeout: float | timedelta = UNSET_RPC_TIMEOUT,
+) -> RpcFuture[Any]:
+    """Call `func(*args, **kwargs)` on a worker; the Future of its result.
+
+    The arguments are read now: they may be written to when this returns.
+    """
+    agent = current()
+    worker = agent.workers.find(to)
+    write = request(func, args, kwargs)
+    return agent.call(worker, operations.CALL, write, functions.name_of(func), seconds_of(timeout))
+
+
+def rpc_sync(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    timeout: float | timedelta = UNSET_RPC_TIMEOUT,
+) -> Any:
+    """What `func(*args, **kwargs)` returns on a worker, or the exception that it raises there."""
+    return rpc_async(to, func, args, kwargs, timeout).wait()
+
+
+def request(
+    func: Callable[..., Any], args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None
+) -> Callable[[Writer], None]:
+    """Writes (function, args, kwargs); errors name the argument."""
+    if not callable(func):
+        raise TypeError("function should be callable.")
+    args, kwargs = tuple(args or ()), dict(kwargs or {})
+
+    def write(writer: Writer) -> None:
+        writer.begin(3)
+        writer.named(functions.name_of(func), func)
+        writer.named("args", args)
+        writer.named("kwargs", kwargs)
+
+    return write
