@@ -11,15 +11,15 @@ that are long without an answer are asked for (PROBE), and sent again if they ar
 from __future__ import annotations
 
 import itertools
+from _thread import get_ident
 from collections import Counter, deque
 from collections.abc import Callable
+from contextvars import copy_context
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
 from typing import Any, Final
 
-from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.codec import Reader, Writer
-from minitorch_dist.distributed.exceptions import PeerLost, TransportClosed
 from minitorch_dist.distributed.rpc import baggage, frames
 from minitorch_dist.distributed.rpc.calls import Call, RpcFuture
 from minitorch_dist.distributed.rpc.crew import Crew, Job
@@ -44,6 +44,7 @@ from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers
 from minitorch_dist.tensors.devices import device
 from transports.clock import PICO, Deadline, SystemClock, Thread
 from transports.contract import Transport
+from transports.errors import PeerLost, TransportClosed
 
 RETRY: Final = 0.25  # seconds without an answer after which it is asked for, on a bad transport
 
@@ -58,7 +59,8 @@ class Agent(frames.Assembling):
         self.is_real = isinstance(self.clock, SystemClock)
         self.may_lose = bool(getattr(transport, "may_lose", False))
         self.workers = Workers([me])
-        self.device_maps: dict[str, dict[device, device]] = {}
+        self.device_maps: dict[int, dict[str, str]] = {}  # our devices' names at each worker
+        self.back_maps: dict[int, dict[str, str]] = {}  # and what they call theirs here, back
         self.lost_workers: dict[int, str] = {}
         self.heard: dict[int, int] = {}  # when each worker was last heard of
         self.issued: Counter[int] = Counter()  # requests of users that were sent, by callee
@@ -66,7 +68,7 @@ class Agent(frames.Assembling):
         self._lock = Lock()
         self.is_open = False
         self.extras: dict[str, Any] = {}
-        self._place = world.place()
+        self._context = copy_context()  # our place, generator and devices: those of our threads too
         self._calls: dict[int, Call] = {}
         self._numbers = itertools.count(1)
         self._arrived: deque[Message | Lost] = deque()
@@ -85,12 +87,8 @@ class Agent(frames.Assembling):
 
     def start(self, function: Job, name: str) -> Thread:
         """A thread of this worker."""
-
-        def run() -> None:
-            with world.standing_in(self._place):
-                function()
-
-        return self.clock.start(run, f"{name} of {self.me.name!r}")
+        context = self._context.copy()
+        return self.clock.start(lambda: context.run(function), f"{name} of {self.me.name!r}")
 
     # ---------------------------------------------------------------------------------- calling
 
@@ -129,9 +127,11 @@ class Agent(frames.Assembling):
             self._fail(call, RpcError(f"{call} was not made: RPC was shut down"))
         return call.future
 
-    def _device_name(self, to: WorkerInfo) -> Callable[[device], str]:
+    def _device_name(self, to: WorkerInfo, is_answer: bool = False) -> Callable[[device], str]:
+        maps = self.back_maps if is_answer else self.device_maps
+
         def name(of: device) -> str:
-            there = self.device_maps.get(to.name, {}).get(of)
+            there = maps.get(to.id, {}).get(str(of))
             if there is None:
                 if to.id == self.me.id:
                     return str(of)
@@ -141,7 +141,7 @@ class Agent(frames.Assembling):
                     "`set_device_map` on `TensorPipeRpcBackendOptions` to explicitly configure device "
                     f"mapping. Request device mapping is not available for destination: {to.name}"
                 )
-            return str(there)
+            return there
 
         return name
 
@@ -152,7 +152,7 @@ class Agent(frames.Assembling):
             self.transport.send(dst, HEADER.pack(kind, flags, number, count, id, floor), part)
 
     def reply(self, dst: int, kind: int, id: int, write: Callable[[Any], None]) -> list[Any]:
-        writer = Writer(self._device_name(self.worker(dst)))
+        writer = Writer(self._device_name(self.worker(dst), is_answer=True))
         write(writer)
         parts: list[Any] = [writer.out, *writer.buffers]
         if self.may_lose:
@@ -188,14 +188,14 @@ class Agent(frames.Assembling):
                 future.settle(deadline)
                 return
             self.crew.guest(future)
-            future.waiting += 1
+            future.waiting.append(get_ident())
             try:
                 while not (future.done() or deadline.is_over()) and self.is_open:
                     self.listen(deadline.left(), future.done)
                     while (job := self.next_job()) is not None:
                         self.crew.give(job)
             finally:
-                future.waiting -= 1
+                future.waiting.remove(get_ident())
                 self.crew.depart(future)
         finally:
             self.crew.leave(was_ours)

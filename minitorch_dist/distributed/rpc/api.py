@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -83,7 +84,6 @@ def init_rpc(
             store.close()
     if is_ours:
         agent.extras["store"] = store
-    here.extras[KEY] = agent
     here.at_end.append(_leave_behind)
     here.interrupts.append(agent.transport.close)
 
@@ -132,18 +132,25 @@ def _connect(name: str, store: Store, rank: int, size: int, options: RpcBackendO
     agent = Agent(transport, WorkerInfo(name, rank), threads, timeout)
     try:
         transport.connect(keys, agent, CONNECT.total_seconds())
-        keys.set(f"worker/{rank}", name)
-        names = [keys.get(f"worker/{other}").decode() for other in range(size)]
-        workers = Workers(WorkerInfo(name, other) for other, name in enumerate(names))
-        agent.device_maps = getattr(options, "device_maps", {})
-        for other in agent.device_maps:
+        maps = getattr(options, "device_maps", {})
+        said = {to: {str(k): str(v) for k, v in there.items()} for to, there in maps.items()}
+        keys.set(f"worker/{rank}", json.dumps([name, said]))
+        cards = [json.loads(keys.get(f"worker/{other}")) for other in range(size)]
+        workers = Workers(WorkerInfo(card[0], other) for other, card in enumerate(cards))
+        for other in maps:
             workers.find(other)
+        agent.device_maps = {workers.find(to).id: there for to, there in said.items()}
+        agent.back_maps = {
+            other: {theirs: ours for ours, theirs in card[1].get(name, {}).items()}
+            for other, card in enumerate(cards)
+        }
     except BaseException:
         transport.close()
         with suppress(DistError, OSError):
             bootstrap.depart(root, rank, str(generation), size)
         raise
     agent.extras["left"] = lambda: bootstrap.depart(root, rank, str(generation), size)
+    here.extras[KEY] = agent  # before anybody is served: what he calls may call others
     agent.begin(workers)
     return agent
 

@@ -6,6 +6,7 @@ caller. Futures made of such a future (`then`, `collect_all`) are waited for in 
 
 from __future__ import annotations
 
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -34,7 +35,7 @@ class RpcFuture(Future[T]):
     def __init__(self, waiter: Waiter, waits_for: Callable[[], str]) -> None:
         super().__init__(condition=lambda: waiter.condition(waits_for))
         self._waiter, self._waits_for = waiter, waits_for
-        self.waiting = 0  # threads that wait for it in the transport
+        self.waiting: list[int] = []  # the threads that wait for it in the transport
 
     def wait(self) -> T:
         if not self.done():
@@ -48,7 +49,7 @@ class RpcFuture(Future[T]):
                 self._changed.wait(deadline.left())
 
     def _announce(self) -> None:
-        if self.waiting:
+        if self.waiting and self.waiting != [get_ident()]:
             self._waiter.rouse()
 
     def _following(self) -> RpcFuture[Any]:

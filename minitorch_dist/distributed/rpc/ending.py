@@ -179,7 +179,7 @@ class Ending:
 
     def _wait(self, future: RpcFuture[Any], whom: Any) -> None:
         while not future.done():
-            self._agent.wait_for(future, Deadline(self._agent.clock, self._slice()))
+            future.settle(Deadline(self._agent.clock, self._slice()))  # the crew drives, and serves
             if not future.done():
                 self._late(whom)
 
