@@ -136,7 +136,7 @@ class Reducer:
     def reached(self) -> None:
         """A watched output has been reached by a backward pass."""
         running = engine.outermost()
-        if running is not None and running is not self._pass:
+        if running is not None and running is not self._pass and running.wanted is None:
             self._begin(running)
 
     def _arrived(self, number: int) -> None:
@@ -223,7 +223,7 @@ class Reducer:
         agree on it; a rank that finds one later fails, and the others are told."""
         if is_first:
             everywhere = unused.gather(self.group, absent, len(self.parameters))
-            if any(everywhere):
+            if everywhere:
                 self._pass = None
                 raise RuntimeError(unused.explain(everywhere, self.names))
         elif absent:
@@ -320,7 +320,8 @@ class Reducer:
                 for bucket in self.buckets[len(self._sent) :]:
                     self._send(bucket)
                 more = [begin() for begin in self.extra]
-                nowhere = self._unused_everywhere()
+                here = {n for n in self.missing if self.parameters[n]._grad is None}
+                nowhere = self._unused_everywhere(here)
                 for bucket, wait in self._sent:
                     if wait is not None:
                         self._hand_out(bucket, wait(), nowhere)
@@ -356,13 +357,12 @@ class Reducer:
                 self._fill(number)
             self.missing |= late
 
-    def _unused_everywhere(self) -> set[int]:
-        """The parameters that no rank has a gradient for; they keep none."""
+    def _unused_everywhere(self, here: set[int]) -> set[int]:
+        """The parameters that no rank has a gradient for (here: these); they keep none."""
         if self.static and self.iteration > 0:
             return self._never
         if not (self.find_unused or self.static) or self.skip_unused:
             return set()
-        here = {n for n in self.missing if self.parameters[n]._grad is None}
         found = unused.everywhere(self.group, here, len(self.parameters))
         if self.static:
             self._never = found
@@ -404,7 +404,7 @@ class Reducer:
 
     def rebuild(self) -> None:
         """After the first reduction: buckets in the order in which gradients became ready on rank 0."""
-        if self.find_unused and not self.static:
+        if not self.parameters or (self.find_unused and not self.static):
             return
         seen = set(self.order)
         rest = [number for number in reversed(range(len(self.parameters))) if number not in seen]
@@ -419,20 +419,25 @@ class Reducer:
     # ------------------------------------------------------------------- a rank without inputs
 
     def shadow(self) -> None:
-        """Answer the collectives of one backward pass of the other ranks, with zeros (see Join)."""
+        """Answer the collectives of one backward pass of the other ranks, with zeros (see Join). The
+        averages are handed out here as well: an optimizer may own parameters on this rank."""
         count = len(self.parameters)
         if self.iteration == 0 and not self.find_unused and not self.static:
             unused.gather(self.group, set(), count)
-        self.order = []
-        last = len(self.buckets) - 1
-        waits = [self.communicate(bucket.zeros(bucket.index == last)) for bucket in self.buckets]
+        self.order, self.missing, waits = [], set(range(count)), []
+        for bucket in self.buckets:
+            bucket.flat.array[...] = 0
+            for p, view in zip(bucket.parameters, bucket.views, strict=True):
+                if p._grad is view:
+                    p._grad = None
+            is_last = bucket.index == len(self.buckets) - 1
+            waits.append((bucket, self.communicate(bucket.as_seen_by_hooks(is_last))))
         more = [begin() for begin in self.extra]
-        if (self.find_unused and not self.static) or (self.static and self.iteration == 0):
-            found = unused.everywhere(self.group, set(range(count)), count)
-            if self.static:
-                self._never = found
-        for wait in [*waits, *more]:
-            wait()
+        nowhere = self._unused_everywhere(set(range(count)))
+        for bucket, wait in waits:
+            self._hand_out(bucket, wait(), nowhere)
+        for late in more:
+            late()
         if self.iteration == 0:
             self.rebuild()
         self.iteration += 1

@@ -1,0 +1,79 @@
+"""The average, in full precision or in 16 bits.
+
+fp16_compress: half the bytes; each value is rounded to 11 bits before it is added up.
+bf16_compress: the same with 8 bits and the range of float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minitorch_dist.distributed.grad_bucket import GradBucket
+from minitorch_dist.distributed.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.tensor_collectives import all_reduce
+from minitorch_dist.futures import Future
+from minitorch_dist.tensors import dtypes
+
+Hook = Callable[[Any, GradBucket], Future[Any]]
+
+__all__ = [
+    "allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook",
+    "fp16_compress_wrapper",
+]  # fmt: skip
+
+
+def averaged(process_group: ProcessGroup | None, tensor: Any) -> Future[Any]:
+    """A future of the tensor, divided and added up over the group."""
+    group = or_default(process_group)
+    tensor.div_(group.size())
+    if group.size() == 1:
+        alone = Future[Any](condition=group.world.clock.condition)
+        alone.set_result(tensor)
+        return alone
+    work = all_reduce(tensor, group=group, async_op=True)
+    assert work is not None
+    return work.get_future().then(lambda future: future.value()[0])
+
+
+def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Any]:
+    """What DDP does by itself."""
+    return averaged(process_group, bucket.buffer())
+
+
+def fp16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Any]:
+    return _compressed(process_group, bucket, dtypes.float16)
+
+
+def bf16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Any]:
+    return _compressed(process_group, bucket, dtypes.bfloat16)
+
+
+def _compressed(group: ProcessGroup | None, bucket: GradBucket, dtype: dtypes.dtype) -> Future[Any]:
+    buffer: Any = bucket.buffer()
+    small = buffer.to(dtype)
+    return averaged(group, small).then(lambda future: buffer.copy_(future.value()))
+
+
+def fp16_compress_wrapper(hook: Hook) -> Hook:
+    """`hook` on gradients in float16."""
+
+    def fp16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future[Any]:
+        return _wrapped(hook, hook_state, bucket, dtypes.float16)
+
+    return fp16_compress_wrapper_hook
+
+
+def bf16_compress_wrapper(hook: Hook) -> Hook:
+    """`hook` on gradients in bfloat16."""
+
+    def bf16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future[Any]:
+        return _wrapped(hook, hook_state, bucket, dtypes.bfloat16)
+
+    return bf16_compress_wrapper_hook
+
+
+def _wrapped(hook: Hook, state: Any, bucket: GradBucket, dtype: dtypes.dtype) -> Future[Any]:
+    buffer: Any = bucket.buffer()
+    bucket.set_buffer(buffer.to(dtype))
+    return hook(state, bucket).then(lambda future: buffer.copy_(future.value()))

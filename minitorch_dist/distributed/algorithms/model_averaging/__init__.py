@@ -1,0 +1,1 @@
+"""Averaging whole models from time to time, instead of gradients every time."""

@@ -1,0 +1,324 @@
+"""ZeRO, stage 1: every rank keeps the optimizer's state of some parameters only (arXiv:1910.02054).
+
+    gradients    averaged by DDP, on every rank
+    rank 0       Adam for a, d          state of a and d only
+    rank 1       Adam for b, c          state of b and c only
+    then         each rank's new parameters to all          one all_gather
+
+The step is the same as that of one optimizer for all parameters, bit for bit, and its memory is
+divided by the number of ranks. Whole parameters are assigned: the largest first, to the rank that has
+least so far.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
+from minitorch_dist.distributed.groups import global_rank_of, group_rank_of
+from minitorch_dist.distributed.object_collectives import gather_object
+from minitorch_dist.distributed.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.tensor_collectives import all_gather
+from minitorch_dist.optim.optimizer import Closure, Group, Optimizer, Params, evaluate
+from minitorch_dist.tensors import base, devices, ledger
+from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.tensor import Tensor
+
+Partition = list[list[Group]]  # by rank, a list as long as param_groups
+
+
+class ZeroJoinHook(JoinHook):
+    """A rank without inputs still owns parameters, and steps with the gradients of the others."""
+
+    def __init__(self, zero: ZeroRedundancyOptimizer) -> None:
+        self.zero = zero
+
+    def main_hook(self) -> None:
+        self.zero.step()
+
+
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
+    """Spreads `optimizer_class(params, **defaults)` over the ranks of a group.
+
+    `parameters_as_bucket_view`: parameters become windows on one buffer per rank, which saves two
+    copies in every step. `overlap_with_ddp`: steps happen within backward, bucket by bucket (see
+    `hook_with_zero_step`), and `step()` does nothing.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        optimizer_class: type[Optimizer],
+        process_group: ProcessGroup | None = None,
+        parameters_as_bucket_view: bool = False,
+        overlap_with_ddp: bool = False,
+        **defaults: Any,
+    ) -> None:
+        self.process_group = or_default(process_group)
+        self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
+        self.parameters_as_bucket_view = parameters_as_bucket_view
+        self._overlap_with_ddp = overlap_with_ddp
+        self._optim_constructor, self._optim_defaults = optimizer_class, defaults
+        self._is_ready = False
+        Optimizer.__init__(self, params, defaults)
+        Joinable.__init__(self)
+        _check_types(self._all_params())
+        self._all_state_dicts: list[Any] = []
+        self._partition = self._partition_parameters()
+        self._buckets: list[list[Array]] = []
+        self.optim = optimizer_class(self._partition[self.rank], **defaults)
+        self._complete_options()
+        self.state = self.optim.state
+        self._is_ready = True
+        self._build_buckets()
+
+    # --------------------------------------------------------------------------- who owns what
+
+    def _all_params(self) -> list[TensorBase]:
+        return [p for group in self.param_groups for p in group["params"]]
+
+    def _partition_parameters(self) -> Partition:
+        """For each rank its groups: the largest parameter first, to whom has least."""
+        found: Partition = [[] for _ in range(self.world_size)]
+        sizes = [0] * self.world_size
+        for group in self.param_groups:
+            parts: list[list[TensorBase]] = [[] for _ in range(self.world_size)]
+            for p in sorted(group["params"], key=lambda p: p.array.size, reverse=True):
+                rank = sizes.index(min(sizes))
+                parts[rank].append(p)
+                sizes[rank] += p.array.size
+            for rank, part in enumerate(parts):
+                found[rank].append({**group, "params": part})
+        return found
+
+    def _owned(self, rank: int) -> list[TensorBase]:
+        return [p for group in self._partition[rank] for p in group["params"]]
+
+    def _complete_options(self) -> None:
+        """The local optimizer's defaults are also those of the groups seen here."""
+        for mine, local in zip(self.param_groups, self.optim.param_groups, strict=True):
+            for name, value in local.items():
+                mine.setdefault(name, value)
+        self.defaults = self.optim.defaults
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Optimize these as well. Every rank calls it with the same parameters."""
+        super().add_param_group(param_group)
+        if not self._is_ready:
+            return
+        _check_types(self._all_params())
+        self._partition = self._partition_parameters()
+        self.optim.add_param_group(self._partition[self.rank][-1])
+        self._complete_options()
+        self._build_buckets()
+
+    # --------------------------------------------------------------------------------- the step
+
+    def step(self, closure: Closure | None = None, **kwargs: Any) -> Any:
+        """Step for one's own parameters, and take the others' from their owners."""
+        if self._overlap_with_ddp:
+            logging.getLogger(__name__).warning(
+                "`step()` should not be included in the training loop when `overlap_with_ddp=True`"
+            )
+            return None
+        Join.notify_join_context(self)
+        loss = self._local_step(closure)
+        self._exchange()
+        return loss
+
+    def _local_step(self, closure: Closure | None = None) -> Any:
+        loss = evaluate(closure)
+        _take_options(self.optim.param_groups, self.param_groups)
+        self.optim.step()
+        _take_options(self.param_groups, self.optim.param_groups)
+        return loss
+
+    def _build_buckets(self) -> None:
+        """One flat array for each kind of tensor and rank; parameters may become windows on them."""
+        kinds = sorted({_kind(p) for p in self._all_params()}, key=str)
+        self._members = [
+            [[p for p in self._owned(rank) if _kind(p) == kind] for rank in range(self.world_size)]
+            for kind in kinds
+        ]
+        self._buckets = []
+        if not self.parameters_as_bucket_view:
+            return
+        for rows in self._members:
+            arrays = []
+            for members in rows:
+                with ledger.category("parameter"):
+                    arrays.append(_flat(members, rows))
+                for p, window in _windows(arrays[-1], members):
+                    device, version = p.storage.device, p.storage.version
+                    p.array = window
+                    p.storage = base.new(Tensor, window, device).storage
+                    p.storage.version = version
+            self._buckets.append(arrays)
+
+    def _exchange(self) -> None:
+        """Every owner's parameters to all ranks."""
+        if self.world_size == 1:
+            return
+        for number, rows in enumerate(self._members):
+            in_place = bool(self._buckets)
+            arrays = (
+                self._buckets[number]
+                if in_place
+                else [
+                    _flat(members, rows) if rank == self.rank else _room(members, rows)
+                    for rank, members in enumerate(rows)
+                ]
+            )
+            outputs = [base.new(Tensor, array) for array in arrays]
+            mine = outputs[self.rank]
+            all_gather(outputs, mine, group=self.process_group)  # type: ignore[arg-type]
+            for rank, (array, members) in enumerate(zip(arrays, rows, strict=True)):
+                if rank == self.rank:
+                    continue
+                for p, window in _windows(array, members):
+                    if not in_place:
+                        p.array[...] = window
+                    p.storage.version += 1
+
+    def step_of(self, parameters: list[TensorBase]) -> None:
+        """Step for those of one's own parameters that are among these."""
+        chosen = {id(p) for p in parameters}
+        others = [p for p in self._owned(self.rank) if id(p) not in chosen]
+        grads = [p._grad for p in others]
+        for p in others:
+            p._grad = None
+        try:
+            self._local_step()
+        finally:
+            for p, grad in zip(others, grads, strict=True):
+                p._grad = grad
+
+    def owner_of(self, parameter: TensorBase) -> int:
+        """The group rank that steps for a parameter."""
+        for rank in range(self.world_size):
+            if any(p is parameter for p in self._owned(rank)):
+                return rank
+        raise ValueError("this parameter is not among those of the optimizer")
+
+    # -------------------------------------------------------------------------------- the state
+
+    def consolidate_state_dict(self, to: int = 0) -> None:
+        """Bring all state to rank `to`, which may call `state_dict()` then. Every rank calls this."""
+        target = group_rank_of(self.process_group, to)
+        _take_options(self.optim.param_groups, self.param_groups)
+        mine = self.optim.state_dict()
+        is_target = self.rank == target
+        found: list[Any] | None = [None] * self.world_size if is_target else None
+        gather_object(mine, found, group=self.process_group, group_dst=target)
+        self._all_state_dicts = found or []
+
+    def state_dict(self) -> dict[str, Any]:
+        """The whole state, as one optimizer for all parameters would have it."""
+        if not self._all_state_dicts:
+            raise RuntimeError(
+                "Optimizer state has not been consolidated on this rank. Please call "
+                f"`consolidate_state_dict(to={global_rank_of(self.process_group, self.rank)})` on "
+                "all ranks beforehand if you meant to save the global state."
+            )
+        whole = super().state_dict()
+        number_of = {id(p): number for number, p in enumerate(self._all_params())}
+        state: dict[int, Any] = {}
+        for rank, local in enumerate(self._all_state_dicts):
+            for index, p in enumerate(self._owned(rank)):
+                if index in local["state"]:
+                    state[number_of[id(p)]] = local["state"][index]
+        whole["state"] = dict(sorted(state.items()))
+        return whole
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from a whole state; of it, this rank keeps what it owns."""
+        numbers = {id(p): number for number, p in enumerate(self._all_params())}
+        own = [numbers[id(p)] for p in self._owned(self.rank)]
+        local = self.optim.state_dict()
+        given = state_dict["param_groups"]
+        if len(given) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        for there, here in zip(given, self.param_groups, strict=True):
+            if len(there["params"]) != len(here["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of "
+                    "optimizer's group"
+                )
+        local["state"] = {
+            index: copy.deepcopy(state_dict["state"][number])
+            for index, number in enumerate(own)
+            if number in state_dict["state"]
+        }
+        self.optim.load_state_dict(local)
+        self.state = self.optim.state
+        _take_options(self.param_groups, given)
+        _take_options(self.optim.param_groups, given)
+
+    # ------------------------------------------------------------------------------------- Join
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        return ZeroJoinHook(self)
+
+    @property
+    def join_device(self) -> devices.device:
+        return self._all_params()[0].storage.device
+
+    @property
+    def join_process_group(self) -> ProcessGroup:
+        return self.process_group
+
+    def __repr__(self) -> str:
+        own, count = len(self._owned(self.rank)), len(self._all_params())
+        return (
+            f"ZeroRedundancyOptimizer on rank {self.rank} of {self.world_size}, owner of {own} of "
+            f"{count} parameters: {self.optim!r}"
+        )
+
+
+def _take_options(into: list[Group], of: list[Group]) -> None:
+    """Copy what groups say beside their parameters; a scheduler may have changed either side."""
+    for mine, theirs in zip(into, of, strict=True):
+        for name, value in theirs.items():
+            if name != "params":
+                mine[name] = value
+
+
+def _kind(p: TensorBase) -> tuple[Any, str]:
+    return p.array.dtype, str(p.storage.device)
+
+
+def _room(members: list[TensorBase], rows: list[list[TensorBase]]) -> Array:
+    """An empty flat array for these; of the rows' dtype, also if there are none."""
+    dtype = next(p.array.dtype for row in rows for p in row)
+    return np.empty(sum(p.array.size for p in members), dtype)
+
+
+def _flat(members: list[TensorBase], rows: list[list[TensorBase]]) -> Array:
+    """These in one array, one after the other."""
+    whole = _room(members, rows)
+    for p, window in _windows(whole, members):
+        window[...] = p.array
+    return whole
+
+
+def _windows(flat: Array, members: list[TensorBase]) -> list[tuple[TensorBase, Array]]:
+    found, stop = [], 0
+    for p in members:
+        start, stop = stop, stop + p.array.size
+        found.append((p, flat[start:stop].reshape(p.array.shape)))
+    return found
+
+
+def _check_types(params: list[TensorBase]) -> None:
+    first = params[0]
+    for p in params[1:]:
+        if p.array.dtype != first.array.dtype:
+            raise ValueError(
+                "ZeroRedundancyOptimizer only supports using the same dense type for all parameters "
+                f"but got both {first.dtype} and {p.dtype}"
+            )
