@@ -1,0 +1,253 @@
+"""ZeroRedundancyOptimizer is the optimizer that it spreads; averagers average when they say."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch_dist as mtd
+from minitorch_dist import cuda, nn, optim
+from minitorch_dist.distributed.algorithms.ddp_comm_hooks import ddp_zero_hook, default_hooks
+from minitorch_dist.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from minitorch_dist.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
+from minitorch_dist.tensors import ledger
+from tests.parallel.models import DDP, on_ranks, scalar, weights
+
+KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "sgd": (optim.SGD, {"lr": 0.05, "momentum": 0.9}),
+    "adam": (optim.Adam, {"lr": 0.01}),
+    "adamw": (optim.AdamW, {"lr": 0.01, "amsgrad": True}),
+}
+
+
+def network() -> Any:
+    mtd.manual_seed(4)
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+def run(model: Any, optimizer: Any, steps: int = 4, first: int = 0) -> None:
+    for number in range(first, first + steps):
+        mtd.manual_seed(number)
+        optimizer.zero_grad()
+        model(mtd.randn(6, 4)).square().mean().backward()  # the same on every rank
+        optimizer.step()
+
+
+def expected(kind: str, steps: int = 4) -> list[Any]:
+    model = network()
+    run(model, KINDS[kind][0](model.parameters(), **KINDS[kind][1]), steps)
+    return weights(model)
+
+
+def equal(left: list[Any], right: list[Any]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("views", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3, 8])
+def test_it_is_the_optimizer_that_it_spreads(size: int, views: bool, kind: str) -> None:
+    def act(rank: int, size: int) -> Any:
+        model = network()
+        made, options = KINDS[kind]
+        zero = ZeroRedundancyOptimizer(
+            model.parameters(), made, parameters_as_bucket_view=views, **options
+        )
+        run(model, zero)
+        return weights(model), len(zero.state)
+
+    found = on_ranks(size, act)
+    for ours, _ in found:
+        assert equal(ours, expected(kind))
+    assert sum(count for _, count in found) == 4  # every parameter's state lives once
+
+
+def test_the_largest_first_to_whom_has_least() -> None:
+    def act(rank: int, size: int) -> Any:
+        model = network()
+        zero = ZeroRedundancyOptimizer(model.parameters(), optim.SGD, lr=0.1)
+        number = {id(p): n for n, p in enumerate(model.parameters())}
+        return [
+            [number[id(p)] for group in part for p in group["params"]]
+            for part in zero._partition_parameters()
+        ]
+
+    assert on_ranks(2, act)[0] == [[0, 3], [2, 1]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_states_are_saved_whole_and_loaded_in_parts(size: int) -> None:
+    def act(rank: int, size: int) -> Any:
+        model = network()
+        zero = ZeroRedundancyOptimizer(model.parameters(), optim.Adam, lr=0.01)
+        run(model, zero, 2)
+        if rank != 0 or size == 1:
+            zero._all_state_dicts = []
+        with pytest.raises(RuntimeError, match=r"consolidate_state_dict\(to="):
+            zero.state_dict()
+        zero.consolidate_state_dict(to=size - 1)
+        return zero.state_dict() if rank == size - 1 else None, weights(model)
+
+    *_, (saved, half_way) = on_ranks(size, act)
+    model = network()
+    plain = optim.Adam(model.parameters(), lr=0.01)
+    run(model, plain, 2)
+    reference = plain.state_dict()
+    assert saved["state"].keys() == reference["state"].keys()
+    for number, state in reference["state"].items():
+        for name, value in state.items():
+            assert np.array_equal(saved["state"][number][name].numpy(), value.numpy())
+    plain.load_state_dict(saved)  # an ordinary optimizer takes it, and the other way round
+    run(model, plain, 2, first=2)
+
+    def go_on(rank: int, size: int) -> Any:
+        module = network()
+        for p, value in zip(module.parameters(), half_way, strict=True):
+            p.data = mtd.from_numpy(value.copy())
+        zero = ZeroRedundancyOptimizer(module.parameters(), optim.Adam, lr=0.5)
+        zero.load_state_dict(saved)
+        run(module, zero, 2, first=2)
+        return weights(module)
+
+    for other in (1, 2, 3):
+        for found in on_ranks(other, go_on):
+            assert equal(found, weights(model))
+
+
+def test_schedulers_and_groups() -> None:
+    def act(rank: int, size: int) -> Any:
+        model = network()
+        zero = ZeroRedundancyOptimizer(
+            [{"params": model[0].parameters(), "lr": 0.02}], optim.SGD, lr=0.1, momentum=0.9
+        )
+        zero.add_param_group({"params": model[2].parameters(), "lr": 0.03})
+        scheduler = optim.lr_scheduler.ExponentialLR(zero, 0.5)
+        for number in range(3):
+            run(model, zero, 1, first=number)
+            scheduler.step()
+        return weights(model), [group["lr"] for group in zero.optim.param_groups]
+
+    model = network()
+    plain = optim.SGD([{"params": model[0].parameters(), "lr": 0.02}], lr=0.1, momentum=0.9)
+    plain.add_param_group({"params": model[2].parameters(), "lr": 0.03})
+    scheduler = optim.lr_scheduler.ExponentialLR(plain, 0.5)
+    for number in range(3):
+        run(model, plain, 1, first=number)
+        scheduler.step()
+    for found, rates in on_ranks(3, act):
+        assert equal(found, weights(model))
+        assert rates == [0.005, 0.0075]
+
+
+@pytest.mark.parametrize("told", [{}, {"static_graph": True}, {"bucket_cap_mb": 1e-4}], ids=str)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_steps_within_backward(size: int, told: dict[str, Any]) -> None:
+    def act(rank: int, size: int) -> Any:
+        model = DDP(network(), **told)
+        zero = ZeroRedundancyOptimizer(
+            model.parameters(), optim.Adam, overlap_with_ddp=True, lr=0.01
+        )
+        hook = ddp_zero_hook.hook_with_zero_step(default_hooks.allreduce_hook, model, zero)
+        model.register_comm_hook(None, hook)
+        for number in range(4):
+            mtd.manual_seed(number)
+            model.zero_grad()
+            model(mtd.randn(6, 4)).square().mean().backward()
+        return weights(model)
+
+    for found in on_ranks(size, act):
+        for a, b in zip(found, expected("adam"), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)  # thirds are rounded
+
+
+def test_an_overlapped_step_does_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    def act(rank: int, size: int) -> Any:
+        model = network()
+        zero = ZeroRedundancyOptimizer(model.parameters(), optim.SGD, overlap_with_ddp=True, lr=0.1)
+        with pytest.raises(ValueError, match="overlap_with_ddp=True"):
+            ddp_zero_hook.hook_with_zero_step(
+                default_hooks.allreduce_hook, None,
+                ZeroRedundancyOptimizer(network().parameters(), optim.SGD, lr=0.1),
+            )  # fmt: skip
+        return zero.step()
+
+    with caplog.at_level(logging.WARNING):
+        assert on_ranks(1, act) == [None]
+    assert "should not be included" in caplog.text
+
+
+def test_types_do_not_mix() -> None:
+    def act(rank: int, size: int) -> Any:
+        both = [*scalar().parameters(), *scalar().double().parameters()]
+        return ZeroRedundancyOptimizer(both, optim.SGD, lr=0.1)
+
+    (error,) = on_ranks(1, act)
+    assert isinstance(error, ValueError)
+    assert "same dense type" in str(error)
+
+
+def test_each_rank_holds_its_part_of_the_state_only() -> None:
+    def act(rank: int, size: int) -> Any:
+        with cuda.simulated(1):
+            module = nn.Sequential(*[nn.Linear(16, 16, bias=False) for _ in range(4)]).to("cuda")
+            zero = ZeroRedundancyOptimizer(module.parameters(), optim.Adam, lr=0.01)
+            module(mtd.ones(1, 16, device="cuda")).sum().backward()
+            zero.step()
+            return ledger.snapshot(0).by_category["optimizer"]
+
+    whole = 4 * 2 * 16 * 16 * 4  # two numbers for each of four matrices
+    for size in (1, 2, 4):
+        assert on_ranks(size, act) == [whole // size] * size
+
+
+# ----------------------------------------------------------------------------- averages of models
+
+
+def test_models_are_averaged_when_it_is_time() -> None:
+    def act(rank: int, size: int) -> Any:
+        module = scalar(float(rank))
+        module.weight.grad = mtd.zeros(1, 1)
+        averager = PeriodicModelAverager(period=3, warmup_steps=2)
+        optimizer = PostLocalSGDOptimizer(optim.SGD(module.parameters(), lr=0.1), averager)
+        found = []
+        for _ in range(6):
+            optimizer.step()
+            found.append(module.weight.item())
+            with mtd.no_grad():
+                module.weight.fill_(float(rank))
+        return found
+
+    assert on_ranks(3, act) == [[float(r), float(r), 1.0, float(r), float(r), 1.0] for r in range(3)]  # fmt: skip
+
+
+def test_the_averagers_step_is_saved() -> None:
+    def act(rank: int, size: int) -> Any:
+        module = scalar()
+        module.weight.grad = mtd.ones(1, 1)
+        made = [
+            PostLocalSGDOptimizer(
+                optim.SGD(module.parameters(), lr=0.1, momentum=0.5), PeriodicModelAverager(2)
+            )
+            for _ in range(2)
+        ]
+        made[0].step()
+        saved = made[0].state_dict()
+        made[1].load_state_dict(saved)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            made[0].load_state_dict({k: v for k, v in saved.items() if k != "step"})
+        return saved["step"], made[1].averager.step, len(made[1].state), len(seen)
+
+    assert on_ranks(1, act, quiet=False) == [(1, 1, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("told", "text"), [({"period": 0}, "positive"), ({"period": 2, "warmup_steps": -1}, "non-neg")]
+)
+def test_what_an_averager_refuses(told: dict[str, int], text: str) -> None:
+    (error,) = on_ranks(1, lambda r, s: PeriodicModelAverager(**told))
+    assert text in str(error)
