@@ -53,10 +53,11 @@ class Data(NamedTuple):
 
     def shares(self, size: int) -> list[Data]:
         """All samples in `size` consecutive parts, which differ by at most one sample."""
-        ends = [len(self) * rank // size for rank in range(size + 1)]
+        ends = [self.samples * rank // size for rank in range(size + 1)]
         return [self.part(a, b) for a, b in itertools.pairwise(ends)]
 
-    def __len__(self) -> int:  # type: ignore[override]
+    @property
+    def samples(self) -> int:
         return len(self.x.array)
 
 
