@@ -60,6 +60,7 @@ class Channel:
         self.rank = own if at_home else self.ranks.index(own)
         self.size = len(self.ranks)
         self.broken: Exception | None = None
+        self._broken_from = 0  # what came before it has succeeded where it failed: it may here, too
         self._has_told = False
         self._next = 0
         self._open: dict[int, Operation] = {}
@@ -71,7 +72,7 @@ class Channel:
     ) -> Operation:
         """The group's next operation. The order of these calls must be the same on all ranks."""
         site = callsite() if site is None else site
-        if self.broken is not None:
+        if self.broken is not None and self._next >= self._broken_from:
             self._tell(self._next, fingerprint, site, self.broken, is_first=False)
             raise self._refusal(self.broken)
         return Operation(self, fingerprint, site, timeout)
@@ -206,6 +207,7 @@ class Channel:
             self._break(self.broken or error, first)
 
     def _break(self, error: Exception, first: int = 0) -> None:
+        self._broken_from = first if self.broken is None else min(first, self._broken_from)
         self.broken = error
         for sequence, operation in self._open.items():
             if sequence >= first:

@@ -324,3 +324,16 @@ def test_an_exception_of_the_program_reaches_the_others() -> None:
         _ = 1 // 0
     with pytest.raises(PeerFailed, match=r"rank 0 has failed in all_reduce #0.*division"):
         run(operations[2], 1)
+
+
+def test_what_came_before_the_failed_operation_may_still_be_begun() -> None:
+    wires = Wires(2)
+    first, second = wires.channels()
+    for channel in (first, first):
+        channel.begin(Fingerprint("all_reduce", FLOAT, (3,), "sum"))
+    second.noticed(0, b"1\nfailed\n-1\nall_reduce #1\nits inputs were wrong")
+    second.begin(
+        Fingerprint("all_reduce", FLOAT, (3,), "sum")
+    )  # number 0, in which rank 0 took part
+    with pytest.raises(PeerFailed, match="its inputs were wrong"):
+        second.begin(Fingerprint("all_reduce", FLOAT, (3,), "sum"))
