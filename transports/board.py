@@ -27,6 +27,7 @@ ROOM: Final = 1 << 17  # bytes of a slot, if all of them together stay within
 BUDGET: Final = 1 << 25  # bytes
 SMALLEST: Final = 1 << 12
 HEAD: Final = 1 << 11  # bytes before each slot, for what says whose contents they are
+FRONT: Final = 16  # the first of them, for two numbers
 EVENTS: Final = 16  # ready words of a rank
 LINE: Final = 64
 
@@ -54,6 +55,7 @@ class Board:
     ) -> None:  # fmt: skip
         self.rank, self.size, self.room, self.fence = rank, size, room, fence
         self._first = at
+        self.mapped = memory  # the same bytes; faster for short pieces
         self.memory = memoryview(memory)
         self.words = self.memory.cast("Q")
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.executor import turned
+from minitorch_dist.distributed.once import Once
 from minitorch_dist.distributed.operations import Channel, Operation
 from minitorch_dist.distributed.plan import Vector
 from minitorch_dist.distributed.receives import Array
@@ -32,11 +33,12 @@ from minitorch_dist.distributed.schedules.postings import is_fit, program
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.showing import Act, Own, Put, Showing, Take, showing
 from minitorch_dist.tensors.quiet import quiet
-from transports.board import EVENTS, SLOTS, Board
+from transports.board import EVENTS, FRONT, SLOTS, Board
 from transports.turn import Turn
 
 Arrays = Mapping[Any, Array]
-FRONT: Final = 16  # bytes before a header: its length, and how many rounds it is for
+KEPT: Final = 1024  # kinds of operations
+LOOKS: Final = 100  # before the transport is asked to wait
 DRIVE: Final = 64  # operations, after which the transport is driven although nobody had to wait
 
 
@@ -51,8 +53,10 @@ class BoardEnd:
         self._ready = [board.ready(rank) for rank in range(self.size)]
         self._done = [board.done(rank) for rank in range(self.size)]
         self._heads = [[board.head(r, s) for s in range(SLOTS)] for r in range(self.size)]
-        self._free = SLOTS  # rounds before this one find their slot free
+        self.free = SLOTS  # rounds before this one find their slot free
         self._slots: dict[Any, list[list[Array]]] = {}  # by dtype, rank and slot
+        self.is_fast = True
+        self._kept: dict[Any, tuple[Once, Showing]] = {}
         self._turn = Turn(channel.mailbox.clock)  # one operation at a time
         channel.mailbox.last_shown = self.last_shown
 
@@ -69,15 +73,35 @@ class BoardEnd:
         if not self._turn.try_take():
             self._turn.take(self.channel.mailbox.clock.deadline(operation.timeout))
         try:
-            running = _Run(self, operation, showing, arrays, combine)
-            if combine is None:
-                running.run()
+            fast = self._fast(operation, showing, arrays, combine)
+            if fast is None:
+                running = Run(self, operation, showing, arrays, combine)
+                running.run() if combine is None else quiet(running.run)
+            elif fast.is_quiet:
+                fast.run(operation, arrays)
             else:
-                quiet(running.run)
+                quiet(fast.run, operation, arrays)
         finally:
             self._turn.give()
         if operation.sequence % DRIVE == 0:
             self.channel.mailbox.poll()
+
+    def _fast(
+        self, operation: Operation, showing: Showing, arrays: Arrays, combine: Combine | None
+    ) -> Once | None:
+        """The fast form of an operation, if it has one."""
+        if showing.rounds > 1 or showing.scratch or not self.is_fast:
+            return None
+        key = id(showing), operation.fingerprint
+        kept = self._kept.get(key)
+        if kept is None:
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
+            sizes = {name: array.size for name, array in arrays.items()}
+            made = Once(self, showing, sizes, dtype, combine, operation.expects)
+            kept = self._kept[key] = made, showing
+        return kept[0]
 
     def slots(self, dtype: np.dtype[Any]) -> list[list[Array]]:
         """All slots of all ranks, as arrays of this dtype."""
@@ -96,10 +120,18 @@ class BoardEnd:
             if rank != self.rank and words[word] + SLOTS <= number:
                 operation.watch(rank, partial(self._is_free, word, number))
         others = [words[w] for rank, w in enumerate(self._done) if rank != self.rank]
-        self._free = min(others) + SLOTS
+        self.free = min(others) + SLOTS
 
     def _is_free(self, word: int, number: int) -> bool:
         return self._words[word] + SLOTS > number
+
+    def wait(self, operation: Operation, source: int, word: int, number: int) -> None:
+        """Return when `source` has announced something of this round in its word."""
+        words = self._words
+        for _ in range(LOOKS):
+            if words[word] > number:
+                return
+        operation.watch(source, lambda: words[word] > number)
 
     def sign(self, header: bytes, slot: int, rounds: int) -> None:
         """Say what the next rounds are about."""
@@ -136,8 +168,8 @@ def is_showable(schedule: Schedule, size: int, root: int | None) -> bool:
     return is_fit(schedule, size, root) and program(schedule, 0, size, root).events <= EVENTS
 
 
-class _Run:
-    """One operation."""
+class Run:
+    """One operation. Where it takes one round and comes again, `once` does the same in less time."""
 
     def __init__(
         self, end: BoardEnd, operation: Operation, showing: Showing, arrays: Arrays,
@@ -183,7 +215,7 @@ class _Run:
     def put(self, act: Put, number: int, at: int, slot: int) -> None:
         end = self.end
         if act.event == 0:
-            if at >= end._free:
+            if at >= end.free:
                 end.make_room(self.operation, at)
             if number == 0:
                 end.sign(self.header, slot, self.showing.shown)
@@ -203,7 +235,7 @@ class _Run:
             return
         word = self.end._ready[source] + act.event
         if words[word] <= at:
-            self.wait(source, word, at)
+            self.end.wait(self.operation, source, word, at)
         if self.end._fence is not None:
             self.end._fence()
         if number == 0 and source in self.unchecked:
@@ -229,14 +261,6 @@ class _Run:
             assert self.combine is not None
             self.combine(self.slice(act.operand, number), of, out=into)
 
-    def wait(self, source: int, word: int, at: int) -> None:
-        """Look a little, then let the transport wait."""
-        words = self.words
-        for _ in range(LOOKS):
-            if words[word] > at:
-                return
-        self.operation.watch(source, lambda: words[word] > at)
-
     def slice(self, part: Any, number: int) -> Array:
         """This round's elements of a part."""
         name, start, stop = part
@@ -251,5 +275,4 @@ class _Run:
         return self.arrays[name][first : min(first + length, stop)]
 
 
-LOOKS: Final = 100
 _NOTHING: Final = np.empty(0, np.uint8)

@@ -16,18 +16,18 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed import executor
+from minitorch_dist.distributed import executor, repeated
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import Plan, Vector
+from minitorch_dist.distributed.plan import Vector
 from minitorch_dist.distributed.planner import plan
 from minitorch_dist.distributed.receives import Array
 from minitorch_dist.distributed.reductions import COMBINES
+from minitorch_dist.distributed.repeated import Kind, Recipe
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.choice import DECLARED
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.showing import Showing
 from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.work import Work
 
@@ -42,6 +42,7 @@ class How(NamedTuple):
     output: Any = None  # what the Work hands out
     written: Callable[[], None] | None = None  # called when the results are there
     timeout: float | None = None
+    again: Any = None  # the key under which the next call of this kind will look (see `repeated`)
 
 
 NOW: Final = How()
@@ -56,15 +57,6 @@ class Reduction(NamedTuple):
 
 
 SUM: Final = Reduction()
-
-
-class Recipe(NamedTuple):
-    """What a call comes to: made once for each kind of call, and kept with the world."""
-
-    schedule: Schedule
-    fingerprint: Fingerprint
-    plan: Plan
-    showing: Showing | None  # where the group has a board, and it will do
 
 
 def links_of(group: Group) -> Links:
@@ -120,6 +112,8 @@ def _run(
 ) -> Work | None:
     """Begin the group's next operation and let the executor carry it out."""
     combine = COMBINES[reduction.name] if reduction is not None else None
+    if how.again is not None:
+        repeated.leave(group, how.again, Kind(group, recipe, combine, how.written is not None))
 
     def body(operation: Operation) -> None:
         if first is not None:

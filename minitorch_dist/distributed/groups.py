@@ -58,6 +58,7 @@ class Group:
         self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
         shared = world.transport.board() if description == "default_pg" else None
         self.board = None if shared is None or len(ranks) < 2 else BoardEnd(self.channel, shared)
+        self.kinds: dict[Any, Any] = {}  # of calls that may come again (see `repeated`)
         self.bound_device_id: Any = None
         self.is_closed = False
         self.splits = 0

@@ -221,7 +221,7 @@ class Mailbox:
 
     def strangers(self, prefix: bytes) -> list[Arrival]:
         """What has come for an operation that has not begun here. The lock is held."""
-        return list(self._pairing.early(prefix))
+        return list(self._pairing.early(prefix)) if self._pairing.has_early() else []
 
     # ------------------------------------------------------------------------- for the transport
 

@@ -51,6 +51,8 @@ def use_links(group: Group, links: Links) -> None:
     """Let this rank's world choose by these links from now on. All ranks must agree on them."""
     group.world.extras["links"] = links
     group.world.extras.pop("recipes", None)
+    for every in group.world.groups.values():
+        every.kinds.clear()
 
 
 def _fastest_trip(group: Group, message: Array, trips: int) -> int:

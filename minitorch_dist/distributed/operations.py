@@ -108,13 +108,15 @@ class Channel:
 
     # ----------------------------------------------------------------- called by operations below
 
-    def _enter(self, operation: Operation) -> int:
-        """The number of a new operation, which is now open; looks at what came early for it."""
+    def _enter(self, operation: Operation) -> None:
+        """Give a new operation its number; it is now open. Looks at what came early for it."""
         with self.mailbox.lock:
-            sequence = self._next
+            operation.sequence = sequence = self._next
             self._next = sequence + 1
             self._open[sequence] = operation
-            return sequence
+            operation.prefix = prefix = wire.GROUP_AND_SEQUENCE.pack(self.number, sequence)
+            for arrival in self.mailbox.strangers(prefix):
+                self.strange(arrival.header, arrival.sender)
 
     def _leave(self, operation: Operation) -> None:
         with self.mailbox.lock:
@@ -221,6 +223,9 @@ class Channel:
 class Operation:
     """One operation of a group, from `begin` to its end. It is a context manager."""
 
+    sequence: int
+    prefix: bytes
+
     __slots__ = (
         "_deadline", "_mailbox", "_receives", "_tail", "channel", "error", "expects",
         "fingerprint", "prefix", "sequence", "site", "timeout",
@@ -237,11 +242,7 @@ class Operation:
         self._tail = self.expects + wire.encode_site(site)
         self._receives: list[Receive] = []
         self._deadline: Deadline | None = None
-        self.sequence = channel._enter(self)
-        self.prefix = wire.GROUP_AND_SEQUENCE.pack(channel.number, self.sequence)
-        with self._mailbox.lock:
-            for arrival in self._mailbox.strangers(self.prefix):
-                channel.strange(arrival.header, arrival.sender)
+        channel._enter(self)
 
     def receive(
         self,

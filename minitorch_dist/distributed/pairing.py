@@ -98,6 +98,9 @@ class Pairing:
                 del self._early[match]
         return arrival
 
+    def has_early(self) -> bool:
+        return bool(self._early)
+
     def early(self, prefix: bytes = b"") -> Iterator[Arrival]:
         """What came early with a match that begins so."""
         for match, senders in self._early.items():

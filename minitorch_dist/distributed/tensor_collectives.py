@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.distributed import collectives, groups
+from minitorch_dist.distributed import collectives, groups, repeats
 from minitorch_dist.distributed.collective_arguments import (
     all_to_write,
     check_length,
@@ -30,6 +30,7 @@ from minitorch_dist.distributed.collectives import Algorithm, How
 from minitorch_dist.distributed.distributed_c10d import warn_not_in_group
 from minitorch_dist.distributed.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp
+from minitorch_dist.distributed.repeats import DONE
 from minitorch_dist.distributed.tensor_arrays import (
     check_tensor,
     check_tensors,
@@ -53,16 +54,25 @@ def broadcast(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """The root's tensor to all."""
+    again = (
+        repeats.broadcast(tensor, src, group, group_src)
+        if algorithm is None and not async_op
+        else None
+    )
+    if again is DONE:
+        return None
     if not groups.is_member(group):
         return warn_not_in_group("broadcast")
     which = or_default(group)
     root = root_of(which, src, group_src)
     check_tensor(tensor, "tensor")
     if which.rank() == root:
-        how = How(algorithm, async_op, [tensor])
+        how = How(algorithm, async_op, [tensor], again=again)
         return collectives.broadcast(which, to_send(tensor), root, how)
     array, written = to_write(tensor)
-    return collectives.broadcast(which, array, root, How(algorithm, async_op, [tensor], written))
+    return collectives.broadcast(
+        which, array, root, How(algorithm, async_op, [tensor], written, again=again)
+    )
 
 
 def all_reduce(
@@ -74,12 +84,15 @@ def all_reduce(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """All tensors reduced to one, which every rank then holds, equal bit for bit."""
+    again = repeats.all_reduce(tensor, op, group) if algorithm is None and not async_op else None
+    if again is DONE:
+        return None
     check_tensor(tensor, "tensor")
     if not groups.is_member(group):
         return warn_not_in_group("all_reduce")
     reduction = reduction_of(op, tensor.array.dtype)
     array, written = to_write(tensor)
-    how = How(algorithm, async_op, [tensor], written)
+    how = How(algorithm, async_op, [tensor], written, again=again)
     return collectives.all_reduce(or_default(group), array, reduction, how)
 
 
@@ -169,6 +182,13 @@ def all_gather_single(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """Everybody's tensor in one, one after the other or stacked."""
+    again = (
+        repeats.all_gather_single(output_tensor, input_tensor, group)
+        if algorithm is None and not async_op
+        else None
+    )
+    if again is DONE:
+        return None
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
     if not groups.is_member(group):
@@ -176,7 +196,7 @@ def all_gather_single(
     which = or_default(group)
     check_pair(output_tensor, input_tensor, which.size(), "output")
     array, written = to_write(output_tensor)
-    how = How(algorithm, async_op, [output_tensor], written)
+    how = How(algorithm, async_op, [output_tensor], written, again=again)
     return collectives.all_gather_into(which, to_send(input_tensor), array, how)
 
 
@@ -288,6 +308,13 @@ def reduce_scatter_single(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """The r-th part of all inputs reduced to one, for rank r."""
+    again = (
+        repeats.reduce_scatter_single(output, input, op, group)
+        if algorithm is None and not async_op
+        else None
+    )
+    if again is DONE:
+        return None
     check_tensor(output, "output")
     check_tensor(input, "input")
     if not groups.is_member(group):
@@ -296,7 +323,7 @@ def reduce_scatter_single(
     check_pair(input, output, which.size(), "input")
     reduction = reduction_of(op, output.array.dtype)
     array, written = to_write(output)
-    how = How(algorithm, async_op, [output], written)
+    how = How(algorithm, async_op, [output], written, again=again)
     return collectives.reduce_scatter_from(which, array, to_send(input), reduction, how)
 
 
@@ -335,6 +362,13 @@ def all_to_all_single(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """The r-th part (by rows) of the input to rank r; what comes, in the order of the senders."""
+    again = (
+        repeats.all_to_all_single(output, input, group)
+        if algorithm is None and not async_op and not output_split_sizes and not input_split_sizes
+        else None
+    )
+    if again is DONE:
+        return None
     if not groups.is_member(group):
         return warn_not_in_group("all_to_all_single")
     check_tensor(output, "output")
@@ -346,7 +380,7 @@ def all_to_all_single(
     outputs = split(array, output_split_sizes, which, "output")
     inputs = split(given, input_split_sizes, which, "input")
     check_own(inputs, outputs, which.rank())
-    how = How(algorithm, async_op, [output], written)
+    how = How(algorithm, async_op, [output], written, again=again)
     return collectives.all_to_all(which, outputs, inputs, how, "all_to_all_single")
 
 
@@ -358,11 +392,18 @@ def barrier(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """Return when all ranks of the group have come here."""
+    again = (
+        repeats.barrier(group)
+        if algorithm is None and not async_op and device_ids is None
+        else None
+    )
+    if again is DONE:
+        return None
     if not groups.is_member(group):
         return warn_not_in_group("barrier")
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
-    return collectives.barrier(or_default(group), How(algorithm, async_op, []))
+    return collectives.barrier(or_default(group), How(algorithm, async_op, [], again=again))
 
 
 def _old_name(new: Callable[..., Any], old: str) -> Callable[..., Any]:

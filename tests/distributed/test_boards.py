@@ -78,8 +78,10 @@ def test_the_cheapest_on_a_board() -> None:
 KINDS = ("all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather")
 
 
-def bits_of(counts: tuple[int, ...]) -> dict[tuple[str, str, int], bytes]:
+def bits_of(counts: tuple[int, ...], is_fast: bool) -> dict[tuple[str, str, int], bytes]:
     group = world.current().default_group
+    if group.board is not None:
+        group.board.is_fast = is_fast
     rank, size, found = group.rank(), group.size(), {}
     for count in counts:
         x = rough(rank, count * size)
@@ -117,14 +119,19 @@ def uneven_all_to_all(group: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("size", "slot"), [(2, 64), (3, 0), (3, 1024), (5, 1024), (5, None)])
+@pytest.mark.parametrize(
+    ("size", "slot", "is_fast"),
+    [(2, 64, True), (3, 0, True), (3, 1024, False), (5, 1024, True), (5, None, False)],
+)
 def test_slots_of_any_size_give_the_bits_of_the_schedule(
-    size: int, slot: int | None, tmp_path: Path
+    size: int, slot: int | None, is_fast: bool, tmp_path: Path
 ) -> None:
-    """Without a board, in many rounds, or in one."""
+    """Without a board, in many rounds, or in one; by the simple form and by the fast one."""
     counts = (0, 1, size + 1, 601)
     asked = "" if slot is None else f"?board={slot}"
-    found = launch(bits_of, size, f"file://{tmp_path}/ranks{asked}", args=(counts,), timeout=100)
+    found = launch(
+        bits_of, size, f"file://{tmp_path}/ranks{asked}", args=(counts, is_fast), timeout=100
+    )
     for kind, name, count in found[0]:
         wanted = expected(BUILT_IN[kind, name], size, count)
         assert [results[kind, name, count] for results in found] == wanted, (kind, name, count)

@@ -1,0 +1,128 @@
+"""torch's collectives on tensors, where the same call was made before (see `repeated`).
+
+Each returns DONE if it has carried the call out; else the key under which the next one will look for
+what this one leaves behind, or None for a call that is not of the plain kind.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.reduce_op import RedOpType
+from minitorch_dist.distributed.repeated import find
+from minitorch_dist.tensors.base import TensorBase
+
+DONE: Final = object()
+_AVG, _PREMUL = RedOpType.AVG, RedOpType.PREMUL_SUM
+
+
+def _is_plain(tensor: Any) -> bool:
+    """Whether a tensor can be sent from, and written to, where it is."""
+    return isinstance(tensor, TensorBase) and tensor.array.flags.carray
+
+
+def _sums(op: Any) -> bool:
+    """Whether an op has nothing to do before or after."""
+    return type(op) is RedOpType and op is not _AVG and op is not _PREMUL
+
+
+def _flat(array: Array) -> Array:
+    return array if array.ndim == 1 else array.reshape(-1)
+
+
+def broadcast(tensor: Any, src: Any, group: Any, group_src: Any) -> Any:
+    if not _is_plain(tensor):
+        return None
+    array = tensor.array
+    key = "broadcast", src, group_src, array.dtype, array.shape
+    kind = find(group, key)
+    if kind is None:
+        return key
+    kind.run({"work": _flat(array)})
+    if kind.writes:
+        tensor.storage.version += 1
+    return DONE
+
+
+def all_reduce(tensor: Any, op: Any, group: Any) -> Any:
+    if not _is_plain(tensor) or not _sums(op):
+        return None
+    array = tensor.array
+    key = "all_reduce", id(op), array.dtype, array.shape
+    kind = find(group, key)
+    if kind is None:
+        return key
+    kind.run({"work": _flat(array)})
+    tensor.storage.version += 1
+    return DONE
+
+
+def all_gather_single(output: Any, input: Any, group: Any) -> Any:
+    if not _is_plain(output) or not _is_plain(input):
+        return None
+    array, into = input.array, output.array
+    key = "all_gather", array.dtype, array.shape, into.dtype, into.shape
+    kind = find(group, key)
+    if kind is None:
+        return key
+    flat, count = _flat(into), array.size
+    own, given = flat[kind.rank * count : (kind.rank + 1) * count], _flat(array)
+
+    def first() -> None:
+        if not np.may_share_memory(own, given):
+            own[...] = given
+
+    kind.run({"work": flat}, first)
+    output.storage.version += 1
+    return DONE
+
+
+def reduce_scatter_single(output: Any, input: Any, op: Any, group: Any) -> Any:
+    if not _is_plain(output) or not _is_plain(input) or not _sums(op):
+        return None
+    array, into = input.array, output.array
+    key = "reduce_scatter", id(op), array.dtype, array.shape, into.dtype, into.shape
+    kind = None if np.may_share_memory(array, into) else find(group, key)
+    if kind is None:
+        return key
+    kind.run({"source": _flat(array), "work": _flat(into)})
+    output.storage.version += 1
+    return DONE
+
+
+def all_to_all_single(output: Any, input: Any, group: Any) -> Any:
+    """Without sizes of the parts: all are equal."""
+    if not _is_plain(output) or not _is_plain(input):
+        return None
+    array, into = input.array, output.array
+    key = "all_to_all", array.dtype, array.shape, into.dtype, into.shape
+    kind = find(group, key)
+    if kind is None:
+        return key
+    given, taken = _flat(array), _flat(into)
+    size = kind.size
+    count = given.size // size
+    arrays: dict[Any, Array] = {}
+    for name, flat in (("source", given), ("work", taken)):
+        for peer in range(size):
+            arrays[name, peer] = flat[peer * count : (peer + 1) * count]
+    rank = kind.rank
+
+    def first() -> None:
+        arrays["work", rank][...] = arrays["source", rank]
+
+    kind.run(arrays, first)
+    output.storage.version += 1
+    return DONE
+
+
+def barrier(group: Any) -> Any:
+    key = "barrier"
+    kind = find(group, key)
+    if kind is None:
+        return key
+    kind.run({})
+    return DONE

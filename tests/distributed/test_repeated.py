@@ -1,0 +1,127 @@
+"""The same call again takes the short way, and does what the long one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist.distributed.schedules import choice, direct
+from minitorch_dist.distributed.schedules.steps import Rank, Steps
+from minitorch_dist.launching import launch
+
+Calls = dict[str, Callable[[Any], Any]]
+
+
+def calls(rank: int, size: int, dtype: Any, count: int) -> Calls:
+    """Each takes `algorithm=None` (short from the second time on) or "auto" (always the long way)."""
+
+    def x(factor: int = 1) -> Any:
+        return (torch.arange(count * factor) + 3 * rank).to(dtype)
+
+    def on(tensor: Any, act: Callable[[Any], Any]) -> Any:
+        before = tensor._version
+        act(tensor)
+        return tensor.array.tobytes(), tensor._version - before
+
+    return {
+        "broadcast": lambda a: on(x(), lambda t: dist.broadcast(t, size - 1, algorithm=a)),
+        "sum": lambda a: on(x(), lambda t: dist.all_reduce(t, algorithm=a)),
+        "max": lambda a: on(x(), lambda t: dist.all_reduce(t, dist.ReduceOp.MAX, algorithm=a)),
+        "gather": lambda a: on(x(size), lambda t: dist.all_gather_single(t, x(), algorithm=a)),
+        "in place": lambda a: on(
+            x(size),
+            lambda t: dist.all_gather_single(t, t[rank * count : (rank + 1) * count], algorithm=a),
+        ),
+        "scatter": lambda a: on(x(), lambda t: dist.reduce_scatter_single(t, x(size), algorithm=a)),
+        "within": lambda a: on(
+            x(size), lambda t: dist.reduce_scatter_single(t[:count], t, algorithm=a)
+        ),
+        "across": lambda a: on(x(size), lambda t: dist.all_to_all_single(t, x(size), algorithm=a)),
+        "stepped": lambda a: on(x(2), lambda t: dist.all_reduce(t[::2], algorithm=a)),
+        "barrier": lambda a: dist.barrier(algorithm=a),
+    }
+
+
+def short_and_long() -> int:
+    rank, size = dist.get_rank(), dist.get_world_size()
+    compared = 0
+    for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool):
+        for count in (0, 1, 7):
+            for name, call in calls(rank, size, dtype, count).items():
+                long = call("auto")
+                for _ in range(3):
+                    assert call(None) == long, (name, dtype, count)
+                    compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_short_way_over_threads(size: int) -> None:
+    assert launch(short_and_long, size, timeout=60) == [360] * size
+
+
+@pytest.mark.slow
+def test_the_short_way_on_a_board(tmp_path: Path) -> None:
+    assert launch(short_and_long, 3, f"file://{tmp_path}/ranks", timeout=60) == [360] * 3
+
+
+def what_may_change() -> None:
+    """What was true of the first call and is not of the next."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x = torch.ones(4)
+    dist.all_reduce(x)
+    kind = next(iter(dist.group.WORLD.kinds.values()))
+    assert kind.is_good()
+    with pytest.raises(TypeError, match="Expected parameter `tensor`"):
+        dist.all_reduce(np.ones(4, np.float32))
+    work = dist.all_reduce(x, async_op=True)
+    dist.all_reduce(x)  # comes after it
+    work.wait()
+    assert x.tolist() == [size**3] * 4
+    if rank == 0:  # the registry is the process's, and the ranks are its threads
+        choice.register_schedule("all_reduce", "mine", chunks=lambda size: 1)(_mine)
+    dist.barrier(algorithm="direct")
+    assert not kind.is_good()
+    dist.all_reduce(x)
+    dist.barrier(algorithm="direct")
+    if rank == 0:
+        choice.forget_schedule("all_reduce", "mine")
+    dist.barrier(algorithm="direct")
+    group = dist.group.WORLD
+    dist.destroy_process_group()
+    with pytest.raises(ValueError, match="not been initialized"):
+        dist.all_reduce(x)
+    with pytest.raises(ValueError, match="destroyed"):
+        dist.all_reduce(x, group=group)
+
+
+def _mine(rank: Rank, size: int) -> Steps:
+    yield from direct.all_reduce(rank, size)
+
+
+def test_what_may_change_between_two_calls() -> None:
+    launch(what_may_change, 2, timeout=60)
+
+
+def differing() -> str:
+    x = torch.ones(4 + dist.get_rank())
+    for _ in range(3):
+        dist.all_reduce(x[:4])
+    try:
+        dist.all_reduce(x)
+    except dist.DistMismatch as error:
+        return str(error)
+    return ""
+
+
+def test_a_mismatch_is_found_on_the_short_way_too() -> None:
+    for said in launch(differing, 2, timeout=60):
+        assert "rank 0 is in all_reduce #3 (float32[4], SUM)" in said
+        assert "rank 1 is in all_reduce #3 (float32[5], SUM)" in said
+        assert "test_repeated.py" in said
