@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -129,3 +130,34 @@ def test_bandwidths_are_those_of_nccl_tests() -> None:
         "2.5 µs",
         "4 ns",
     ]
+
+
+@pytest.mark.slow
+def test_the_broker_serves_until_ctrl_c(tmp_path: Path) -> None:
+    environment = {**os.environ, "MINITORCH_DIST_KEY": "of this test"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "minitorch_dist.cli", "broker"], env=environment, text=True,
+        cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.startswith("mqtt://127.0.0.1:")
+        script = (
+            "import minitorch_dist as torch, minitorch_dist.distributed as dist\n"
+            f"dist.init_process_group('mqtt', '{address}', rank=0, world_size=1)\n"
+            "x = torch.ones(3); dist.all_reduce(x); print(x.sum().item())\n"
+            "dist.destroy_process_group()\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, text=True, capture_output=True,
+            cwd=Path(__file__).parents[1], timeout=60, check=True,
+        )  # fmt: skip
+        assert done.stdout == "3.0\n"
+        process.send_signal(signal.SIGINT)
+        said, complaints = process.communicate(timeout=30)
+    assert (said, complaints, process.returncode) == ("", "", 0)
+
+
+def test_a_broker_that_cannot_listen_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["broker", "--port", "70000"]) == 1
+    assert "port must be 0-65535" in capsys.readouterr().out

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 COMMANDS = {
     "demo": "train a ConvNet on digits drawn on the fly, and see what it got wrong",
+    "broker": "serve MQTT for worlds that have no broker: prints its address, until Ctrl-C",
     "bench": "time training steps, beside torch's where torch is installed",
     "diff": "compare two journals: equal, or where they first part",
     "show": "draw a journal: in the terminal, as SVG, as a page or a trace",

@@ -1,0 +1,72 @@
+"""What `python -m transports.broker` and `mtd broker` do: serve until told to stop.
+
+The first line on standard output is the broker's address. The password is made from the job's key
+(`transports.keys`), so clients with the same key need no configuration, and nothing secret stands
+in the arguments that other users of the machine can see.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import ssl
+import sys
+from contextlib import suppress
+
+from transports.broker.credentials import credentials
+from transports.broker.server import Server
+from transports.broker.session import House
+from transports.errors import DistError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (%(default)s)")
+    parser.add_argument("--port", type=int, default=0, help="0 picks a free one (%(default)s)")
+    parser.add_argument(
+        "--max-packet", type=int, default=16 << 20, help="bytes of one packet (%(default)s)"
+    )
+    parser.add_argument("--certificate", help="PEM file; switches TLS on")
+    parser.add_argument("--private-key", help="PEM file of the certificate's key")
+    parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        asyncio.run(_serve(options))
+    except (OSError, OverflowError, DistError) as error:
+        print(f"error: the broker could not start: {error}", flush=True)
+        return 1
+    return 0
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    username, password = credentials()
+    server = Server(House(username, password.encode(), max_packet=options.max_packet))
+    tls = None
+    if options.certificate:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(options.certificate, options.private_key)
+    loop = asyncio.get_running_loop()
+    await server.start(options.host, options.port, tls)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows
+            loop.add_signal_handler(number, server.stop)
+    if options.leash:
+        await _watch(server)
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    print(f"mqtt://{host}:{server.port}{'?tls=1' if tls else ''}", flush=True)
+    await server.run()
+
+
+async def _watch(server: Server) -> None:
+    """Our standard input is held by who started us: when it ends, nobody looks after us."""
+
+    class Leash(asyncio.Protocol):
+        def connection_lost(self, error: Exception | None) -> None:
+            server.release()
+
+        def data_received(self, data: bytes) -> None:
+            server.release()
+
+    await asyncio.get_running_loop().connect_read_pipe(Leash, sys.stdin)
