@@ -99,9 +99,16 @@ class FileTransport(Transport):
         super().__init__(rank, world_size, address, clock)
         self._place = places.parse(self.address)
         self._key = key
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """What any medium needs that has to be looked at."""
+        clock = self.clock
         self._state = "not connected"
         self._driving = Turn(clock)  # one thread reads
-        self._sending = [Turn(clock) for _ in range(world_size)]  # one message at a time to each
+        self._sending = [
+            Turn(clock) for _ in range(self.world_size)
+        ]  # one message at a time to each
         self._deliveries = self._reported = self._calls = 0
         self._lost: dict[int, PeerLost] = {}
         self._given_up: dict[int, str] = {}  # by a thread that does not read; told by one that does
@@ -369,15 +376,19 @@ class FileTransport(Transport):
             self._outlets = self._inlets = ()
             self._board = None
             self._medium.close()
-            self._held.leave()
+            self._part()
         finally:
             for turn in turns:
                 turn.give()
 
+    def _part(self) -> None:
+        """Let go of what all ranks hold."""
+        self._held.leave()
+
     def __repr__(self) -> str:
         lost = f", lost {sorted(self._lost)}" if self._lost else ""
         return (
-            f"<FileTransport rank {self.rank} of {self.world_size}, {self._state}, "
+            f"<{type(self).__name__} rank {self.rank} of {self.world_size}, {self._state}, "
             f"{self._deliveries} deliveries{lost}>"
         )
 

@@ -77,6 +77,8 @@ def init(
         store = given["store"]
         rank = given["rank"] if rank < 0 else rank
         world_size = given["world_size"] if world_size < 0 else world_size
+    if name == Backend.MPI and store is None and init_method == "env://":
+        init_method, rank = "mpi://", -1  # MPI knows who we are, as torch has it
     clock = world.place().clock
     deadline = clock.deadline(timeout.total_seconds())
     while True:

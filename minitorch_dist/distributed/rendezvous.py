@@ -4,6 +4,7 @@
     tcp://host:port   rank 0 serves the store there
     file:///path      the store is a file that all ranks can reach
     mqtt://broker     the store is kept by a broker
+    mpi://            under mpirun: MPI says who we are, and where rank 0 serves the store
 
 A handler is a generator that yields (store, rank, world_size), as torch has it; rank and world_size
 may stand in the address (`?rank=0&world_size=4`).
@@ -124,6 +125,20 @@ def mqtt_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iter
     raise RuntimeError("Unable to perform rerendezvous using mqtt:// method")
 
 
+def mpi_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
+    mpi = import_module("transports.mpi")
+    rank, world_size = mpi.here()
+    asked = _query(urlsplit(url)).get("world_size", "")
+    if asked and int(asked) != world_size:
+        raise _error(
+            "mpi",
+            f"a world of {asked} ranks is asked for, and MPI has started {world_size}: "
+            f"mpirun -n {asked} python …",
+        )
+    yield mpi.store(timeout), rank, world_size
+    raise RuntimeError("Unable to perform rerendezvous using mpi:// method")
+
+
 def env_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
     query = _query(urlsplit(url))
     found = _surroundings()
@@ -184,6 +199,7 @@ def _demand_reachable(host: str, port: int) -> None:
 
 for _scheme, _handler in {
     "tcp": tcp_handler, "env": env_handler, "file": file_handler, "mqtt": mqtt_handler,
+    "mpi": mpi_handler,
 }.items():  # fmt: skip
     register_rendezvous_handler(_scheme, _handler)
 

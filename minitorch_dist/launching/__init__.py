@@ -3,6 +3,7 @@
     launch(train, 4)                               ranks are threads of this process
     launch(train, 4, "sim://")                     the same, in virtual time, over a network
     launch(train, 4, "tcp://", args=(model,))      ranks are processes of this host
+    launch(train, 4, "mpi://")                     under `mpirun -n 4`: this process is one of them
 
 The world stands before the function is called: `get_rank()` answers, and a script's own
 `init_process_group(…)` takes over what is there. Every rank begins with a copy of the caller's
@@ -17,7 +18,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from minitorch_dist.distributed.journal import sheets
-from minitorch_dist.launching import processes, threads
+from minitorch_dist.launching import mpi, processes, threads
 from transports import registry
 from transports.clock import SYSTEM, Clock
 from transports.virtual_clock import VirtualClock
@@ -59,6 +60,8 @@ def launch(
         if scheme == "sim" and clock is SYSTEM:
             clock = VirtualClock(endless=limit.total_seconds() / 2)  # a deadlock is told at once
         return threads.run(fn, world_size, transport, args, kwargs or {}, limit, clock, path)
+    if scheme == "mpi":
+        return mpi.run(fn, world_size, args, kwargs or {}, limit)
     return processes.run(fn, world_size, transport, args, kwargs or {}, limit, path)
 
 

