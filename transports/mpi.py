@@ -8,7 +8,8 @@ is the same driving as in `file`, over another medium (`mpi_medium`). Needs mpi4
 and an MPI that lets several threads call it.
 
 If a process dies, MPI ends the whole job at once, unless it was told to go on
-(`mpirun --with-ft ulfm`, Open MPI 5): then the others get `lost`, as everywhere. Who belongs to the
+(`mpirun --with-ft ulfm`, Open MPI 5): then the others get `lost`, as everywhere (but MPI's own end,
+when the process exits, may then wait for the dead: leave by `os._exit`). Who belongs to the
 job is decided by MPI: a stranger has no way in, and the key only guards the store.
 """
 
