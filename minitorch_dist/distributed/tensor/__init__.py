@@ -1,0 +1,20 @@
+"""Tensors that lie on several ranks: cut, copied, or in summands, along the axes of a mesh."""
+
+from minitorch_dist.distributed.device_mesh import (
+    DeviceMesh as DeviceMesh,
+    init_device_mesh as init_device_mesh,
+)
+from minitorch_dist.distributed.tensor.dtensor import (
+    DTensor as DTensor,
+    distribute_module as distribute_module,
+    distribute_tensor as distribute_tensor,
+    empty as empty,
+    ones as ones,
+    zeros as zeros,
+)
+from minitorch_dist.distributed.tensor.placements import (
+    Partial as Partial,
+    Placement as Placement,
+    Replicate as Replicate,
+    Shard as Shard,
+)

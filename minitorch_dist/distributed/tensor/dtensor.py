@@ -1,0 +1,330 @@
+"""`DTensor`: a tensor that lies on several ranks, of which each knows its part and the whole's shape.
+
+    whole = distribute_tensor(weight, mesh, [Shard(0)])     # rank 0's values count
+    whole.shape, whole.to_local().shape                     # (8, 4), (2, 4)
+    whole.redistribute(placements=[Replicate()])            # the collectives that it takes
+    whole.full_tensor()
+
+A DTensor is how parameters and states are *kept*. What is computed with one is computed with this
+rank's part and is an ordinary tensor (torch computes with the whole, and communicates on the way);
+`tensor.parallel` and FSDP do the communication where it belongs. Moving between placements is
+recorded for no gradient; `distributed.nn.functional` has the collectives that gradients pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.distributed import tensor_collectives
+from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.reduce_op import ReduceOp
+from minitorch_dist.distributed.tensor.placements import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    cut,
+    local_ranges,
+)
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors import base, size as sizes
+from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class DTensor(Tensor):
+    """This rank's part in `array`; shape and size speak of the whole."""
+
+    _mesh: DeviceMesh
+    _placements: tuple[Placement, ...]
+    _whole: tuple[int, ...]
+
+    @property
+    def shape(self) -> Any:
+        return sizes.Size(self._whole)
+
+    @property
+    def ndim(self) -> int:
+        return len(self._whole)
+
+    def size(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self._whole[dim]
+
+    def dim(self) -> int:
+        return len(self._whole)
+
+    def numel(self) -> int:
+        return int(np.prod(self._whole, dtype=np.int64))
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        return self._mesh
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        return self._placements
+
+    def to_local(self, *, grad_placements: Any = None) -> Tensor:
+        """This rank's part, sharing its memory."""
+        return base.new(Tensor, self._local_array(), self.device)
+
+    def _local_array(self) -> Array:
+        return self.array
+
+    @property
+    def grad(self) -> Any:
+        """The gradient, distributed as this is."""
+        grad = self._grad
+        if grad is None or isinstance(grad, DTensor):
+            return grad
+        if grad.array.shape != self._local_array().shape:
+            return grad  # whole, or collected in no_sync: an ordinary tensor
+        return made(DTensor, grad.array, self._mesh, self._placements, self._whole, grad.storage)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        Tensor.grad.fset(self, value)  # type: ignore[attr-defined]
+
+    def detach(self) -> Any:
+        array = self._local_array()
+        return made(DTensor, array, self._mesh, self._placements, self._whole, self.storage)
+
+    def clone(self, **_: Any) -> Any:
+        array = self._local_array().copy()
+        return made(DTensor, array, self._mesh, self._placements, self._whole)
+
+    def cpu(self, memory_format: Any = None) -> Any:
+        return self.detach() if self.device.type == "cpu" else self.clone_to("cpu")
+
+    def clone_to(self, device: str) -> Any:
+        local = self.to_local().to(device)
+        return made(DTensor, local.array, self._mesh, self._placements, self._whole, local.storage)
+
+    def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
+        """The whole, on every rank. Collective."""
+        whole = self.redistribute(placements=[Replicate()] * self._mesh.ndim)
+        return base.new(Tensor, whole.array, self.device)
+
+    def redistribute(
+        self,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        async_op: bool = False,
+    ) -> DTensor:
+        """The same tensor, lying in another way on the same mesh. Collective."""
+        if device_mesh is not None and device_mesh != self._mesh:
+            raise NotImplementedError("redistribute to another mesh: take full_tensor() in between")
+        wanted = _checked(placements, self._mesh)
+        array = moved(self._local_array(), self._whole, self._mesh, self._placements, wanted)
+        return made(DTensor, array, self._mesh, wanted, self._whole)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def from_local(
+        local_tensor: Tensor,
+        device_mesh: DeviceMesh,
+        placements: Sequence[Placement] | None = None,
+        *,
+        run_check: bool = False,
+        shape: Any = None,
+        stride: Any = None,
+        grad_placements: Any = None,
+    ) -> DTensor:
+        """Every rank's part put under one name. Where parts differ in size, `shape` must be given."""
+        chosen = _checked(placements, device_mesh)
+        whole = list(local_tensor.array.shape)
+        if shape is not None:
+            whole = list(shape)
+        else:
+            for size, placement in zip(device_mesh.shape, chosen, strict=True):
+                if isinstance(placement, Shard):
+                    whole[placement.dim] *= size
+        out: DTensor = made(
+            DTensor, local_tensor.array, device_mesh, chosen, tuple(whole), local_tensor.storage
+        )
+        return out
+
+    def __repr__(self, **options: Any) -> str:
+        return (
+            f"DTensor(local_tensor={self.to_local()!r}, device_mesh={self._mesh!r}, "
+            f"placements={self._placements!r})"
+        )
+
+
+class DParameter(DTensor, Parameter):
+    """A parameter of which each rank keeps a part."""
+
+    def __repr__(self, **options: Any) -> str:
+        return "Parameter containing:\n" + DTensor.__repr__(self)
+
+
+def made(
+    cls: Any,
+    array: Array,
+    mesh: DeviceMesh,
+    placements: Sequence[Placement],
+    whole: tuple[int, ...],
+    storage: Any = None,
+) -> Any:
+    out = base.new(cls, array)
+    if storage is not None:
+        out.storage = storage
+    out._mesh, out._placements, out._whole = mesh, tuple(placements), tuple(whole)
+    return out
+
+
+def _checked(placements: Sequence[Placement] | None, mesh: DeviceMesh) -> tuple[Placement, ...]:
+    chosen = tuple(placements) if placements is not None else (Replicate(),) * mesh.ndim
+    if len(chosen) != mesh.ndim:
+        raise ValueError(
+            f"`placements` must have the same length as `device_mesh.ndim`! Found placements "
+            f"length: {len(chosen)}, and device_mesh.ndim: {mesh.ndim}."
+        )
+    return chosen
+
+
+# --------------------------------------------------------------------------------- between placements
+
+
+def moved(
+    array: Array,
+    whole: tuple[int, ...],
+    mesh: DeviceMesh,
+    before: Sequence[Placement],
+    after: Sequence[Placement],
+) -> Array:
+    """Undo cuts and sums from the last axis of the mesh to the first, as far as they differ; then cut."""
+    first = next(
+        (n for n, (a, b) in enumerate(zip(before, after, strict=True)) if a != b), mesh.ndim
+    )
+    at = mesh.get_coordinate()
+    assert at is not None
+    present = list(before)
+    for axis in reversed(range(first, mesh.ndim)):
+        placement = present[axis]
+        if isinstance(placement, Shard):
+            ranges = local_ranges(whole, mesh.shape[:axis], at[:axis], tuple(present[:axis]))
+            length = ranges[placement.dim].stop - ranges[placement.dim].start
+            array = _gathered(array, placement.dim, length, mesh, axis)
+        elif isinstance(placement, Partial):
+            array = _summed(array, placement, mesh, axis)
+        present[axis] = Replicate()
+    for axis in range(first, mesh.ndim):
+        wanted = after[axis]
+        if isinstance(wanted, Shard):
+            part = cut(array.shape[wanted.dim], mesh.shape[axis], at[axis])
+            array = np.moveaxis(
+                np.moveaxis(array, wanted.dim, 0)[part.start : part.stop], 0, wanted.dim
+            )
+        elif isinstance(wanted, Partial):
+            array = array if at[axis] == 0 else np.zeros_like(array)
+    return np.ascontiguousarray(array)
+
+
+def _gathered(array: Array, dim: int, length: int, mesh: DeviceMesh, axis: int) -> Array:
+    """The parts of one line of the mesh, joined along `dim`; padded to equal size on their way."""
+    count = mesh.shape[axis]
+    if count == 1:
+        return array
+    rows = np.ascontiguousarray(np.moveaxis(array, dim, 0))
+    size = -(-length // count)
+    sent = np.zeros((size, *rows.shape[1:]), array.dtype)
+    sent[: len(rows)] = rows
+    got = np.empty((count * size, *rows.shape[1:]), array.dtype)
+    tensor_collectives.all_gather_into_tensor(
+        base.new(Tensor, got), base.new(Tensor, sent), mesh.get_group(axis)
+    )
+    return np.moveaxis(got[:length], 0, dim)
+
+
+def _summed(array: Array, placement: Partial, mesh: DeviceMesh, axis: int) -> Array:
+    out = np.array(array, order="C")
+    op = ReduceOp.SUM if placement.reduce_op == "sum" else ReduceOp.AVG
+    tensor_collectives.all_reduce(base.new(Tensor, out), op, mesh.get_group(axis))
+    return out
+
+
+# ---------------------------------------------------------------------------------- torch's functions
+
+
+def distribute_tensor(
+    tensor: Tensor,
+    device_mesh: DeviceMesh,
+    placements: Sequence[Placement] | None = None,
+    *,
+    src_data_rank: int | None = 0,
+) -> DTensor:
+    """Cut or copy a whole tensor. The values of the rank first on each axis count, unless
+    `src_data_rank` is None (then every rank takes its own word for the whole)."""
+    chosen = _checked(placements, device_mesh)
+    array = np.array(tensor.array, order="C")
+    if src_data_rank is not None:
+        for axis in range(device_mesh.ndim):
+            if device_mesh.shape[axis] > 1:
+                tensor_collectives.broadcast(
+                    base.new(Tensor, array),
+                    group=device_mesh.get_group(axis),
+                    group_src=src_data_rank,
+                )
+    local = moved(array, array.shape, device_mesh, (Replicate(),) * device_mesh.ndim, chosen)
+    cls = DParameter if isinstance(tensor, Parameter) else DTensor
+    out = made(cls, local, device_mesh, chosen, array.shape)
+    if tensor.requires_grad:
+        out.requires_grad = True
+    return out  # type: ignore[no-any-return]
+
+
+def distribute_module(
+    module: Module,
+    device_mesh: DeviceMesh,
+    partition_fn: Callable[[str, Module, DeviceMesh], None] | None = None,
+    input_fn: Callable[..., Any] | None = None,
+    output_fn: Callable[..., Any] | None = None,
+) -> Module:
+    """Make DTensors of a module's parameters (copied, unless `partition_fn` does otherwise), and let
+    functions go before and after its forward."""
+    for name, each in module.named_modules():
+        if partition_fn is not None:
+            partition_fn(name, each, device_mesh)
+        for key, p in each._parameters.items():
+            if p is not None and not isinstance(p, DTensor):
+                each.register_parameter(key, distribute_tensor(p, device_mesh))
+    if input_fn is not None:
+        module.register_forward_pre_hook(lambda m, args: input_fn(m, args, device_mesh))
+    if output_fn is not None:
+        module.register_forward_hook(lambda m, _, out: output_fn(m, out, device_mesh))
+    return module
+
+
+def _filled(fill: Callable[[Any], Any]) -> Callable[..., DTensor]:
+    def make(
+        *size: Any,
+        device_mesh: DeviceMesh,
+        placements: Sequence[Placement] | None = None,
+        dtype: Any = None,
+        requires_grad: bool = False,
+        **_: Any,
+    ) -> DTensor:
+        shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+        at = device_mesh.get_coordinate()
+        assert at is not None
+        chosen = _checked(placements, device_mesh)
+        ranges = local_ranges(shape, device_mesh.shape, at, chosen)
+        array = np.empty(
+            [r.stop - r.start for r in ranges], np.float32 if dtype is None else dtype.numpy
+        )
+        fill(array)
+        out = made(DTensor, array, device_mesh, chosen, shape)
+        out.requires_grad = requires_grad
+        return out  # type: ignore[no-any-return]
+
+    return make
+
+
+zeros = _filled(lambda a: a.fill(0))
+ones = _filled(lambda a: a.fill(1))
+empty = _filled(lambda a: None)

@@ -1,0 +1,60 @@
+"""A whole model cut by a plan: which module in which style."""
+
+from __future__ import annotations
+
+import warnings
+from fnmatch import fnmatch
+
+from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.tensor.parallel.styles import ParallelStyle
+from minitorch_dist.nn.modules.module import Module
+
+
+def parallelize_module(
+    module: Module,
+    device_mesh: DeviceMesh | None = None,
+    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
+    *,
+    src_data_rank: int | None = 0,
+) -> Module:
+    """Apply a style to `module`, or the styles of a plan to the modules below it, in place.
+
+    Names in a plan are dotted, and each part may be a pattern: `"layers.*.w1"`.
+    """
+    if device_mesh is None:
+        raise ValueError("parallelize_module needs the device_mesh whose ranks share the layers")
+    if device_mesh.ndim != 1:
+        raise ValueError(
+            f"Tensor parallelism cuts along one axis, but the mesh has {device_mesh.ndim}: pass "
+            'mesh["tp"]'
+        )
+    if parallelize_plan is None:
+        warnings.warn("No parallelize_plan is provided and auto-parallel is not supported at the "
+                      "moment, so this parallelize_module call will do nothing.", stacklevel=2)  # fmt: skip
+        return module
+    if isinstance(parallelize_plan, ParallelStyle):
+        parallelize_plan.src_data_rank = src_data_rank
+        return parallelize_plan._apply(module, device_mesh)
+    for path, style in parallelize_plan.items():
+        found = _matching(module, path.split(".")) if path else [module]
+        if not found:
+            warnings.warn(
+                f"Parallelize plan key '{path}' could not be resolved: no submodule matching it "
+                f"under {type(module).__name__}",
+                stacklevel=2,
+            )
+        for each in found:
+            style.src_data_rank = src_data_rank
+            style._apply(each, device_mesh)
+    return module
+
+
+def _matching(module: Module, path: list[str]) -> list[Module]:
+    if not path:
+        return [module]
+    return [
+        found
+        for name, child in module.named_children()
+        if fnmatch(name, path[0])
+        for found in _matching(child, path[1:])
+    ]

@@ -1,0 +1,240 @@
+"""How one layer is cut over the ranks of a mesh, and what goes in and out of it.
+
+    x (copied) ─► │ columns 0-3 │ ─► half of h ─► │ rows 0-3 │ ─► summand ┐
+                  │ columns 4-7 │ ─► half of h ─► │ rows 4-7 │ ─► summand ┴ sum ─► y (copied)
+                    ColwiseParallel                 RowwiseParallel
+
+A column layer's outputs are exactly the inputs that a row layer needs, so the pair sends nothing in
+between. Megatron-LM: Shoeybi et al. 2019, arXiv:1909.08053; sequence parallelism: Korthikanti et
+al. 2022, arXiv:2205.05198.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.tensor.dtensor import distribute_tensor
+from minitorch_dist.distributed.tensor.parallel.layouts import convert, enter
+from minitorch_dist.distributed.tensor.placements import Partial, Placement, Replicate, Shard
+from minitorch_dist.nn.modules.linear import Linear
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.modules.sparse import Embedding
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class ParallelStyle:
+    """`_apply(module, mesh)` cuts the parameters and hooks the communication in."""
+
+    src_data_rank: int | None = 0
+
+    def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
+        raise NotImplementedError
+
+    def _cut(self, module: Module, mesh: DeviceMesh, **placements: Placement) -> None:
+        for name, placement in placements.items():
+            p = module._parameters.get(name)
+            if p is not None:
+                new = distribute_tensor(p, mesh, [placement], src_data_rank=self.src_data_rank)
+                module._parameters[name] = new  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if v is not None)
+        return f"{type(self).__name__}({options})"
+
+
+class ColwiseParallel(ParallelStyle):
+    """Each rank has some of the outputs (of an Embedding: some of the features)."""
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        self.input_layouts, self.output_layouts = input_layouts, output_layouts
+        self.use_local_output = use_local_output
+
+    def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
+        group, given = mesh.get_group(), self.input_layouts or Replicate()
+        wanted = self.output_layouts or Shard(-1)
+        if isinstance(module, Linear):
+            self._cut(module, mesh, weight=Shard(0), bias=Shard(0))
+        elif isinstance(module, Embedding):
+            self._cut(module, mesh, weight=Shard(1))
+        else:
+            raise NotImplementedError(_only_linear("ColwiseParallel", module))
+
+        def before(_: Module, args: Any) -> Any:
+            if args[0].is_floating_point():
+                x = enter(args[0], group, given)
+            else:
+                x = convert(args[0], given, Replicate(), group)
+            return (x, *args[1:])
+
+        module.register_forward_pre_hook(before)
+        if wanted != Shard(-1):
+            module.register_forward_hook(lambda _, __, y: convert(y, Shard(-1), wanted, group))
+        return module
+
+
+class RowwiseParallel(ParallelStyle):
+    """Each rank has some of the inputs, and computes a summand of all outputs.
+
+    The bias is added once, to the sum.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        self.input_layouts, self.output_layouts = input_layouts, output_layouts
+        self.use_local_output = use_local_output
+
+    def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
+        group, given = mesh.get_group(), self.input_layouts or Shard(-1)
+        wanted = self.output_layouts or Replicate()
+        if not isinstance(module, Linear):
+            raise NotImplementedError(_only_linear("RowwiseParallel", module))
+        self._cut(module, mesh, weight=Shard(1), bias=Replicate())
+        bias = module._parameters.get("bias")
+
+        def before(each: Module, args: Any) -> Any:
+            each._parameters["bias"] = None  # every rank would add it
+            return (convert(args[0], given, Shard(-1), group), *args[1:])
+
+        def after(each: Module, _: Any, y: Tensor) -> Any:
+            each._parameters["bias"] = bias
+            y = convert(y, Partial(), wanted, group)
+            if bias is None:
+                return y
+            if isinstance(wanted, Shard):
+                return y + (enter(bias, group) if wanted.dim % y.ndim != y.ndim - 1 else
+                            convert(bias, Replicate(), Shard(-1), group))  # fmt: skip
+            return y + bias
+
+        module.register_forward_pre_hook(before)
+        module.register_forward_hook(after, always_call=False)
+        return module
+
+
+class SequenceParallel(ParallelStyle):
+    """A layer without cut parameters (LayerNorm, Dropout) on a part of the sequence each.
+
+    Its parameters' gradients are summed over the ranks, since each has seen a part.
+    """
+
+    def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
+        self.sequence_dim, self.use_local_output = sequence_dim, use_local_output
+
+    def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
+        group = mesh.get_group()
+        own = {name: Replicate() for name, p in module._parameters.items() if p is not None}
+        self._cut(module, mesh, **own)
+        held = {name: module._parameters[name] for name in own}
+
+        def before(each: Module, args: Any) -> None:
+            for name, p in held.items():  # entered anew, so that gradients are summed
+                each._parameters.pop(name, None)
+                each.__dict__[name] = enter(p, group)  # type: ignore[arg-type]
+
+        def after(each: Module, *_: Any) -> None:
+            for name, p in held.items():
+                each.__dict__.pop(name, None)
+                each._parameters[name] = p
+
+        module.register_forward_pre_hook(before)
+        module.register_forward_hook(after)
+        return module
+
+
+class PrepareModuleInput(ParallelStyle):
+    """Convert the inputs of a module, whatever is in it."""
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Any = None,
+        desired_input_layouts: Any = None,
+        input_kwarg_layouts: dict[str, Placement] | None = None,
+        desired_input_kwarg_layouts: dict[str, Placement] | None = None,
+        use_local_output: bool = False,
+    ) -> None:
+        self.input_layouts = _as_tuple(input_layouts)
+        self.desired_input_layouts = _as_tuple(desired_input_layouts)
+        self.input_kwarg_layouts = input_kwarg_layouts or {}
+        self.desired_input_kwarg_layouts = desired_input_kwarg_layouts or {}
+        if len(self.input_layouts) != len(self.desired_input_layouts):
+            raise AssertionError("input_layouts and desired_input_layouts should have same length!")
+
+    def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
+        group = mesh.get_group()
+
+        def before(_: Module, args: Any, kwargs: dict[str, Any]) -> Any:
+            if self.input_layouts and len(args) != len(self.input_layouts):
+                raise ValueError(
+                    f"module inputs and input_layouts should have same length: {len(args)} and "
+                    f"{len(self.input_layouts)}"
+                )
+            args = _each(args, self.input_layouts, self.desired_input_layouts, group)
+            for name, has in self.input_kwarg_layouts.items():
+                wants = self.desired_input_kwarg_layouts.get(name, has)
+                kwargs[name] = convert(kwargs[name], has, wants, group)
+            return args, kwargs
+
+        module.register_forward_pre_hook(before, with_kwargs=True)
+        return module
+
+
+class PrepareModuleOutput(ParallelStyle):
+    """Convert the outputs of a module."""
+
+    def __init__(
+        self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True
+    ) -> None:
+        self.output_layouts = _as_tuple(output_layouts)
+        self.desired_output_layouts = _as_tuple(desired_output_layouts)
+        if len(self.output_layouts) != len(self.desired_output_layouts):
+            raise AssertionError(
+                "output_layouts and desired_output_layouts should have same length!"
+            )
+
+    def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
+        group = mesh.get_group()
+
+        def after(_: Module, __: Any, outputs: Any) -> Any:
+            row = outputs if isinstance(outputs, tuple) else (outputs,)
+            found = _each(row, self.output_layouts, self.desired_output_layouts, group)
+            return found if isinstance(outputs, tuple) else found[0]
+
+        module.register_forward_hook(after)
+        return module
+
+
+Convert = Callable[[Any], Any]
+
+
+def _each(values: Any, has: Any, wants: Any, group: Any) -> tuple[Any, ...]:
+    if not has:
+        return tuple(values)
+    return tuple(
+        value if a is None or b is None else convert(value, a, b, group)
+        for value, a, b in zip(values, has, wants, strict=True)
+    )
+
+
+def _as_tuple(layouts: Any) -> tuple[Any, ...]:
+    if layouts is None:
+        return ()
+    return tuple(layouts) if isinstance(layouts, (tuple, list)) else (layouts,)
+
+
+def _only_linear(style: str, module: Module) -> str:
+    return (
+        f"{style} currently only support nn.Linear and nn.Embedding, not {type(module).__name__}!"
+    )

@@ -1,0 +1,112 @@
+"""How a tensor lies on the ranks of one axis of a mesh: cut, copied, or in summands.
+
+    Shard(0)     rank 0 │ rows 0-2 │   Replicate()   │ all │ all │    Partial()   │ a │ b │  a+b is meant
+                 rank 1 │ rows 3-4 │
+
+Cuts are those of `chunk`: equal pieces rounded up, the last ones smaller or empty. Pure arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Placement:
+    """Base of the three."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        return False
+
+    def is_replicate(self) -> bool:
+        return False
+
+    def is_partial(self) -> bool:
+        return False
+
+
+class Shard(Placement):
+    """Cut along dimension `dim`."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        return dim is None or dim == self.dim
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shard) and other.dim == self.dim
+
+    def __hash__(self) -> int:
+        return hash(("Shard", self.dim))
+
+    def __repr__(self) -> str:
+        return f"Shard(dim={self.dim})"
+
+
+class Replicate(Placement):
+    """The whole on every rank."""
+
+    def is_replicate(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Replicate)
+
+    def __hash__(self) -> int:
+        return hash("Replicate")
+
+    def __repr__(self) -> str:
+        return "Replicate()"
+
+
+class Partial(Placement):
+    """Every rank has a summand ("avg": a part of a mean) of the same shape."""
+
+    def __init__(self, reduce_op: str = "sum") -> None:
+        if reduce_op not in ("sum", "avg"):
+            raise ValueError(f"Partial knows 'sum' and 'avg', got {reduce_op!r}")
+        self.reduce_op = reduce_op
+
+    def is_partial(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Partial) and other.reduce_op == self.reduce_op
+
+    def __hash__(self) -> int:
+        return hash(("Partial", self.reduce_op))
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+
+class Range(NamedTuple):
+    """Which indices along one dimension."""
+
+    start: int
+    stop: int
+
+
+def cut(length: int, pieces: int, number: int) -> Range:
+    """The `number`-th of `pieces` parts of `length`, as `chunk` cuts."""
+    size = -(-length // pieces) if length else 0
+    return Range(min(number * size, length), min((number + 1) * size, length))
+
+
+def local_ranges(
+    shape: tuple[int, ...],
+    sizes: tuple[int, ...],
+    coordinate: tuple[int, ...],
+    placements: tuple[Placement, ...],
+) -> list[Range]:
+    """For each dimension of the tensor what the rank at `coordinate` of a mesh of `sizes` has."""
+    ranges = [Range(0, n) for n in shape]
+    for size, at, placement in zip(sizes, coordinate, placements, strict=True):
+        if isinstance(placement, Shard):
+            dim = placement.dim % len(shape) if shape else 0
+            if not shape:
+                raise ValueError("a tensor without dimensions cannot be cut")
+            start, stop = ranges[dim]
+            part = cut(stop - start, size, at)
+            ranges[dim] = Range(start + part.start, start + part.stop)
+    return ranges
