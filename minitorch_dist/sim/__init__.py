@@ -32,6 +32,7 @@ from minitorch_dist.sim.inside import (
     now as now,
     restarts as restarts,
     sometimes as sometimes,
+    start as start,
 )
 from minitorch_dist.sim.report import RankReport as RankReport, Report as Report
 from minitorch_dist.sim.runner import run as run

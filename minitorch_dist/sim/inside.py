@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.sim import stage
-from transports.clock import PICO, picoseconds
+from transports.clock import PICO, Thread, picoseconds
 from transports.quantities import span
 from transports.virtual_clock import VirtualClock
 
@@ -29,6 +31,12 @@ def compute(duration: str | float) -> None:
 def now() -> float:
     """Seconds, since some instant, of the time in which this rank lives."""
     return world.place().clock.now() / PICO
+
+
+def start(function: Callable[[], None], name: str = "helper") -> Thread:
+    """Run a function beside the caller, as part of its rank; it is ended with it. In real time this
+    is a thread."""
+    return world.current().start(function, name)
 
 
 def restarts() -> int:
