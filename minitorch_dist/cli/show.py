@@ -13,6 +13,7 @@ from rich.text import Text
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.distributed.journal.chunks import chunk_matrices
+from minitorch_dist.distributed.journal.run import page_of
 from minitorch_dist.pictures import bars, spacetime, svg, trace
 from minitorch_dist.pictures.colours import colours_of
 from minitorch_dist.pictures.scene import COMPUTE, TRANSFER, WAIT, Scene
@@ -32,10 +33,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chunks", action="store_true", help="who held which chunk after each round"
     )
-    for name, what in (("svg", "an SVG"), ("trace", "a trace for ui.perfetto.dev")):
+    for name, what in (
+        ("html", "a page that opens from the disk"), ("svg", "an SVG"),
+        ("trace", "a trace for ui.perfetto.dev"),
+    ):  # fmt: skip
         parser.add_argument(
             f"--{name}", nargs="?", const="", metavar="FILE", help=f"write {what} (beside the journal)"
         )  # fmt: skip
+    parser.add_argument("--beside", metavar="OTHER.mtd", help="another run, beside it on the page")
     parser.add_argument("--ranks", type=numbers, metavar="0-7,9", help="only these ranks")
     parser.add_argument("--group", action="append", help="only this group (may be given again)")
     parser.add_argument("--by", choices=["operation", "group"], default="operation",
@@ -66,11 +71,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(found: Journal, options: argparse.Namespace) -> int:
     scene = found.scene().only(options.ranks, options.group)
+    other = None if options.beside is None else journal.read(options.beside)
+    if options.html is not None or other is not None:
+        _write(options, options.html or "", ".html", page_of(scene, found, other))
     if options.svg is not None:
         _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by))
     if options.trace is not None:
         _write(options, options.trace, ".trace.json", trace.draw(scene, options.per_node))
-    if options.svg is None and options.trace is None:
+    if other is None and {options.html, options.svg, options.trace} == {None}:
         _print(found, scene, options)
     return 0
 

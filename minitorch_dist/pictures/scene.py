@@ -32,6 +32,7 @@ class Span(NamedTuple):
     text: str  # all of it, in words
     is_beside: bool = False  # by a worker, while the program went on
     failed: bool = False
+    number: int = -1  # of the event that began it, in its journal
 
 
 class Arrow(NamedTuple):
@@ -46,6 +47,7 @@ class Arrow(NamedTuple):
     group: str
     text: str
     is_received: bool = True
+    number: int = -1
 
 
 class Moment(NamedTuple):
@@ -55,7 +57,7 @@ class Moment(NamedTuple):
     lane: int
     text: str
     kind: str = ""
-    number: int = -1  # of the event in its journal
+    number: int = -1
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ class Divergence(NamedTuple):
     one: Event | None
     other: Event | None
     before: Event | None  # the last event that they have in common there
+    numbers: tuple[int | None, int | None] = (None, None)  # of `one` and `other` in their journals
 
     def __str__(self) -> str:
         lines = [f"they part at rank {self.rank}, {self._place()}:"]
@@ -67,6 +68,7 @@ def diff(one: Order, other: Order, operations_only: bool = False) -> Divergence 
             None if a_number is None else one.events[a_number],
             None if b_number is None else other.events[b_number],
             one.events[ours[common - 1]] if common else None,
+            (a_number, b_number),
         )
         found.append((when, lane[0], divergence))
     return min(found, key=lambda entry: entry[:2])[2] if found else None

@@ -50,13 +50,14 @@ class Recorded(Protocol):
 def scene_of(journal: Recorded, title: str = "") -> Scene:
     """The scene of a `Journal`. Times count from its first event."""
     start, end = journal.start, journal.end
-    spans = [*_operations(journal, start, end), *_others(journal, start)]
+    numbers = {id(event): number for number, event in enumerate(journal.events)}
+    spans = [*_operations(journal, start, end, numbers), *_others(journal, start)]
     arrows = [
         Arrow(
             message.send.rank, message.send.peer, message.departed - start,
             (message.arrived if message.receive is not None else end) - start,
             message.send.nbytes, message.send.operation, message.send.group, str(message.send),
-            message.receive is not None,
+            message.receive is not None, numbers[id(message.send)],
         )
         for message in journal.messages
     ]  # fmt: skip
@@ -72,7 +73,7 @@ def scene_of(journal: Recorded, title: str = "") -> Scene:
     )  # fmt: skip
 
 
-def _operations(journal: Recorded, start: int, end: int) -> list[Span]:
+def _operations(journal: Recorded, start: int, end: int, numbers: dict[int, int]) -> list[Span]:
     found = []
     for begin, over in journal.operations:
         until = end if over is None else over.until
@@ -86,7 +87,7 @@ def _operations(journal: Recorded, start: int, end: int) -> list[Span]:
             Span(
                 begin.rank, begin.at - start, until - start, OPERATION, begin.operation,
                 begin.group, said + (f": {error}" if error else ""), begin.beside,
-                bool(error) or over is None,
+                bool(error) or over is None, numbers[id(begin)],
             )
         )  # fmt: skip
     return found
@@ -129,7 +130,7 @@ def _moments(journal: Recorded, start: int) -> list[Moment]:
     return [
         Moment(events[n].until - start, events[n].rank, str(events[n]), events[n].what, n)
         for n in order[:MOST_MOMENTS]
-        if events[n].what not in ("wait", "post")
+        if events[n].what != "wait"
     ]
 
 

@@ -1,0 +1,104 @@
+"""A run as one HTML file that opens from the disk: SVG, and a few KB of our own script (`page.js`).
+
+    python ──► the scene as JSON, strings once ──┐
+    page.css, page.js ───────────────────────────┴─► run.html: nothing else is ever loaded
+
+Zoom, play, step both ways, point at things, filter by rank and group; two runs side by side, with the
+place marked where they first part.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+from minitorch_dist.pictures.colours import PALETTE
+from minitorch_dist.pictures.scene import Scene
+
+MOST: Final = 100_000  # messages and spans of a run
+KINDS: Final = ("operation", "compute", "wait", "transfer")
+
+
+class Parting(NamedTuple):
+    """Where two runs part: the number of a moment in each (None: it has no more), and in words."""
+
+    one: int | None
+    other: int | None
+    text: str
+
+
+def draw(scene: Scene, other: Scene | None = None, parting: Parting | None = None) -> str:
+    """The page as text."""
+    strings = _Strings()
+    data: dict[str, Any] = {
+        "runs": [_run(each, strings) for each in (scene, other) if each is not None],
+        "palette": [colour.hex for colour in PALETTE],
+        "dark": [colour.dark for colour in PALETTE],
+        "parting": None if parting is None else [parting.one, parting.other, parting.text],
+        "strings": strings.found,
+    }
+    room = files("minitorch_dist.pictures")
+    packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return _PAGE.format(
+        title=escape(scene.title),
+        style=room.joinpath("page.css").read_text(encoding="utf-8"),
+        data=packed,
+        script=room.joinpath("page.js").read_text(encoding="utf-8"),
+    )
+
+
+class _Strings:
+    """Each text once; things name it by its number."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        if text not in self._places:
+            self._places[text] = len(self.found)
+            self.found.append(text)
+        return self._places[text]
+
+
+def _run(scene: Scene, strings: _Strings) -> dict[str, Any]:
+    number = strings.number
+    note = scene.note
+    if len(scene.arrows) > MOST or len(scene.spans) > MOST:
+        note = f"The first {MOST} of {len(scene.arrows)} messages are in this file. {note}".rstrip()
+    return {
+        "title": scene.title, "lanes": scene.lanes, "note": note, "virtual": scene.is_virtual,
+        "start": scene.start, "end": scene.end,
+        "spans": [
+            [s.lane, s.start, s.end, KINDS.index(s.kind), number(s.name), number(s.group),
+             number(s.text), int(s.is_beside), int(s.failed), s.number]
+            for s in scene.spans[:MOST]
+        ],
+        "arrows": [
+            [a.source, a.to, a.departed, a.arrived, a.nbytes, number(a.name), number(a.group),
+             number(a.text), int(a.is_received), a.number]
+            for a in scene.arrows[:MOST]
+        ],
+        "moments": [[m.at, m.lane, number(m.text), m.number] for m in scene.moments],
+        "memory": {str(lane): held for lane, held in scene.memory.items()},
+        "memoryIs": scene.memory_is,
+    }  # fmt: skip
+
+
+_PAGE: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="generator" content="minitorch_dist">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<title>{title}</title><style>{style}</style></head>
+<body><header><h1>{title}</h1><nav id="bar" aria-label="player"></nav></header>
+<div id="filters"></div>
+<p id="now" role="status" aria-live="polite"></p>
+<main id="runs"></main>
+<div id="tip" role="tooltip" hidden></div>
+<noscript>This page draws itself with a script of its own; please allow it.</noscript>
+<script type="application/json" id="data">{data}</script>
+<script>{script}</script></body></html>
+"""
