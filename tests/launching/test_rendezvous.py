@@ -221,7 +221,7 @@ def test_who_is_silent_is_gone_and_the_others_go_on() -> None:
     job.node("b", die)
     seen = job.run()
     assert seen == [("a", ("a", "b")), ("a", ("a",))]
-    assert any("b was not heard of for 5 s" in text for text in job.said)
+    assert any("b was not heard of for 10 s" in text for text in job.said)
 
 
 def test_too_few_nodes_are_told_so() -> None:

@@ -249,6 +249,29 @@ def test_record_writes_the_error_file(tmp_path: Path, monkeypatch: pytest.Monkey
         main(3)
 
 
+def test_who_only_lost_a_peer_is_the_cause_if_nobody_else_is(tmp_path: Path) -> None:
+    script = written(tmp_path, "left.py", """
+import minitorch_dist.distributed as dist
+dist.init_process_group("gloo")
+if dist.get_rank() == 0:
+    dist.barrier()
+""")  # fmt: skip
+    done = run("--standalone", "--nproc-per-node", 2, script)
+    assert done.returncode == 1 and "rank      : 0 (local_rank: 0)" in done.stderr
+    assert "PeerLost" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_thread_that_stays_does_not_hide_an_exception(tmp_path: Path) -> None:
+    script = written(tmp_path, "threads.py", """
+import threading, time
+threading.Thread(target=time.sleep, args=(1000,)).start()
+raise ValueError("then I go")
+""")  # fmt: skip
+    done = run("--standalone", "--shutdown-timeout", 0, script)
+    assert done.returncode == 1 and "ValueError: then I go" in done.stderr
+
+
 # ------------------------------------------------------------------------------------- ends
 
 STAY = """
@@ -306,10 +329,13 @@ def test_who_does_not_listen_is_killed_after_a_while(tmp_path: Path) -> None:
 def test_killing_the_agent_ends_workers_and_their_children(tmp_path: Path) -> None:
     script = written(tmp_path, "stay.py", STAY)
     with agents() as start:
-        agent = start("--standalone", "--nproc-per-node", 2, script, tmp_path)
+        folders = tmp_path / "tmp"
+        folders.mkdir()
+        agent = start("--standalone", "--nproc-per-node", 2, script, tmp_path, TMPDIR=str(folders))
         until(lambda: are_ready(tmp_path, 2))
         agent.kill()
         until(lambda: not any(map(is_running, pids(tmp_path))))
+        until(lambda: not list(folders.iterdir()))  # its temporary folder
 
 
 def test_children_of_a_worker_that_is_done_end_too(tmp_path: Path) -> None:

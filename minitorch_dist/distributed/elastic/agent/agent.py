@@ -58,10 +58,10 @@ class Agent:
         SignalException says who stopped it."""
         with ExitStack() as at_end:
             self._handle_signals(at_end)
-            warden = Warden()
-            at_end.callback(warden.close)
             folder = LogFolder(self.job.wishes, self.job.run_id)
-            at_end.callback(lambda: folder.close())
+            at_end.callback(folder.close)
+            warden = Warden(None if folder.is_kept else folder.path)
+            at_end.callback(warden.close)
             at_end.callback(self._part)
             while True:
                 try:
@@ -79,9 +79,14 @@ class Agent:
 
     def _meet(self) -> None:
         patience = self.job.patience
-        self._store, self._is_keeper = places.meet(
-            self.job.place, patience.join_timeout, self._is_told_to_stop, say
-        )
+        try:
+            self._store, self._is_keeper = places.meet(
+                self.job.place, patience.join_timeout, self._is_told_to_stop, say
+            )
+        except RendezvousError:
+            if self._signals:
+                self._stop()
+            raise
         keys = PrefixStore(self.job.namespace(), self._store)
         self._meeting = Meeting(keys, self.node, self.job.rules, patience, say=say)
 
@@ -109,7 +114,8 @@ class Agent:
         """We were told to; the others are not to wait for us."""
         what = self._signals[0]
         with suppress(DistError):
-            self.meeting.leave()
+            if self._meeting is not None:
+                self._meeting.leave()
         raise SignalException(f"process {os.getpid()} got signal: {what.name}", what)
 
     @property
@@ -142,14 +148,14 @@ class Agent:
         workers = Workers(self.job.program, found, state.generation, folder, warden)
         what, patience = signal.SIGTERM, self.job.shutdown_timeout
         try:
-            return self._watch(workers, state.generation)
+            return self._watch(workers, state.generation, len(state.nodes) == 1)
         except SignalException as stop:
             what = stop.sigval
             raise
         finally:
             workers.end(what, patience, lambda: len(self._signals) > 1)
 
-    def _watch(self, workers: Workers, generation: int) -> State:
+    def _watch(self, workers: Workers, generation: int, is_alone: bool) -> State:
         is_done, has_told = False, False
         patience: Deadline | None = None  # for the cause of what is only a symptom
         while True:
@@ -161,7 +167,8 @@ class Agent:
             causes = [failure for failure in failures if not failure.is_symptom()]
             if failures and patience is None:
                 patience = SYSTEM.deadline(self.job.patience.until_gone() + 1)
-            if causes or (patience is not None and patience.is_over() and failures):
+            nothing_to_come = is_alone and not workers.are_running()
+            if causes or (patience and failures and (patience.is_over() or nothing_to_come)):
                 self._tell(generation, causes or failures, workers)
                 has_told = True
             if not is_done and workers.are_done():

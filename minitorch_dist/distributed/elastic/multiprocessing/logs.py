@@ -78,8 +78,12 @@ class LogFolder:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def close(self, keep: bool = False) -> None:
-        if not (keep or self.wishes.has_files()):
+    @property
+    def is_kept(self) -> bool:
+        return self.wishes.has_files()
+
+    def close(self) -> None:
+        if not self.is_kept:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def __repr__(self) -> str:

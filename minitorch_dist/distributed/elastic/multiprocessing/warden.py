@@ -1,26 +1,28 @@
-"""Ends the workers of an agent that was killed: all processes of their groups, children of theirs too.
+"""Ends what an agent that was killed leaves: its workers with all that they started, its folder.
 
-    agent ── a pipe: "+123" worker 123 has begun, "-123" it has ended ──► warden
+    agent ── a pipe: "+123" group 123 has begun, "-123" it has ended ──► warden
 
-When the pipe ends without a "done", the agent is gone, and so the groups that are left are killed. A
-process of its own, since a killed agent does nothing any more; standard library only, for its start.
+When the pipe ends, so has the agent, and the groups that are left are killed. A process of its own,
+since a killed agent does nothing any more; standard library only, for its start.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 
 class Warden:
     """The agent's side."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-ISs", __file__], stdin=subprocess.PIPE, bufsize=0,
+            [sys.executable, "-ISs", __file__, str(folder or "")], stdin=subprocess.PIPE, bufsize=0,
             stdout=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
@@ -55,6 +57,8 @@ def serve() -> None:
     for group in groups:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
+    if sys.argv[1]:
+        shutil.rmtree(sys.argv[1], ignore_errors=True)
 
 
 if __name__ == "__main__":

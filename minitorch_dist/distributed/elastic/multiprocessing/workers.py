@@ -19,10 +19,11 @@ from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFai
 from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder, Std, Streams
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from minitorch_dist.multiprocessing import ending
-from transports.clock import SYSTEM
+from transports.clock import SYSTEM, Deadline
 
 ENTRY = Path(__file__).with_name("entry.py")
 LOCAL_RANK = "${local_rank}"  # in an argument: this worker's
+LINGER = 10.0  # seconds that a process may go on after its script has raised
 GRACE = 1.0  # seconds for what a worker leaves behind, then it is asked, then killed
 
 
@@ -60,6 +61,7 @@ class Worker:
         is_terminal = sys.stdin is not None and sys.stdin.isatty()
         self._leads = not (is_alone and is_terminal)
         self.rank = int(environment["RANK"])
+        self._lingering: Deadline | None = None
         self.error_file = environment["TORCHELASTIC_ERROR_FILE"]
         self._process = subprocess.Popen(
             program.command(local_rank), env={**os.environ, **environment},
@@ -99,9 +101,20 @@ class Worker:
             return True
         return False
 
+    def has_failed(self) -> bool:
+        """It has ended badly, or should have: its script has raised, but a thread that it has
+        started keeps the process."""
+        if self.exitcode is None and Path(self.error_file).exists():
+            self._lingering = self._lingering or SYSTEM.deadline(LINGER)
+            return (
+                self._lingering.is_over() and "time" in self._failure(1).extra
+            )  # `entry` wrote it
+        return bool(self.exitcode)
+
     def failure(self) -> ProcessFailure:
-        code = self.exitcode
-        assert code, "it has failed"
+        return self._failure(self.exitcode or 1)
+
+    def _failure(self, code: int) -> ProcessFailure:
         return ProcessFailure(self.local_rank, self.pid, code, self.error_file, rank=self.rank)
 
     def close(self) -> None:
@@ -150,11 +163,14 @@ class Workers:
         for worker in self.all:
             worker.streams.pump()
 
+    def are_running(self) -> bool:
+        return any(worker.exitcode is None for worker in self.all)
+
     def are_done(self) -> bool:
         return all(worker.exitcode == 0 for worker in self.all)
 
     def failures(self) -> list[ProcessFailure]:
-        return [worker.failure() for worker in self.all if worker.exitcode]
+        return [worker.failure() for worker in self.all if worker.has_failed()]
 
     def tell(self, what: signal.Signals) -> None:
         for worker in self.all:
@@ -171,7 +187,7 @@ class Workers:
         `patience` seconds, or when it `is_urgent`."""
         self.tell(what)
         deadline = SYSTEM.deadline(patience)
-        while any(worker.exitcode is None for worker in self.all):
+        while self.are_running():
             if deadline.is_over() or is_urgent():
                 self.tell(signal.SIGKILL)
             self.wait(ending.SLICE)

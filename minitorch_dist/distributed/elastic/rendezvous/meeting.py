@@ -32,14 +32,14 @@ SLICE = 0.25  # seconds between two looks at whether we are to stop
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait for what, in seconds. Names and defaults are torch's, but for the pulse:
-    there one every 5 s, and gone after 3 of them."""
+    """How long to wait for what, in seconds. Names and defaults are torch's, but for the pulse: in
+    torch one every 5 s, and a node is gone after 3 that were missed."""
 
     join_timeout: float = 600.0  # until enough nodes have come
     last_call_timeout: float = 30.0  # for more than the fewest, the first time
     close_timeout: float = 30.0  # for the others, at the end
     keep_alive_interval: float = 1.0
-    keep_alive_max_attempt: int = 5
+    keep_alive_max_attempt: int = 10
 
     def until_gone(self) -> float:
         return self.keep_alive_interval * self.keep_alive_max_attempt

@@ -20,6 +20,7 @@ from transports.errors import DistNetworkError
 from transports.tcp_store import LOOPBACK, TCPStore
 
 PORT: Final = 29400  # torch's, where an endpoint names none
+PATIENCE: Final = 60.0  # seconds that the store may take to answer, once it is found
 ATTEMPT: Final = 2.0  # seconds between two looks at whether we are to stop
 
 
@@ -82,7 +83,9 @@ def meet(
                 if place.keeps:
                     raise RendezvousConnectionError(str(error)) from error
         try:
-            return TCPStore(place.host, place.port, timeout=ATTEMPT), False
+            store = TCPStore(place.host, place.port, timeout=ATTEMPT)
+            store.set_timeout(PATIENCE)
+            return store, False
         except DistNetworkError as error:
             if deadline.is_over() or should_stop():
                 raise RendezvousConnectionError(
