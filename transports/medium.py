@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -140,6 +140,8 @@ class Medium:
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}
         self._departing: list[Message] = []  # at this instant
+        self._together_until = 0  # when the last of the messages that moved together has landed
+        self.crossings = 0  # messages that met some of those, whose times are then not exact
         self._arriving: list[Message] = []
         self._digest = hashlib.blake2b(digest_size=16)
 
@@ -181,6 +183,8 @@ class Medium:
     def _enter(self, message: Message) -> None:
         """It takes its place at the transmit port."""
         now, nbytes = self.clock.now(), message.nbytes
+        if now < self._together_until:
+            self.crossings += 1
         pair = message.src.rank, message.dst.rank
         route = self._routes.get(pair)
         if route is None:
@@ -220,6 +224,35 @@ class Medium:
         message.has_landed = True
         message.dst.take(message)
         message.src.landed(message)
+
+    # ------------------------------------------- for who moves the messages of many ranks at once
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether single messages may fare differently: then nobody may move them together."""
+        return self.fate is not None or self.meets is not None
+
+    def ports(self, ranks: Sequence[int]) -> tuple[list[int], list[int]]:
+        """When these ranks' own ports are free."""
+        tx, rx = self._tx_free, self._rx_free
+        return [tx.get(rank, 0) for rank in ranks], [rx.get(rank, 0) for rank in ranks]
+
+    def passed(
+        self, ranks: Sequence[int], tx: Sequence[int], rx: Sequence[int],
+        messages: Sequence[int], nbytes: Sequence[int],
+        messages_in: Sequence[int], nbytes_in: Sequence[int], record: bytes, end: int,
+    ) -> None:  # fmt: skip
+        """Messages between these ranks, each of which is taken as landed. Their ports are free again
+        at `tx` and `rx`; `record` is what they are in the digest; the last one ends at `end`."""
+        for at, rank in enumerate(ranks):
+            self._tx_free[rank], self._rx_free[rank] = tx[at], rx[at]
+            counters = self.count(rank)
+            counters.messages_sent += messages[at]
+            counters.bytes_sent += nbytes[at]
+            counters.messages_received += messages_in[at]
+            counters.bytes_received += nbytes_in[at]
+        self._together_until = max(self._together_until, end)
+        self._digest.update(record)
 
     def count(self, rank: int) -> Counters:
         counters = self.counters.get(rank)

@@ -12,7 +12,7 @@ alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from minitorch_dist.distributed.operations import Operation
 from minitorch_dist.distributed.plan import Vector
 from minitorch_dist.distributed.planner import plan
 from minitorch_dist.distributed.receives import Array
-from minitorch_dist.distributed.reductions import COMBINES
+from minitorch_dist.distributed.reductions import COMBINES, Combine
 from minitorch_dist.distributed.repeated import Kind, Recipe
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.choice import DECLARED
@@ -59,6 +59,21 @@ class Reduction(NamedTuple):
 SUM: Final = Reduction()
 
 
+class Engine(Protocol):
+    """Another way to carry out collectives. A world may have one, as `extras["engine"]`: then it
+    makes the recipes of that world, and carries them out."""
+
+    def recipe(
+        self, group: Group, collective: str, said: Fingerprint, nbytes: int, how: How,
+        vector: Callable[[Schedule], Vector], root: int | None, more: Any,
+    ) -> Any: ...  # fmt: skip
+
+    def execute(
+        self, group: Group, operation: Operation, recipe: Any, arrays: dict[Any, Array],
+        combine: Combine | None,
+    ) -> None: ...  # fmt: skip
+
+
 def links_of(group: Group) -> Links:
     """What this group's messages cost: declared for its transport, or measured (see `measuring`)."""
     found = group.world.extras.get("links")
@@ -82,6 +97,10 @@ def _recipe(
 
     The environment is read when a kind of call is met for the first time.
     """
+    engine: Engine | None = group.world.extras.get("engine")
+    if engine is not None:
+        own: Recipe = engine.recipe(group, collective, said, nbytes, how, vector, root, more)
+        return own
     kept: dict[Any, Recipe] = group.world.extras.setdefault("recipes", {})
     key = group.group_name, said, how.algorithm, more, choice.version()
     found = kept.get(key)
@@ -112,13 +131,16 @@ def _run(
 ) -> Work | None:
     """Begin the group's next operation and let the executor carry it out."""
     combine = COMBINES[reduction.name] if reduction is not None else None
-    if how.again is not None:
+    engine: Engine | None = group.world.extras.get("engine")
+    if how.again is not None and engine is None:
         repeated.leave(group, how.again, Kind(group, recipe, combine, how.written is not None))
 
     def body(operation: Operation) -> None:
         if first is not None:
             first()
-        if recipe.showing is not None and group.board is not None:
+        if engine is not None:
+            engine.execute(group, operation, recipe, arrays, combine)
+        elif recipe.showing is not None and group.board is not None:
             group.board.run(operation, recipe.showing, arrays, combine)
         else:
             executor.execute(operation, recipe.plan, arrays, combine)

@@ -28,9 +28,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.exceptions import (
@@ -51,6 +51,13 @@ MAX_NOTICE: Final = 8192  # bytes
 SLOW: Final = 10.0  # seconds of waiting, after which the log says for whom; 0 is never
 SLOW_VARIABLE: Final = "MINITORCH_DIST_SLOW"
 _log = logging.getLogger("minitorch_dist.distributed")
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """Something other than a receive that a thread may wait for."""
+
+    def waiting_for(self) -> Waiting: ...
 
 
 class Channel(Protocol):
@@ -195,10 +202,20 @@ class Mailbox:
     def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
         """Whom a thread waits for that called `progress(…, done)`, and in what."""
         receive = getattr(done, "__self__", None)
+        if isinstance(receive, Explaining):
+            return receive.waiting_for()
         if not isinstance(receive, Receive):
             return None
         ranks = () if receive.source is None else (receive.source,)
         return Waiting(ranks, receive.owner.describe())
+
+    def loss_of(self, ranks: Iterable[int], doing: str) -> PeerLost | None:
+        """The first of these ranks that is gone, as an error of who needs it in `doing`."""
+        if self._gone:
+            for rank in ranks:
+                if rank in self._gone:
+                    return PeerLost(rank, self._gone[rank], f"rank {self.rank} needs in {doing}")
+        return None
 
     def poll(self) -> None:
         """Deliver what has arrived, without waiting."""

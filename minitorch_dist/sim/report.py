@@ -31,7 +31,11 @@ class Report(Generic[T]):
     results: list[T]
     ranks: list[RankReport]
     digest: str  # of every departure and landing: equal digests, equal runs
-    switches: int  # from thread to thread
+    switches: int  # from rank to rank
+    engine_used: str = ""  # "greenlet", or "greenlet, closed" where collectives were done together
+    crossings: int = (
+        0  # messages beside a collective done together; those times are near, not exact
+    )
 
     @property
     def time(self) -> int:
@@ -49,7 +53,7 @@ class Report(Generic[T]):
     def __str__(self) -> str:
         lines = [
             f"{len(self.ranks)} ranks, {in_words(self.time)}, {self.messages} messages with "
-            f"{self.bytes_sent} bytes, digest {self.digest[:12]}",
+            f"{self.bytes_sent} bytes, digest {self.digest[:12]}, engine {self.engine_used}",
             _row("rank", "time", "messages", "bytes", "idle", "busy"),
         ]
         for rank in self.ranks[:ROWS]:
@@ -57,6 +61,12 @@ class Report(Generic[T]):
             lines.append(_row(rank.rank, spans[0], rank.messages, rank.bytes_sent, *spans[1:]))
         if len(self.ranks) > ROWS:
             lines.append(f"… and {len(self.ranks) - ROWS} more")
+        if self.crossings:
+            messages = "1 message" if self.crossings == 1 else f"{self.crossings} messages"
+            lines.append(
+                f"{messages} met a collective that was done together: times are near, not exact; "
+                "engine='greenlet' is"
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:

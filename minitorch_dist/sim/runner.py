@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,18 +14,21 @@ from minitorch_dist.launching import launch
 from minitorch_dist.sim import outside
 from minitorch_dist.sim.declared import links_of
 from minitorch_dist.sim.hardship import Hardship
+from minitorch_dist.sim.meetings import MANY, Engine
 from minitorch_dist.sim.report import RankReport, Report
 from minitorch_dist.sim.stage import Stage
 from transports import medium, plans
 from transports.fates import Fate, Plan
 from transports.medium import Network
 from transports.plans import Fault
+from transports.quantities import byte_time
 from transports.topology import Topology
 from transports.virtual_clock import VirtualClock, has_greenlets
 
 T = TypeVar("T")
 
 ENDLESS = 60.0  # seconds
+ENGINES = {"auto": MANY, "threads": None, "greenlet": None, "lockstep": 2, "closed": 2}
 
 
 def run(
@@ -39,6 +43,7 @@ def run(
     endless: float | None = ENDLESS,
     limit: float | None = None,
     engine: str = "auto",
+    adding: str | None = None,
     journal: str | os.PathLike[str] | None = None,
     faults: Sequence[Fault | str] | Plan = (),
     hardships: str = "",
@@ -52,8 +57,12 @@ def run(
     at the same instant; without it, who came first goes first. `timeout` is that of every operation
     (30 minutes of virtual time). If nothing can happen any more but that timeouts of at least
     `endless` seconds end, it is a deadlock; None lets them end. `limit` ends a run that goes on for
-    longer than so many seconds. `journal` names a file to write down what the ranks do (see
-    `distributed.journal`). The first error of any rank is raised here.
+    longer than so many seconds. `adding`, a rate such as "8GB/s", lets reductions take time.
+
+    `engine`: "threads", or "greenlet" (the same, faster), simulate message by message. "lockstep"
+    does collectives for all ranks at once where that is exact; "auto" does so for groups of 64 ranks
+    and more. `Report.engine_used` says what was done. `journal` names a file to write down what the
+    ranks do (see `distributed.journal`). The first error of any rank is raised here.
 
     `faults` are what `drop`, `delay`, `partition`, `crash` and others make, or their texts; chances
     depend on `seed` (0 without one). They befall packets below a reliable transport; a `plan` may
@@ -61,14 +70,19 @@ def run(
     `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. `prepared` is
     called with the stage before anything happens on it.
     """
-    strands = engine if engine != "auto" else "greenlet" if has_greenlets() else "threads"
+    if engine not in ENGINES:
+        raise ValueError(f"there is no engine {engine!r}; there are {', '.join(ENGINES)}")
+    own = "greenlet" if has_greenlets() else "threads"
+    strands = engine if engine in ("threads", "greenlet") else own
+    gamma = 0 if adding is None else math.ceil(byte_time(adding))
     hardship = Hardship(hardships, seed or 0)
     order = hardship.order_seed() if hardships else seed
     clock = VirtualClock(order, endless, limit, strands, events)
     found = Network.parse(net) if isinstance(net, str) else net
     network = hardship.narrowed(found if isinstance(found, Network) else Network(found))
     moving = medium.attach(clock, network)
-    links = links_of(network.topology)
+    links = links_of(network.topology, gamma)
+    together = Engine(clock, moving, gamma, ENGINES[engine])
     ends: dict[int, tuple[int, int, int]] = {}
     stage = Stage(clock, moving, world_size, hardship)
     plan = faults if isinstance(faults, Plan) else Plan(tuple(faults))  # type: ignore[arg-type]
@@ -81,8 +95,10 @@ def run(
         prepared(stage)
 
     def observed() -> Any:
+        extras = world.current().extras
+        extras["engine"] = together
         if links is not None:
-            world.current().extras.setdefault("links", links)
+            extras.setdefault("links", links)
         try:
             return stage.live(lambda: fn(*args, **kwargs or {}))
         finally:
@@ -103,4 +119,8 @@ def run(
                 count.bytes_received, idle, busy,
             )
         )  # fmt: skip
-    return Report(results, ranks, moving.digest, clock.switches)
+    used = together.used()
+    return Report(
+        results, ranks, moving.digest, clock.switches, ", ".join([clock.engine, *used]),
+        moving.crossings,
+    )  # fmt: skip

@@ -60,11 +60,16 @@ class Ports:
         self.messages = 0
         self.under_way: list[_Batch] = []
         self.total = schedule.total(size)
-        sizes = schedule.sizes(size, count) * itemsize
+        self.cut(schedule.sizes(size, count) * itemsize)
+
+    def cut(self, sizes: Integers) -> None:
+        """Let the chunks have so many bytes."""
         self.sizes, self.round_sizes = sizes, np.concatenate([sizes, sizes])
         self.ends = np.concatenate([[0], np.cumsum(self.round_sizes)])
         self.same_size: int | None = int(sizes[0]) if len(set(sizes.tolist())) == 1 else None
-        self._costs = links.occupancy(0, 0, self.round_sizes)
+        self._costs: Any = (
+            self.links.occupancy(0, 0, self.round_sizes) if self.links.alike else None
+        )
 
     def take(self, step: Any) -> None:
         """One step of all ranks."""
@@ -114,7 +119,9 @@ class Ports:
                 f"{self.schedule} with {self.size} ranks: rank {who[worst]} takes {wanted[worst]} "
                 f"bytes from rank {source[worst]}, which sent {nbytes[worst]}"
             )
-        reached = np.maximum(start + self.links.delay(source, who), self.rx[who])
+        arrival = start + self.links.delay(source, who)
+        self._arrive(who, source, arrival)
+        reached = np.maximum(arrival, self.rx[who])
         landed = reached + self.links.occupancy(source, who, nbytes)
         self.rx[who] = landed
         after = np.maximum(self.clock[who], landed)
@@ -172,7 +179,9 @@ class Ports:
         self.sent = self.sent + nbytes
         self.messages += self.size
         from_left = step.source.turn
-        reached = _max(_turned(start, from_left) + self.links.wire, self.rx)
+        arrival = _turned(start, from_left) + self.links.wire
+        self._arrive(None, from_left, arrival)
+        reached = _max(arrival, self.rx)
         landed = self.rx = reached + _turned(occupied, from_left)
         self.clock = _max(self.clock, landed)
         if step.reduce and self.links.gamma:
@@ -189,6 +198,10 @@ class Ports:
         if len(nbytes) and (nbytes == nbytes[0]).all():
             return int(nbytes[0]), self.links.occupancy(0, 0, int(nbytes[0]))
         return nbytes, self.links.occupancy(0, 0, nbytes)
+
+    def _arrive(self, who: Integers | None, source: Any, arrival: Numbers) -> None:
+        """A message reaches each port of `who` from its `source`; where `who` is None everybody's,
+        from whom is `source` places further round."""
 
     # -- small change --------------------------------------------------------------------------
 

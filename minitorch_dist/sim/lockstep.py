@@ -1,0 +1,181 @@
+"""The clocks of all ranks of one collective, moved together: one vector operation for each step.
+
+This is the bill of `schedules.ports`, begun where each rank stands: with its own entry, and with ports
+that may still be busy. A port of the simulated network serves messages as they come, the bill as they
+are asked for. While messages come in the order in which they are asked for, both are the same to the
+picosecond, and that is checked at every step; where one overtakes, the answer is found message by
+message (`overtaking`).
+
+If all ranks come at one instant, and are alike, the answer depends on nothing but the schedule and the
+length: it is computed once and kept. That is the engine `closed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minitorch_dist.distributed.schedules.everyone import Everyone
+from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.sim import overtaking
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What a collective did to its ranks' clocks and ports, in picoseconds."""
+
+    clock: Integers  # when each rank is done
+    tx: Integers  # when its ports are free again
+    rx: Integers
+    how: str  # "closed", "lockstep", "one by one"
+
+
+@dataclass(frozen=True)
+class Meters:
+    """What each rank sends and receives: it does not depend on when."""
+
+    messages: Integers
+    nbytes: Integers
+    messages_in: Integers
+    nbytes_in: Integers
+    added: Integers  # bytes
+
+
+class Overtaken(Exception):
+    """A message reaches a port before one that is asked for earlier."""
+
+
+class Lockstep(Ports):
+    """`Ports` that begin as they are, and see to the order of arrivals."""
+
+    def __init__(
+        self, schedule: Schedule, sizes: NDArray[np.int64], size: int, links: Links,
+        entry: Numbers, tx: Numbers, rx: Numbers,
+    ) -> None:  # fmt: skip
+        super().__init__(schedule, size, 0, 1, links, entry)
+        self.cut(sizes)
+        self.tx, self.rx = tx, rx
+        self._last: Numbers = -1  # at each port, the arrival of what was asked for last,
+        self._from: Any = -1  # and whose it was
+
+    def _arrive(self, who: Integers | None, source: Any, arrival: Numbers) -> None:
+        if who is None and isinstance(arrival, int):
+            if isinstance(self._last, int) and arrival > self._last:
+                self._last, self._from = arrival, None
+                return
+            arrival = np.full(self.size, arrival, np.int64)
+        if who is None:
+            who, source = self.everyone, (self.everyone + source) % self.size
+        if self._from is None:  # somebody's: any other one's is a doubt
+            self._from = np.full(self.size, self.size, np.int64)
+        last, of = self.spread(self._last), self.spread(self._from)
+        before = (arrival < last[who]) | ((arrival == last[who]) & (source < of[who]))
+        if before.any():
+            raise Overtaken
+        if last is self._last:
+            last, of = last.copy(), of.copy()
+        last[who], of[who] = arrival, source
+        self._last, self._from = last, of
+
+
+class Meter(Ports):
+    """Counts what each rank sends and receives."""
+
+    def __init__(self, schedule: Schedule, sizes: NDArray[np.int64], size: int) -> None:
+        super().__init__(schedule, size, 0, 1, Links(), 0)
+        self.cut(sizes)
+        self.sends: Numbers = 0
+        self.receives: Numbers = 0
+        self.received: Numbers = 0
+        self.added: Numbers = 0
+
+    def _send(self, who: Integers, to: Any, chunks: Any, step: Any) -> None:
+        super()._send(who, to, chunks, step)
+        batch = self.under_way[-1]
+        self.sends, self.receives, self.received = (
+            self.spread(n) for n in (self.sends, self.receives, self.received)
+        )
+        self.sends[who] += 1
+        self.receives += np.bincount(batch.to, minlength=self.size)
+        np.add.at(self.received, batch.to, batch.nbytes)
+
+    def _receive(self, who: Integers, source: Any, chunks: Any, reduce: bool, step: Any) -> None:
+        super()._receive(who, source, chunks, reduce, step)
+        if reduce:
+            self._add(who, chunks)
+
+    def _combine(self, who: Integers, step: Any) -> None:
+        if step.reduce:
+            self._add(who, step.of)
+
+    def _add(self, who: Integers, chunks: Any) -> None:
+        self.added = self.spread(self.added)
+        self.added[who] += self._bytes(chunks, who)
+
+    def _turn(self, step: Any) -> None:
+        super()._turn(step)
+        nbytes, _ = self._round_bytes(step.receive)
+        if step.reduce:
+            self.added = self.added + nbytes
+        self.sends, self.receives = self.sends + 1, self.receives + 1
+        self.received = self.received + nbytes
+
+
+def meters(schedule: Schedule, sizes: NDArray[np.int64], size: int) -> Meters:
+    """`sizes`: bytes of each chunk."""
+    meter = Meter(schedule, sizes, size)
+    for step in schedule.everyone(size):
+        meter.take(step)
+    found = meter.sends, meter.sent, meter.receives, meter.received, meter.added
+    return Meters(*(meter.spread(numbers) for numbers in found))
+
+
+def move(
+    schedule: Schedule,
+    sizes: NDArray[np.int64],
+    links: Links,
+    entry: Integers,
+    tx: Integers,
+    rx: Integers,
+    kept: dict[Any, Moved] | None = None,
+) -> Moved:
+    """When each rank is done that begins at `entry`, with ports that are free at `tx` and `rx`.
+
+    `kept` is for what need not be computed twice.
+    """
+    size, first = len(entry), int(entry[0])
+    latest = max(int(entry.max()), int(tx.max()), int(rx.max()))
+    if links.alike and latest == first == int(entry.min()):
+        key = schedule, size, sizes.tobytes(), links
+        found = None if kept is None else kept.get(key)
+        if found is None:
+            found = _moved(schedule, sizes, size, links, 0, 0, 0, "closed")
+            if kept is not None:
+                kept[key] = found
+        return Moved(found.clock + first, found.tx + first, found.rx + first, found.how)
+    try:
+        return _moved(schedule, sizes, size, links, entry, tx.copy(), rx.copy(), "lockstep")
+    except Overtaken:
+        return Moved(*overtaking.play(schedule, sizes, links, entry, tx, rx), "one by one")
+
+
+def _moved(
+    schedule: Schedule, sizes: NDArray[np.int64], size: int, links: Links,
+    entry: Numbers, tx: Numbers, rx: Numbers, how: str,
+) -> Moved:  # fmt: skip
+    try:
+        ports = Lockstep(schedule, sizes, size, links, entry, tx, rx)
+        for step in schedule(Everyone(size), size):
+            ports.take(step)
+        ports.check_end()
+    except Overtaken:
+        if how != "closed":
+            raise
+        nothing = np.zeros(size, np.int64)
+        return Moved(*overtaking.play(schedule, sizes, links, nothing, nothing, nothing), how)
+    return Moved(ports.spread(ports.clock), ports.spread(ports.tx), ports.spread(ports.rx), how)

@@ -1,0 +1,334 @@
+"""How collectives are carried out in a simulated world: message by message, or all ranks together.
+
+    a rank comes ──► the meeting of its group's n-th operation ──► it waits for the others
+    the last one comes ──► times by `lockstep`, values by `fold` ──► each goes on at its own instant
+
+Together can be done what nobody leaves before the last has come: all_reduce, all_gather, reduce_scatter,
+all_to_all and barrier. It is done where ports belong to single ranks, sends are eager and nobody asks
+for the messages themselves (a fault, a journal). Everything else goes message by message (`stepwise`).
+Both give the same times and the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minitorch_dist.distributed import collectives
+from minitorch_dist.distributed.exceptions import DistTimeout
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.operations import Operation
+from minitorch_dist.distributed.plan import Vector
+from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.wire import Fingerprint
+from minitorch_dist.sim import declared, fold, lockstep
+from minitorch_dist.sim.stepwise import Stepwise
+from transports.contract import Waiting
+from transports.medium import Medium
+from transports.virtual_clock import VirtualClock
+
+TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
+MANY = 64  # ranks of a group, from which on `auto` does not send its messages one by one
+
+Integers = NDArray[np.int64]
+
+
+class Recipe(NamedTuple):
+    """What a call comes to, on one rank."""
+
+    schedule: Schedule
+    fingerprint: Fingerprint
+    root: int | None
+    vector: Callable[[Schedule], Vector]
+    nbytes: int  # of the whole vector
+
+
+class Meeting:
+    """One operation of a group, for which its ranks gather."""
+
+    def __init__(self, size: int, first: Operation) -> None:
+        self.size, self.first = size, first
+        self.came: dict[int, tuple[int, Operation, Mapping[Any, Array]]] = {}  # by group rank
+        self.waiters: dict[int, Any] = {}  # strands
+        self.done: Integers | None = None  # when each rank may go on,
+        self.busy: Integers | None = None  # and how long it was busy with adding
+        self.error: Exception | None = None
+
+    def missing(self) -> list[int]:
+        return [rank for rank in range(self.size) if rank not in self.came]
+
+    def __repr__(self) -> str:
+        return f"<Meeting of {self.first.describe()}, {len(self.came)} of {self.size} came>"
+
+
+class Engine:
+    """Of all ranks of one simulated world. `together`: whether groups of `many` and more ranks may do
+    what they do at once."""
+
+    def __init__(self, clock: VirtualClock, moving: Medium, adding: int, many: int | None) -> None:
+        self.clock, self.medium, self.adding, self.many = clock, moving, adding, many
+        network = moving.network
+        self.is_eager = network.eager is None and network.window is None
+        self.operations = {"messages": 0, "lockstep": 0, "closed": 0, "one by one": 0}
+        self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
+        self._meetings: dict[tuple[int, int], Meeting] = {}
+        self._wires: dict[tuple[int, ...], declared.Wires | None] = {}
+        self._moved: dict[Any, lockstep.Moved] = {}
+        self._meters: dict[Any, lockstep.Meters] = {}
+
+    def used(self) -> list[str]:
+        """In which ways collectives were done together."""
+        return [how for how, times in self.operations.items() if times and how != "messages"]
+
+    # ------------------------------------------------------------------------ for the collectives
+
+    def recipe(
+        self, group: Group, collective: str, said: Fingerprint, nbytes: int,
+        how: collectives.How, vector: Callable[[Schedule], Vector], root: int | None, more: Any,
+    ) -> Recipe:  # fmt: skip
+        key = group.size(), collective, said, nbytes, how.algorithm, choice.version()
+        found = self._chosen.get(key)
+        if found is None:
+            links = collectives.links_of(group)
+            schedule = choice.choose(collective, group.size(), nbytes, links, how.algorithm)
+            found = schedule, said._replace(algorithm=schedule.algorithm)
+            self._chosen[key] = found
+        return Recipe(*found, root, vector, nbytes)
+
+    def execute(
+        self, group: Group, operation: Operation, recipe: Recipe, arrays: Mapping[Any, Array],
+        combine: Combine | None,
+    ) -> None:  # fmt: skip
+        size = group.size()
+        if size == 1:
+            return
+        sizes = self._sizes(group, recipe, arrays) if self._may_meet(group, recipe) else None
+        if sizes is not None:
+            self._meet(group, operation, recipe, sizes, arrays, combine)
+            return
+        self.operations["messages"] += operation.channel.rank == 0
+        vector = recipe.vector(recipe.schedule)
+        steps = Stepwise(operation, recipe.schedule, recipe.root, vector, arrays, combine)
+        is_plain = self.is_eager and not self.adding and not self.medium.is_disturbed
+        if is_plain and group.world.mailbox.recorder is None:
+            steps.run_by_arrivals(group.world.transport, self.clock)
+        else:
+            steps.run_by_itself(self.clock.pause, self.adding)
+
+    # ------------------------------------------------------------------------------ all together
+
+    def _may_meet(self, group: Group, recipe: Recipe) -> bool:
+        return (
+            self.many is not None
+            and group.size() >= self.many
+            and recipe.schedule.collective in TOGETHER
+            and self.is_eager
+            and group.world.mailbox.recorder is None
+            and not self.medium.is_disturbed
+            and self._wires_of(group) is not None
+        )
+
+    def _wires_of(self, group: Group) -> declared.Wires | None:
+        ranks = group.channel.ranks
+        if ranks not in self._wires:
+            topology = self.medium.network.topology
+            self._wires[ranks] = declared.wires_of(topology, ranks, self.adding)
+        return self._wires[ranks]
+
+    def _sizes(self, group: Group, recipe: Recipe, arrays: Mapping[Any, Array]) -> Integers | None:
+        """Elements of each chunk; None where the ranks need not agree on them."""
+        schedule, size = recipe.schedule, group.size()
+        if schedule.collective == "barrier":
+            return np.zeros(schedule.total(size), np.int64)
+        itemsize = next(iter(arrays.values())).itemsize
+        if schedule.collective in ("all_reduce",):
+            return schedule.sizes(size, recipe.nbytes // itemsize)
+        if "work" in arrays and recipe.nbytes == arrays["work"].nbytes:  # all_gather_into
+            return schedule.sizes(size, recipe.nbytes // itemsize)
+        if "source" in arrays:
+            return schedule.sizes(size, recipe.nbytes // itemsize)
+        sizes = recipe.vector(schedule).sizes
+        if schedule.collective == "all_to_all":
+            return np.array(sizes[:size], np.int64) if len(set(sizes)) == 1 else None
+        return np.array(sizes, np.int64)
+
+    def _meet(
+        self, group: Group, operation: Operation, recipe: Recipe, sizes: Integers,
+        arrays: Mapping[Any, Array], combine: Combine | None,
+    ) -> None:  # fmt: skip
+        channel, rank = operation.channel, operation.channel.rank
+        key = channel.number, operation.sequence
+        meeting = self._meetings.get(key)
+        if meeting is None:
+            meeting = self._meetings[key] = Meeting(channel.size, operation)
+        elif meeting.first.expects != operation.expects:
+            self._differ(meeting, operation)
+        meeting.came[rank] = self.clock.now(), operation, arrays
+        if len(meeting.came) == meeting.size and meeting.error is None:
+            del self._meetings[key]
+            self._conclude(group, meeting, recipe, sizes, combine)
+        waiting = _Waiting(meeting, operation, rank, self.clock)
+        deadline = self.clock.deadline(operation.timeout)
+        meeting.waiters[rank] = self.clock.me()
+        try:
+            while not waiting.is_over():
+                group.world.transport.progress(deadline.left(), waiting.is_over)
+                if not waiting.is_over() and deadline.is_over():
+                    raise DistTimeout(waiting.late(deadline.elapsed()))
+        except BaseException as error:
+            if meeting.error is None and isinstance(error, Exception):
+                meeting.error = error  # nobody can meet any more
+            raise
+        reason = operation.error or waiting.error()
+        if reason is not None:
+            raise reason
+        if self.adding and meeting.busy is not None:
+            me, busy = self.clock.me(), int(meeting.busy[rank])
+            me.waited, me.slept = me.waited - busy, me.slept + busy
+
+    def _differ(self, meeting: Meeting, operation: Operation) -> None:
+        """Two ranks do not do the same: both are told, and so is everyone."""
+        first = meeting.first
+        error = operation.channel.mailbox.difference(
+            f"is in {operation.describe()}", first.channel.mailbox.rank,
+            first.header(), operation.expects,
+        )  # fmt: skip
+        meeting.error = error
+        for _, other, _ in meeting.came.values():
+            other.fail(error)
+        operation.fail(error)
+        for strand in meeting.waiters.values():
+            self.clock.wake(strand)
+
+    def _conclude(
+        self, group: Group, meeting: Meeting, recipe: Recipe, sizes: Integers,
+        combine: Combine | None,
+    ) -> None:  # fmt: skip
+        """The last one has come: what becomes of the values, and when does each rank go on?"""
+        schedule, size, ranks = recipe.schedule, meeting.size, group.channel.ranks
+        came = [meeting.came[rank] for rank in range(size)]
+        self._compute(schedule, sizes, [arrays for _, _, arrays in came], combine)
+        some = next(iter(came[0][2].values()), None)
+        nbytes = sizes * (some.itemsize if some is not None else 1)
+        links = self._wires_of(group)
+        assert links is not None
+        entry = np.array([instant for instant, _, _ in came], np.int64)
+        tx, rx = self.medium.ports(ranks)
+        moved = lockstep.move(
+            schedule, nbytes, links, entry, np.array(tx), np.array(rx), self._moved
+        )
+        self.operations[moved.how] += 1
+        key = schedule, size, nbytes.tobytes()
+        meters = self._meters.get(key)
+        if meters is None:
+            meters = self._meters[key] = lockstep.meters(schedule, nbytes, size)
+        done = moved.clock
+        self.medium.passed(
+            ranks, moved.tx.tolist(), moved.rx.tolist(), meters.messages.tolist(),
+            meters.nbytes.tolist(), meters.messages_in.tolist(), meters.nbytes_in.tolist(),
+            done.tobytes(), int(done.max()),
+        )  # fmt: skip
+        meeting.done, meeting.busy = done, meters.added * self.adding
+        for instant in np.unique(done).tolist():
+            if instant > self.clock.now():
+                those = np.flatnonzero(done == instant).tolist()
+                self.clock.at(instant, partial(self._go_on, meeting, those))
+            else:
+                self._go_on(meeting, np.flatnonzero(done == instant).tolist())
+
+    def _go_on(self, meeting: Meeting, ranks: list[int]) -> None:
+        for rank in ranks:
+            strand = meeting.waiters.get(rank)
+            if strand is not None:
+                self.clock.wake(strand)
+
+    def _compute(
+        self, schedule: Schedule, sizes: Integers, arrays: list[Mapping[Any, Array]],
+        combine: Combine | None,
+    ) -> None:  # fmt: skip
+        """Put into all ranks' arrays what the collective promises."""
+        size, collective = len(arrays), schedule.collective
+        if collective == "all_reduce":
+            assert combine is not None
+            sums = fold.all_reduce(schedule, [own["work"] for own in arrays], sizes, combine)
+            for own, total in zip(arrays, sums, strict=True):
+                own["work"][:] = total
+        elif collective == "reduce_scatter":
+            assert combine is not None
+            inputs = [
+                own["source"] if "source" in own
+                else np.concatenate([own["source", to] for to in range(size)])
+                for own in arrays
+            ]  # fmt: skip
+            sums = fold.reduce_scatter(schedule, inputs, sizes, combine)
+            for own, total in zip(arrays, sums, strict=True):
+                own["work"][:] = total
+        elif collective == "all_gather" and "work" in arrays[0]:
+            ends = np.cumsum(sizes).tolist()
+            whole = np.concatenate(
+                [
+                    own["work"][end - n : end]
+                    for own, end, n in zip(arrays, ends, sizes, strict=True)
+                ]
+            )
+            for own in arrays:
+                own["work"][:] = whole
+        elif collective == "all_gather":
+            parts = [own["work", rank].copy() for rank, own in enumerate(arrays)]
+            for own in arrays:
+                for rank, part in enumerate(parts):
+                    own["work", rank][:] = part
+        elif collective == "all_to_all":
+            given = [[own["source", to].copy() for to in range(size)] for own in arrays]
+            for to, own in enumerate(arrays):
+                for source in range(size):
+                    own["work", source][:] = given[source][to]
+
+    def __repr__(self) -> str:
+        return f"<Engine, {self.operations}, {len(self._meetings)} meetings>"
+
+
+class _Waiting:
+    """One rank at a meeting."""
+
+    def __init__(
+        self, meeting: Meeting, operation: Operation, rank: int, clock: VirtualClock
+    ) -> None:
+        self.meeting, self.operation, self.rank, self.clock = meeting, operation, rank, clock
+
+    def is_over(self) -> bool:
+        meeting = self.meeting
+        if meeting.done is not None:
+            return self.clock.now() >= int(meeting.done[self.rank])
+        return self.operation.error is not None or self.error() is not None
+
+    def error(self) -> Exception | None:
+        """Why nothing will come of this meeting."""
+        if self.meeting.done is not None or self.meeting.error is not None:
+            return self.meeting.error
+        return self.operation.channel.mailbox.loss_of(self._absent(), self.operation.describe())
+
+    def _absent(self) -> list[int]:
+        """Ranks of the world that have not come."""
+        ranks = self.operation.channel.ranks
+        return [ranks[rank] for rank in self.meeting.missing()]
+
+    def waiting_for(self) -> Waiting:
+        absent = tuple(self._absent()) if self.meeting.done is None else ()
+        return Waiting(absent, self.operation.describe())
+
+    def late(self, seconds: float) -> str:
+        absent = self._absent()
+        some = ", ".join(map(str, absent[:8])) + (" …" if len(absent) > 8 else "")
+        return (
+            f"rank {self.operation.channel.mailbox.rank} waited {seconds:.1f} s in "
+            f"{self.operation.describe()} for rank{'s' if len(absent) > 1 else ''} {some}, which did "
+            "not come: look for an error or a branch that only some ranks take"
+        )

@@ -1,0 +1,257 @@
+"""Carry out a schedule in virtual time as it is written: a step begins when the one before is over.
+
+Real transports cut large messages, post receives long before their steps and let sends overtake each
+other (`distributed.planner`), to lose no time that would be real. Here every message of the schedule
+is one message, and so virtual time is what the textbook's formulas say. The values are the same.
+
+What a rank has to do next it mostly learns from an arriving message, and then it is done right there:
+the rank's own strand is only woken when its whole schedule is over. Between its messages nothing is
+switched. Where a step may have to wait for something else (rendezvous, a full window, additions that
+take time, somebody who writes a journal) the strand goes through its steps itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from minitorch_dist.distributed.exceptions import DistTimeout
+from minitorch_dist.distributed.executor import turned
+from minitorch_dist.distributed.operations import Operation
+from minitorch_dist.distributed.plan import Vector
+from minitorch_dist.distributed.receives import Array, Receive
+from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.schedules import steps
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from transports.clock import Clock
+from transports.contract import Transport, Waiting
+
+
+class Busy(Protocol):
+    """Called with a span in picoseconds: let it go by."""
+
+    def __call__(self, span: int) -> None: ...
+
+
+class Places:
+    """Where the chunks of one rank are (see `plan.Vector`)."""
+
+    def __init__(
+        self, schedule: Schedule, rank: int, size: int, vector: Vector, arrays: Mapping[Any, Array]
+    ) -> None:
+        self.rank, self.size, self.vector, self.arrays = rank, size, vector, arrays
+        self.total = schedule.total(size)
+        self.across = schedule.collective == "all_to_all"
+        self.offsets = [0]
+        for count in vector.sizes:
+            self.offsets.append(self.offsets[-1] + count)
+        self.filled: set[int] = set()  # chunks that came, and are where they belong
+        self.scratch: dict[int, Array] = {}
+        self.dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
+        results = vector.results
+        self.shift = self.offsets[results[0]] if results else 0
+
+    def count(self, chunk: int) -> int:
+        sizes = self.vector.sizes
+        if not self.across:
+            return sizes[chunk % len(sizes)] if sizes else 0
+        source, to = divmod(chunk, self.size)
+        return sizes[to] if source == self.rank else sizes[self.size + source]
+
+    def held(self, chunk: int) -> Array:
+        """The present values of a chunk."""
+        vector = self.vector
+        if chunk in self.filled or (vector.in_place and not self.across):
+            return self.place(chunk)
+        number = chunk % self.size if self.across else chunk
+        if vector.source_list or self.across:
+            return self.arrays["source", number]
+        return self.arrays["source"][self.offsets[number] : self.offsets[number + 1]]
+
+    def place(self, chunk: int) -> Array:
+        """Where a chunk belongs that arrives."""
+        vector = self.vector
+        if self.across:
+            if chunk % self.size == self.rank:
+                return self.arrays["work", chunk // self.size]
+        elif chunk < self.total and (vector.results is None or chunk in vector.results):
+            if vector.work_list:
+                return self.arrays["work", chunk]
+            start = self.offsets[chunk] - self.shift
+            return self.arrays["work"][start : start + vector.sizes[chunk]]
+        scratch = self.scratch.get(chunk)
+        if scratch is None:
+            scratch = self.scratch[chunk] = np.empty(self.count(chunk), self.dtype)
+        return scratch
+
+
+class Stepwise:
+    """One rank in one operation."""
+
+    def __init__(
+        self, operation: Operation, schedule: Schedule, root: int | None, vector: Vector,
+        arrays: Mapping[Any, Array], combine: Combine | None,
+    ) -> None:  # fmt: skip
+        self.operation, self.combine = operation, combine
+        channel = operation.channel
+        self.rank = channel.rank
+        self.places = Places(schedule, channel.rank, channel.size, vector, arrays)
+        self._steps = iter(schedule.of(channel.rank, channel.size, root))
+        self._step: Any = None  # the one that waits for its message
+        self._receive: Receive | None = None
+        self._into: Array | None = None
+        self._sent: dict[int, int] = {}  # messages, by peer
+        self._received: dict[int, int] = {}
+        self.failure: BaseException | None = None
+        self.is_over = False
+
+    # ------------------------------------------------------------------------- two ways to do it
+
+    def run_by_arrivals(self, transport: Transport, clock: Clock) -> None:
+        """Whoever delivers a message goes on with the steps; the caller waits for the end."""
+        if not self.advance():
+            deadline = clock.deadline(self.operation.timeout)
+            while not self.is_over:
+                transport.progress(deadline.left(), self.advance)
+                if not self.is_over and deadline.is_over():
+                    receive = self._receive
+                    assert receive is not None
+                    mailbox = self.operation.channel.mailbox
+                    mailbox.withdraw(receive)
+                    raise DistTimeout(mailbox.late(receive, deadline.elapsed()))
+        if self.failure is not None:
+            raise self.failure
+
+    def run_by_itself(self, busy: Busy, gamma: int) -> None:
+        """Go through all steps in the caller's own strand. `gamma`: ps to add one byte."""
+        for step in self._steps:
+            added = self._begin(step)
+            if self._receive is not None:
+                self.operation.wait(self._receive)
+                added = self._end()
+            if added and gamma:
+                busy(gamma * added)
+
+    def advance(self) -> bool:
+        """Go as far as the messages that are there allow; whether all is over, or has failed."""
+        if self.is_over:
+            return True
+        try:
+            receive = self._receive
+            while True:
+                if receive is not None:
+                    if not receive.done:
+                        if self.operation.error is None:
+                            return False
+                        raise self.operation.error
+                    self.operation.wait(receive)  # it raises what went wrong
+                    self._end()
+                step = next(self._steps, None)
+                if step is None:
+                    break
+                self._begin(step)
+                receive = self._receive
+        except BaseException as error:
+            self.failure = error
+        self.is_over = True
+        return True
+
+    def waiting_for(self) -> Waiting:
+        """For the report of a deadlock."""
+        receive = self._receive
+        ranks = () if receive is None or receive.source is None else (receive.source,)
+        return Waiting(ranks, self.operation.describe())
+
+    # ----------------------------------------------------------------------------------- one step
+
+    def _begin(self, step: Any) -> int:
+        """Send, and post what has to come; the bytes that were added, of a Combine."""
+        kind = type(step)
+        if kind is steps.Combine:
+            return self._combine(step)
+        if kind is not steps.Send:
+            self._post(step)
+        if kind is not steps.Receive:
+            self._send(int(step.to), step.send if kind is steps.Exchange else step.chunks)
+        return 0
+
+    def _send(self, to: int, chunks: Any) -> None:
+        number = self._sent[to] = self._sent.get(to, 0) + 1
+        held = [self.places.held(c) for c in steps.numbered(chunks, self.places.total)]
+        if len(held) != 1:
+            held = [np.concatenate(held) if held else np.empty(0, np.uint8)]
+        self.operation.send(to, held[0], number)
+
+    def _post(self, step: Any) -> None:
+        """One chunk is put, or added, where it belongs as it arrives, unless it is to be sent by the
+        same step; several come in one piece."""
+        source = int(step.source)
+        number = self._received[source] = self._received.get(source, 0) + 1
+        chunks = self._chunks(step)
+        into = operand = combine = None
+        self._into = None
+        if len(chunks) == 1 and not (type(step) is steps.Exchange and self._is_sent(step, chunks)):
+            into = self.places.place(chunks[0])
+            if step.reduce:
+                combine, operand = self._ordered(source), self.places.held(chunks[0])
+                operand = None if operand is into else operand
+        elif chunks:
+            self._into = into = np.empty(
+                sum(self.places.count(c) for c in chunks), self.places.dtype
+            )
+        else:
+            into = np.empty(0, np.uint8)
+        self._step = step
+        self._receive = self.operation.receive(source, into, number, combine, operand)
+
+    def _is_sent(self, step: Any, chunks: list[int]) -> bool:
+        return chunks[0] in steps.numbered(step.send, self.places.total)
+
+    def _end(self) -> int:
+        """The message is there; the bytes that were added."""
+        step, receive, message = self._step, self._receive, self._into
+        assert receive is not None
+        self._step = self._receive = None
+        chunks = self._chunks(step)
+        if message is not None:
+            self._into, at = None, 0
+            for chunk in chunks:
+                count = self.places.count(chunk)
+                theirs, into = message[at : at + count], self.places.place(chunk)
+                at += count
+                if step.reduce:
+                    with np.errstate(all="ignore"):
+                        self._ordered(int(step.source))(self.places.held(chunk), theirs, out=into)
+                else:
+                    into[...] = theirs
+        self.places.filled.update(chunks)
+        if not step.reduce:
+            return 0
+        return sum(self.places.count(c) for c in chunks) * self.places.dtype.itemsize
+
+    def _combine(self, step: steps.Combine) -> int:
+        into, of = int(step.into), int(step.of)
+        mine, theirs = self.places.held(into), self.places.held(of)
+        if step.reduce:
+            assert self.combine is not None
+            with np.errstate(all="ignore"):
+                self.combine(mine, theirs, out=self.places.place(into))
+        else:
+            self.places.place(into)[...] = theirs
+        self.places.filled.add(into)
+        return theirs.nbytes if step.reduce else 0
+
+    def _chunks(self, step: Any) -> list[int]:
+        chunks = step.receive if type(step) is steps.Exchange else step.chunks
+        return steps.numbered(chunks, self.places.total)
+
+    def _ordered(self, source: int) -> Callable[..., Any]:
+        """The reduction, with the lower rank's value first."""
+        assert self.combine is not None
+        return self.combine if source > self.rank else turned(self.combine)
+
+    def __repr__(self) -> str:
+        state = "over" if self.is_over else f"waits for {self._receive!r}"
+        return f"<Stepwise {self.operation.describe()}, {state}>"

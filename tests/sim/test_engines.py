@@ -1,0 +1,258 @@
+"""Every engine: the same events, the same times to the picosecond, the same bits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import minitorch_dist as torch
+from minitorch_dist import distributed as dist, launch, sim
+from minitorch_dist.distributed import schedules
+from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
+from minitorch_dist.distributed.reductions import COMBINES
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.sim import fold
+from minitorch_dist.sim.meetings import TOGETHER
+from tests.sim.programs import collective
+
+MEETING = [s for s in schedules.BUILT_IN.values() if s.collective in TOGETHER]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[Any, list[int], int]:
+    """A network, an entry for each rank, and a seed."""
+    size = draw(st.integers(2, 9) | st.sampled_from([13, 16, 33]))
+    kind = draw(st.sampled_from(["uniform", "two_level", "matrix"]))
+    random = np.random.default_rng(draw(st.integers(0, 2**16)))
+
+    def link() -> sim.Link:
+        return sim.Link(int(random.integers(1, 9)) * 10**6, int(random.integers(1, 90)))
+
+    net: Any = sim.uniform("5us", "100Gb/s", draw(st.sampled_from(["0us", "3us"])))
+    if kind == "two_level":
+        net = sim.two_level(-(-size // 3), 3, link(), link())
+    elif kind == "matrix":
+        net = sim.matrix([[link() for _ in range(size)] for _ in range(size)])
+    latest = draw(st.sampled_from([0, 10**5, 3 * 10**7]))
+    return net, random.integers(0, latest + 1, size).tolist(), draw(st.integers(0, 99))
+
+
+@pytest.mark.parametrize("schedule", MEETING, ids=str)
+@settings(max_examples=4)
+@given(
+    world=worlds(), count=st.sampled_from([0, 1, 7, 60]), adding=st.sampled_from([None, "8GB/s"])
+)
+def test_together_is_message_by_message(
+    schedule: Schedule, world: tuple[Any, list[int], int], count: int, adding: str | None
+) -> None:
+    net, entries, seed = world
+    what = (schedule.collective, schedule.algorithm, count, entries)
+    size = len(entries)
+    one, other = (
+        sim.run(collective, size, what, net=net, engine=engine, seed=seed, adding=adding)
+        for engine in ("greenlet", "lockstep")
+    )
+    assert one.results == other.results
+    assert one.ranks == other.ranks
+    assert one.engine_used == "greenlet" and other.engine_used != "greenlet"
+
+
+@pytest.mark.parametrize("engine", ["greenlet", "lockstep"])
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_the_order_of_simulation_does_not_show_in_time(engine: str, seed: int | None) -> None:
+    entries = [0, 0, 5, 5, 0, 10**6, 0]
+    what = ("all_reduce", "rabenseifner", 50, entries)
+    expected = sim.run(collective, 7, what, engine="threads")
+    found = sim.run(collective, 7, what, engine=engine, seed=seed)
+    assert found.results == expected.results and found.ranks == expected.ranks
+    if engine == "greenlet":
+        assert found.digest == expected.digest
+
+
+def mixed() -> list[float]:
+    """P2P, collectives, a group and something asynchronous."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    sim.compute(rank * 1e-6)
+    x = torch.arange(5.0) + rank
+    work = dist.all_reduce(x, async_op=True)
+    y = torch.zeros(3)
+    sent = dist.isend(torch.full((3,), float(rank)), (rank + 1) % size, tag=7)
+    dist.recv(y, (rank - 1) % size, tag=7)
+    sent.wait()
+    work.wait()
+    evens = dist.new_group(range(0, size, 2))
+    if rank % 2 == 0:
+        dist.broadcast(x, 0, group=evens)
+    dist.barrier()
+    return [*x.tolist(), *y.tolist()]
+
+
+def test_digests_are_equal_across_engines_and_runs() -> None:
+    digests = {sim.run(mixed, 6, engine=engine).digest for engine in ("threads", "greenlet")}
+    assert len(digests) == 1
+    assert sim.run(mixed, 6).results == launch(mixed, 6)
+    assert sim.run(mixed, 6, engine="lockstep").results == launch(mixed, 6)
+
+
+@pytest.mark.slow
+def test_digests_do_not_depend_on_the_seed_of_hashes() -> None:
+    program = (
+        "from minitorch_dist import sim; from tests.sim.test_engines import mixed;"
+        "print(sim.run(mixed, 5).digest, sim.run(mixed, 5, engine='lockstep').digest)"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "77")
+    }  # fmt: skip
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+@pytest.mark.parametrize("engine", ["threads", "greenlet", "lockstep"])
+@pytest.mark.parametrize("name", ["all_reduce", "reduce_scatter", "all_gather", "all_to_all",
+                                  "broadcast", "reduce", "gather", "scatter"])  # fmt: skip
+def test_values_are_those_of_a_real_transport(name: str, engine: str, size: int) -> None:
+    for algorithm in [n for kind, n in schedules.BUILT_IN if kind == name]:
+        found = sim.run(collective, size, (name, algorithm, 11), engine=engine)
+        real = launch(collective, size, args=(name, algorithm, 11))
+        assert [r[0] for r in found.results] == [r[0] for r in real]
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8, 21])
+@pytest.mark.parametrize("count", [0, 1, 7, 40])
+@pytest.mark.parametrize("op", ["sum", "max", "product"])
+def test_the_ring_in_half_the_work(size: int, count: int, op: str) -> None:
+    vectors = np.random.default_rng(size).standard_normal((size, count)).astype(np.float32)
+    vectors[0, :3], vectors[1, 2:5] = np.nan, np.inf
+    schedule = schedules.BUILT_IN["all_reduce", "ring"]
+    sizes = schedule.sizes(size, count)
+    slow = fold.step_by_step(schedule, vectors, sizes, COMBINES[op])
+    fast = fold.round_the_ring(vectors, sizes, COMBINES[op])
+    assert all(row.tobytes() == fast[0].tobytes() for row in slow)
+
+
+def test_values_in_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [("all_reduce", "ring"), ("all_reduce", "rabenseifner"), ("reduce_scatter", "ring")]
+    runs = [sim.run(collective, 6, (*name, 50), engine="lockstep").results for name in names]
+    monkeypatch.setattr(fold, "ROOM", 300)
+    assert runs == [sim.run(collective, 6, (*n, 50), engine="lockstep").results for n in names]
+
+
+# ----------------------------------------------------------------------------- what can go wrong
+
+
+def different() -> None:
+    x = torch.ones(4)
+    if dist.get_rank() == 1:
+        dist.barrier()
+    else:
+        dist.all_reduce(x)
+
+
+def another_length() -> None:
+    dist.all_reduce(torch.ones(4 + (dist.get_rank() == 2)))
+
+
+@pytest.mark.parametrize("program", [different, another_length])
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_who_does_something_else_is_found_out(program: Any, size: int) -> None:
+    if program is another_length and size == 2:
+        return
+    with pytest.raises(DistMismatch, match=r"at test_engines.py:\d+"):
+        sim.run(program, size, engine="lockstep")
+
+
+def some_leave(how: str) -> str:
+    rank = dist.get_rank()
+    if rank == 1:
+        if how == "die":
+            raise KeyError("gone")
+        return "returned"
+    try:
+        dist.all_reduce(torch.ones(2))
+    except PeerLost as error:
+        return str(error)
+    return "done"
+
+
+def test_nobody_waits_for_who_has_left() -> None:
+    report = sim.run(some_leave, 4, ("return",), engine="lockstep")
+    assert "rank 1" in report.results[0] and "all_reduce #0" in report.results[0]
+    with pytest.raises(KeyError, match="gone"):
+        sim.run(some_leave, 4, ("die",), engine="lockstep")
+
+
+def test_a_deadlock_says_who_did_not_come() -> None:
+    def program() -> None:
+        if dist.get_rank() == 2:
+            dist.recv(torch.zeros(1), 0)
+        dist.all_reduce(torch.ones(1))
+
+    with pytest.raises(sim.Deadlock) as caught:
+        sim.run(program, 4, engine="lockstep")
+    assert "rank 0 waits for rank 2 in all_reduce #0 (float32[1], SUM) at test_engines" in str(
+        caught.value
+    )
+    assert "0 → 2 → 0" in str(caught.value)
+
+
+def test_who_comes_too_late() -> None:
+    def program() -> None:
+        if dist.get_rank() == 1:
+            sim.compute(100.0)
+        dist.barrier()
+
+    with pytest.raises(DistTimeout, match=r"waited 5.0 s in barrier .* for rank 1, which did not"):
+        sim.run(program, 3, timeout=5, endless=None, engine="lockstep")
+
+
+def test_an_engine_that_there_is_not() -> None:
+    with pytest.raises(ValueError, match="no engine 'warp'; there are auto, threads"):
+        sim.run(mixed, 2, engine="warp")
+
+
+def test_many_ranks_meet_by_themselves_and_a_journal_wants_messages(tmp_path: Any) -> None:
+    def program() -> float:
+        x = torch.ones(10)
+        dist.all_reduce(x)
+        return float(x.sum().item())
+
+    few, many = sim.run(program, 8), sim.run(program, 100)
+    assert few.engine_used == "greenlet" and many.engine_used == "greenlet, closed"
+    assert many.results == [1000.0] * 100
+    written = sim.run(program, 64, journal=str(tmp_path / "j"))
+    assert written.engine_used == "greenlet"
+    shared = sim.two_level(
+        10, 10, sim.link("1us", "100Gb/s"), sim.link("1us", "100Gb/s"), "per_node"
+    )
+    assert sim.run(program, 100, net=shared).engine_used == "greenlet"
+    assert sim.run(program, 100, net=sim.Network(eager=0)).engine_used == "greenlet"
+
+
+def test_other_messages_beside_a_meeting_are_told() -> None:
+    def program() -> None:
+        rank = dist.get_rank()
+        work = dist.all_reduce(torch.ones(1000), async_op=True)
+        sim.compute("1us")
+        if rank == 0:
+            dist.send(torch.ones(1), 1)
+        if rank == 1:
+            dist.recv(torch.zeros(1), 0)
+        work.wait()
+
+    report = sim.run(program, 4, engine="lockstep")
+    assert report.crossings == 1 and "1 message met" in str(report)
+    assert sim.run(program, 4, engine="greenlet").crossings == 0
+
+
+def test_a_world_that_is_its_own_neighbour() -> None:
+    assert sim.run(collective, 1, ("all_reduce", None, 3), engine="lockstep").time == 0
