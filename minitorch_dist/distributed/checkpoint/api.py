@@ -1,0 +1,257 @@
+"""`save`, `load` and `async_save`: a state that lies on many ranks, in one folder.
+
+    save      every rank says what it has → who writes what is clear to all → all write → rank 0 writes
+              the index, when it knows that all have written
+    load      every rank reads what it needs, in place, from whatever ranks have saved it
+
+The tensors that a state *has* are what is asked for; so the model is made first, and loading fills it.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from minitorch_dist.distributed import distributed_c10d, object_collectives, world
+from minitorch_dist.distributed.checkpoint import folder, state, values
+from minitorch_dist.distributed.checkpoint.folder import Checkpoint, CheckpointException, Written
+from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
+from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.futures import Future
+from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.tensor import Tensor
+
+Path_ = str | os.PathLike[str]
+
+
+class FileSystemWriter:
+    """Where to save: torch's name for a folder."""
+
+    def __init__(self, path: Path_, *_: Any, **__: Any) -> None:
+        self.path = Path(path)
+
+
+class FileSystemReader(FileSystemWriter):
+    """Where to load from."""
+
+    def read_metadata(self) -> Checkpoint:
+        return Checkpoint(self.path)
+
+
+class Plan(NamedTuple):
+    """One save, as all ranks see it."""
+
+    folder: Path
+    generation: str
+    rank: int
+    size: int
+    store: Any  # through which the ranks tell that they have written; None: alone
+    tables: list[dict[str, About]]
+    boxes: list[dict[str, Box]]
+    values: dict[str, Any]
+
+
+def save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Path_ | None = None,
+    storage_writer: FileSystemWriter | None = None,
+    planner: Any = None,
+    process_group: ProcessGroup | None = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> Checkpoint:
+    """Save the state of all ranks in one folder. Collective; returns when it is complete."""
+    flat = _flat(state_dict)
+    target = _path(checkpoint_id, storage_writer)
+    plan = _planned(flat, target, process_group, no_dist)
+    arrays = {name: state.local(flat[name]) for name in plan.boxes[plan.rank]}
+    _write(plan, arrays)
+    return Checkpoint(plan.folder)
+
+
+def async_save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Path_ | None = None,
+    storage_writer: FileSystemWriter | None = None,
+    planner: Any = None,
+    process_group: ProcessGroup | None = None,
+    async_checkpointer_type: Any = None,
+    async_stager: Any = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> Saving:
+    """As `save`, but the files are written beside the training; the state is copied first."""
+    flat = _flat(state_dict)
+    target = _path(checkpoint_id, storage_writer)
+    plan = _planned(flat, target, process_group, no_dist)
+    arrays = {name: state.snapshot(flat[name]) for name in plan.boxes[plan.rank]}
+    here = world.place()
+    saving = Saving(condition=here.clock.condition)
+
+    def write() -> None:
+        try:
+            _write(plan, arrays)
+        except Exception as error:
+            saving.set_exception(error)
+        else:
+            saving.set_result(Checkpoint(plan.folder))
+
+    here.clock.start(world.inherited(write), f"checkpoint of rank {plan.rank}")
+    return saving
+
+
+class Saving(Future[Checkpoint]):
+    """A checkpoint that is being written."""
+
+    def result(self, timeout: float | None = None) -> Checkpoint:
+        """Wait until it is complete; raises what went wrong."""
+        return self.wait()
+
+    def exception(self) -> BaseException | None:
+        try:
+            self.wait()
+        except Exception as error:
+            return error
+        return None
+
+
+def load(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Path_ | None = None,
+    storage_reader: FileSystemReader | None = None,
+    planner: Any = None,
+    process_group: ProcessGroup | None = None,
+    no_dist: bool = False,
+) -> None:
+    """Fill what is in `state_dict` from a checkpoint, in place. No rank needs another for it."""
+    checkpoint = Checkpoint(_path(checkpoint_id, storage_reader))
+    told = state.asked(state_dict)
+    missing = []
+    with checkpoint.opened():
+        for leaf in state.leaves(told):
+            if isinstance(leaf.value, Tensor):
+                if leaf.name not in checkpoint.tensors:
+                    missing.append(leaf.name)
+                    continue
+                _fill(checkpoint, leaf.name, leaf.value)
+            elif leaf.name in checkpoint.values:
+                leaf.put(values.unpacked(checkpoint.values[leaf.name]))
+            else:
+                missing.append(leaf.name)
+    if missing:
+        raise CheckpointException(
+            f"Missing key in checkpoint state_dict: {', '.join(missing[:5])}"
+            f"{' …' if len(missing) > 5 else ''}. {checkpoint!r} has for example "
+            f"{', '.join([*checkpoint.tensors, *checkpoint.values][:5])}"
+        )
+    for key, value in state_dict.items():
+        if isinstance(value, state.Stateful):
+            value.load_state_dict(told[key])
+        else:
+            state_dict[key] = told[key]
+
+
+def _fill(checkpoint: Checkpoint, name: str, tensor: Tensor) -> None:
+    saved = checkpoint.tensors[name]
+    if tuple(saved["shape"]) != tuple(tensor.shape):
+        raise CheckpointException(
+            f"{name} is {list(tensor.shape)} here and {saved['shape']} in {checkpoint.folder}"
+        )
+    checkpoint.read(name, state.box_of(tensor), state.local(tensor))
+    tensor.storage.version += 1
+
+
+def _flat(state_dict: MutableMapping[str, Any]) -> dict[str, Any]:
+    return {leaf.name: leaf.value for leaf in state.leaves(state.asked(state_dict))}
+
+
+def _path(given: Path_ | None, storage: FileSystemWriter | None) -> Path:
+    if given is not None:
+        return Path(given)
+    if storage is None:
+        raise ValueError("say where: checkpoint_id=folder (or a FileSystemWriter or -Reader)")
+    return storage.path
+
+
+def _planned(flat: dict[str, Any], target: Path, group: Any, no_dist: bool) -> Plan:
+    """What all ranks have, and so who writes what."""
+    table = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
+    others = {name: values.packed(name, v) for name, v in flat.items() if not isinstance(v, Tensor)}
+    alone = no_dist or not distributed_c10d.is_initialized()
+    rank, size, store, generation = 0, 1, None, uuid.uuid4().hex[:12]
+    told: list[Any] = [(table, others, generation)]
+    if not alone:
+        rank, size = distributed_c10d.get_rank(group), distributed_c10d.get_world_size(group)
+        told = [None] * size
+        object_collectives.all_gather_object(told, _plain(table, others, generation), group)
+        told = [_rebuilt(*one) for one in told]
+        generation = told[0][2]
+        store = (group or distributed_c10d._get_default_group()).get_group_store()
+    tables = [one[0] for one in told]
+    wrong = contradictions(tables)
+    if wrong:
+        raise CheckpointException("the ranks do not agree: " + "; ".join(wrong[:5]))
+    merged: dict[str, Any] = {}
+    for one in reversed(told):
+        merged.update(one[1])  # where ranks differ, the first one's word counts
+    return Plan(target, generation, rank, size, store, tables, writers(tables), merged)
+
+
+def _plain(table: dict[str, About], others: dict[str, Any], generation: str) -> Any:
+    rows = {n: (a.shape, a.dtype, a.box.offsets, a.box.sizes, a.nbytes) for n, a in table.items()}
+    return rows, others, generation
+
+
+def _rebuilt(rows: Any, others: Any, generation: str) -> Any:
+    table = {
+        name: About(tuple(shape), dtype, Box(tuple(offsets), tuple(sizes)), nbytes)
+        for name, (shape, dtype, offsets, sizes, nbytes) in rows.items()
+    }
+    return table, others, generation
+
+
+def _write(plan: Plan, arrays: dict[str, Array]) -> None:
+    """Write this rank's part; when all have, rank 0 makes it the checkpoint."""
+    parts = [
+        Written(folder.file_name(plan.generation, rank, plan.size), boxes)
+        for rank, boxes in enumerate(plan.boxes)
+    ]
+    trouble = b""
+    try:
+        if arrays:
+            folder.write_part(plan.folder, parts[plan.rank].file, arrays)
+    except Exception as error:
+        if plan.store is None:
+            raise
+        trouble = f"{type(error).__name__}: {error}".encode()
+    if plan.store is not None:
+        _tell(plan, trouble)
+    if plan.rank == 0:
+        tensors = {name: about for table in reversed(plan.tables) for name, about in table.items()}
+        written = [part for part in parts if part.boxes]
+        folder.write_index(plan.folder, plan.generation, tensors, plan.values, written)
+        if plan.store is not None:
+            plan.store.set(f"checkpoint/{plan.generation}/complete", b"")
+    elif plan.store is not None:
+        plan.store.wait([f"checkpoint/{plan.generation}/complete"])
+
+
+def _tell(plan: Plan, trouble: bytes) -> None:
+    """Say that this rank has written, and hear the same of all others."""
+    key = f"checkpoint/{plan.generation}/written"
+    plan.store.set(f"{key}/{plan.rank}", trouble)
+    plan.store.wait([f"{key}/{rank}" for rank in range(plan.size)])
+    said = {rank: plan.store.get(f"{key}/{rank}") for rank in range(plan.size)}
+    failures = {rank: OSError(word.decode()) for rank, word in said.items() if word}
+    if failures:
+        listed = "; ".join(f"rank {rank}: {error}" for rank, error in failures.items())
+        raise CheckpointException(
+            f"nothing was saved in {plan.folder}, what was there before is still there: {listed}",
+            failures,
+        )

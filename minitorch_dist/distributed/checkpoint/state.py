@@ -1,0 +1,106 @@
+"""A state as a flat table: dotted names, tensors, and everything else.
+
+Dicts and lists are walked; objects with `state_dict` and `load_state_dict` are asked. What is found
+is put back in place when loading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from minitorch_dist.distributed.checkpoint.pieces import About, Box
+from minitorch_dist.distributed.tensor.dtensor import DTensor
+from minitorch_dist.distributed.tensor.placements import Shard, local_ranges
+from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.tensor import Tensor
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """An object that gives its state as a dict, and takes it back."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: dict[str, Any]) -> Any: ...
+
+
+class Leaf(NamedTuple):
+    """One entry of the flat table."""
+
+    name: str
+    value: Any
+    put: Callable[[Any], None]  # puts another value in its place
+
+
+def asked(state: MutableMapping[str, Any]) -> dict[str, Any]:
+    """The state with its stateful objects replaced by what they say."""
+    return {
+        key: value.state_dict() if isinstance(value, Stateful) else value
+        for key, value in state.items()
+    }
+
+
+def leaves(state: Any, prefix: str = "") -> Iterator[Leaf]:
+    """Everything in nested dicts and lists, under dotted names."""
+    pairs: list[tuple[Any, Any]]
+    if isinstance(state, MutableMapping):
+        pairs = list(state.items())
+    else:
+        pairs = list(enumerate(state))
+    for key, value in pairs:
+        name = f"{prefix}{key}"
+        if isinstance(value, MutableMapping) or _is_walked(value):
+            if len(value) == 0:
+                yield Leaf(name, value, _setter(state, key))
+            else:
+                yield from leaves(value, f"{name}.")
+        else:
+            yield Leaf(name, value, _setter(state, key))
+
+
+def _is_walked(value: Any) -> bool:
+    """Lists are looked into where there is a tensor or a dict in them; others are values."""
+    return isinstance(value, MutableSequence) and any(
+        isinstance(one, (Tensor, MutableMapping)) for one in value
+    )
+
+
+def _setter(holder: Any, key: Any) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        holder[key] = value
+
+    return put
+
+
+def about(tensor: Tensor) -> About:
+    """What is to be known of a tensor before it is written."""
+    array = local(tensor)
+    whole = tuple(tensor.shape)
+    box = box_of(tensor)
+    return About(whole, str(array.dtype), box, array.nbytes)
+
+
+def box_of(tensor: Tensor) -> Box:
+    """The part that this rank has."""
+    if not isinstance(tensor, DTensor):
+        shape = tuple(tensor.array.shape)
+        return Box((0,) * len(shape), shape)
+    mesh = tensor.device_mesh
+    if any(not (p.is_replicate() or isinstance(p, Shard)) for p in tensor.placements):
+        raise ValueError(f"summands cannot be saved, redistribute first: {tensor.placements}")
+    at = mesh.get_coordinate()
+    assert at is not None
+    ranges = local_ranges(tuple(tensor.shape), mesh.shape, at, tensor.placements)
+    return Box(tuple(r.start for r in ranges), tuple(r.stop - r.start for r in ranges))
+
+
+def local(tensor: Tensor) -> Array:
+    """The array that holds this rank's part."""
+    return tensor._local_array() if isinstance(tensor, DTensor) else tensor.array
+
+
+def snapshot(tensor: Tensor) -> Array:
+    """A copy of it, which does not follow the training."""
+    return np.array(local(tensor), order="C")
