@@ -281,7 +281,9 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"]
 if len(sys.argv) > 2:
     signal.signal(getattr(signal, sys.argv[2]), signal.SIG_IGN)
 def heard(number, frame):
-    Path(sys.argv[1], f"heard{os.environ['RANK']}").write_text(str(number))
+    with open(Path(sys.argv[1], f"heard{os.environ['RANK']}"), "a") as file:
+        file.write(f"{number} ")
+    time.sleep(0.3)  # whoever cleans up takes a while
     sys.exit(1)
 if len(sys.argv) == 2:
     for name in ("SIGINT", "SIGTERM"):
@@ -312,7 +314,7 @@ def test_a_signal_is_passed_on_once_and_nothing_is_left(name: str, tmp_path: Pat
         out, _ = agent.communicate(timeout=60)
     assert agent.returncode == 128 + number
     assert f"got signal: {name}" in out
-    assert [(tmp_path / f"heard{r}").read_text() for r in (0, 1)] == [str(int(number))] * 2
+    assert [(tmp_path / f"heard{r}").read_text() for r in (0, 1)] == [f"{int(number)} "] * 2
     assert not any(map(is_running, pids(tmp_path)))
 
 

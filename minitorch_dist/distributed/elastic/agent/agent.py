@@ -48,6 +48,7 @@ class Agent:
         host = job.local_addr or socket.gethostname()
         place = f"node{job.node_rank}" if job.node_rank >= 0 else host
         self.node = Node(f"{place}:{os.getpid()}", host, job.workers, job.role, rank=job.node_rank)
+        self.results: dict[int, bytes] = {}  # of functions, by rank, when all is done
         self._signals: list[signal.Signals] = []  # that have come
         self._store: TCPStore | None = None
         self._meeting: Meeting | None = None
@@ -173,6 +174,8 @@ class Agent:
                 has_told = True
             if not is_done and workers.are_done():
                 is_done = True
+                found = {worker.rank: worker.result() for worker in workers.all}
+                self.results = {rank: said for rank, said in found.items() if said is not None}
                 self.meeting.report_success(generation)
             state = self.meeting.look()
             if state.phase != states.WORKING or state.generation != generation:

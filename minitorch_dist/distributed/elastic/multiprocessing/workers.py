@@ -29,7 +29,7 @@ GRACE = 1.0  # seconds for what a worker leaves behind, then it is asked, then k
 
 @dataclass(frozen=True)
 class Program:
-    """What every worker runs. `kind` is `script`, `module` or `command`."""
+    """What every worker runs. `kind` is `script`, `module`, `command` or `function`; see `entry`."""
 
     kind: str
     target: str
@@ -117,6 +117,11 @@ class Worker:
     def _failure(self, code: int) -> ProcessFailure:
         return ProcessFailure(self.local_rank, self.pid, code, self.error_file, rank=self.rank)
 
+    def result(self) -> bytes | None:
+        """What its function returned, pickled; scripts return nothing."""
+        path = Path(f"{self.error_file}.result")
+        return path.read_bytes() if path.exists() else None
+
     def close(self) -> None:
         self.streams.close()
         if self.sentinel >= 0:
@@ -140,6 +145,7 @@ class Workers:
     ) -> None:
         self.generation, self._warden = generation, warden
         self.all: list[Worker] = []
+        self._told: set[signal.Signals] = set()
         try:
             for local_rank, environment in enumerate(environments):
                 place = folder.of_worker(generation, local_rank)
@@ -173,6 +179,10 @@ class Workers:
         return [worker.failure() for worker in self.all if worker.has_failed()]
 
     def tell(self, what: signal.Signals) -> None:
+        """Once: who cleans up after Ctrl-C is not to be interrupted by a second one."""
+        if what in self._told:
+            return
+        self._told.add(what)
         for worker in self.all:
             if worker.exitcode is None:
                 worker.kill_group(what)
