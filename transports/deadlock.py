@@ -55,6 +55,14 @@ def waiting(strand: Strand) -> Waiting:
     return strand.why() if strand.is_parked and strand.why is not None else Waiting((), "")
 
 
+def stands(strand: Strand) -> str:
+    """In what a strand waits, and at which line; "" if it does not."""
+    ranks, what = waiting(strand)
+    if not (ranks or what):
+        return ""
+    return f"waits for {_object(ranks, what)}{_place(strand, sys._current_frames())}"
+
+
 def advice(waits: dict[int, list[int]], over: Sequence[int]) -> str:
     """The likely cause and the next step."""
     circle = find_circle(waits)
@@ -120,7 +128,7 @@ def _place(strand: Strand, frames: dict[int, FrameType]) -> str:
     frame = strand.frame(frames)
     while frame is not None:
         module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if module not in INSIDE:
+        if module not in INSIDE or frame.f_globals.get("PROGRAM", False):
             return f", at {Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         frame = frame.f_back
     return ""

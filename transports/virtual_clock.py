@@ -199,6 +199,11 @@ class VirtualClock(Clock):
             self._stop(strand)
         return not head.is_over
 
+    def stands(self, rank: int) -> str:
+        """In what a rank waits, and at which line; "" if it does not."""
+        head = self._heads[rank]
+        return "" if head.is_over else deadlock.stands(head)
+
     def revive(self) -> None:
         """The calling strand was stopped, and may wait again."""
         self.me().is_stopped = False

@@ -1,4 +1,5 @@
-"""Where in the user's program something was called: the innermost line outside minitorch_dist."""
+"""Where in the user's program something was called: the innermost line outside minitorch_dist, or in
+a module of it that is a program itself and says so (PROGRAM = True)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def callsite() -> str:
         code = frame.f_code
         inside = _inside.get(code)
         if inside is None:
-            inside = _inside[code] = code.co_filename.startswith((_HERE, _TRANSPORTS, "<frozen"))
+            is_ours = code.co_filename.startswith((_HERE, _TRANSPORTS, "<frozen"))
+            inside = _inside[code] = is_ours and not frame.f_globals.get("PROGRAM", False)
         if not inside or frame.f_back is None:
             break
         frame = frame.f_back

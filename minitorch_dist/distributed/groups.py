@@ -54,7 +54,8 @@ class Group:
         is_all = self.ranks is everybody(len(self.ranks))
         who = f"all {len(self.ranks)}" if is_all else self.ranks
         number = wire.group_number(world.origin or world.identity, name, who)
-        called = "default_pg" if description == "default_pg" else name
+        is_named = description != "undefined" and ":split:" not in description
+        called = description if is_named else name
         self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
         shared = world.transport.board() if description == "default_pg" else None
         self.board = None if shared is None or len(ranks) < 2 else BoardEnd(self.channel, shared)

@@ -165,6 +165,8 @@ def _site() -> str:
     """The innermost line that is neither ours nor the standard library's."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
+        if frame.f_globals.get("PROGRAM", False):
+            break
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from minitorch_dist.distributed import wire
-from minitorch_dist.distributed.operations import Channel, Operation
+from minitorch_dist.distributed.operations import REMEMBERED, Channel, Operation
 from minitorch_dist.distributed.world import World
 from transports.deadlock import listed
 from transports.fates import Fate
 from transports.quantities import in_words
+from transports.virtual_clock import VirtualClock
 
 MOST = 12  # lines about ranks
 
@@ -27,6 +28,7 @@ MOST = 12  # lines about ranks
 class Stage(Protocol):
     """What one must know of a run (see `stage`)."""
 
+    clock: VirtualClock
     world_size: int
     worlds: dict[int, World]  # of each rank, the latest
     returned: dict[int, int]  # when
@@ -53,6 +55,10 @@ class Call(NamedTuple):
                 )
         return found
 
+    def sites(self) -> set[str]:
+        """The lines it was called from."""
+        return {op.site for op in self.calls.values() if op is not None}
+
     def missing(self) -> list[int]:
         return sorted(rank for rank, op in self.calls.items() if op is None)
 
@@ -60,7 +66,10 @@ class Call(NamedTuple):
         parts = [f"{said}: {_ranks(ranks)}" for said, ranks in self.kinds().items()]
         if self.missing():
             parts.append(f"missing: {_ranks(self.missing())}")
-        return f"op #{self.number} of group {self.channel.name!r} is {{{'; '.join(parts)}}}"
+        said = f"op #{self.number} of group {self.channel.name!r}"
+        if len(parts) == 1:
+            return f"{said} is the first that was called from different lines"
+        return f"{said} is {{{'; '.join(parts)}}}"
 
 
 def channels(stage: Stage) -> dict[int, list[Channel]]:
@@ -73,18 +82,26 @@ def channels(stage: Stage) -> dict[int, list[Channel]]:
 
 
 def differences(stage: Stage) -> Iterator[Call]:
-    """For each group the first operation that not all its ranks have called alike."""
+    """For each group the first operation that not all its ranks have called alike; and before it,
+    if there is one, the first that they called from different lines. That may be meant so, but where
+    something is wrong it is where to look."""
     for number, members in channels(stage).items():
         del number
         by_rank = {channel.mailbox.rank: channel for channel in members}
         ranks = members[0].ranks
         counts = [by_rank[rank].count if rank in by_rank else 0 for rank in ranks]
-        for op in range(max(0, min(counts) - 1), max(counts)):
+        begun = False
+        for op in range(max(0, max(counts) - REMEMBERED), max(counts)):
             calls = {rank: by_rank[rank].find(op) if rank in by_rank else None for rank in ranks}
+            if op < min(counts) and None in calls.values():
+                continue  # too long ago
             call = Call(members[0], op, calls)
             if call.missing() or len(call.kinds()) > 1:
                 yield call
                 break
+            if not begun and len(call.sites()) > 1:
+                begun = True
+                yield call
 
 
 def cause(stage: Stage) -> str:
@@ -122,7 +139,8 @@ def doing(stage: Stage, rank: int) -> str:
     under_way = [op for channel in here.channels for op in channel.under_way()] if here else []
     if under_way:
         return "is in " + " and in ".join(op.describe() for op in under_way[:4])
-    return "is in none of its groups' operations"
+    elsewhere = stage.clock.stands(rank)
+    return f"is in no operation; it {elsewhere}" if elsewhere else "is in no operation"
 
 
 def last_sent(stage: Stage, rank: int) -> str:
@@ -153,9 +171,10 @@ def _where(stage: Stage, call: Call) -> list[str]:
     return lines
 
 
-def _age(call: Call) -> tuple[bool, int]:
-    """What differs in kind explains more than what is missing."""
-    return len(call.kinds()) < 2, call.number
+def _age(call: Call) -> tuple[bool, bool, int]:
+    """What differs in kind explains more than what is missing, and that more than lines."""
+    is_same = len(call.kinds()) < 2 and not call.missing()
+    return is_same, len(call.kinds()) < 2, call.number
 
 
 def _ranks(ranks: list[int]) -> str:
