@@ -117,6 +117,10 @@ class Agenda:
                 del self._events[instant]
         return True
 
+    def is_idle(self) -> bool:
+        """Whether nothing will happen but that some give up waiting."""
+        return not (self._settling or self._instants)
+
     def clear(self) -> None:
         """Nothing of all that will happen."""
         self._instants.clear()

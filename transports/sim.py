@@ -241,6 +241,11 @@ class SimTransport(Transport):
             if not self._waiters:
                 world.waiting.pop(self.rank, None)
 
+    def rouse(self) -> None:
+        """Something was delivered by others than the network."""
+        self._deliveries += 1
+        self._rouse()
+
     def _rouse(self) -> None:
         """Wake those who have what they wait for."""
         waiting, self._waiters = self._waiters, []

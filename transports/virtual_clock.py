@@ -76,6 +76,8 @@ class VirtualClock(Clock):
         self._is_running = self._is_interrupted = False
         self._finished = allocate_lock()
         self._last: Strand | None = None  # that ended last
+        self.at_rest: Callable[[], bool] | None = None
+        """Asked when nothing will happen any more but timeouts: whether it has made something happen."""
         self.switches = 0
         self.extras: dict[str, Any] = {}  # for what runs under this clock, one object for each name
 
@@ -340,6 +342,8 @@ class VirtualClock(Clock):
                 continue
             self._current = None
             try:
+                if self.at_rest is not None and self._agenda.is_idle() and self.at_rest():
+                    continue
                 if not self._agenda.advance():
                     self._stuck()
             except Exception as error:

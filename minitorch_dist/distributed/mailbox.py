@@ -100,6 +100,29 @@ class Mailbox:
         is_real = isinstance(self.clock, SystemClock)
         self.slow = float(os.environ.get(SLOW_VARIABLE) or SLOW) if is_real else 0.0
 
+    def assign(self, receive: Receive, source: int) -> None:
+        """Let a posted receive from anybody take what comes from `source`."""
+        if self.withdraw(receive):
+            receive.source = source
+            self.post(receive)
+        with self.lock:
+            for waiting in self._pairing.waiting():
+                error = self._unreachable(waiting)
+                if error is not None:
+                    self._pairing.withdraw(waiting)
+                    waiting.fail(error)
+                    waiting.owner.fail(error)
+
+    @property
+    def pairing(self) -> Pairing:
+        return self._pairing
+
+    @pairing.setter
+    def pairing(self, pairing: Pairing) -> None:
+        """Another way to pair; it takes over what waits."""
+        pairing.take_over(self._pairing)
+        self._pairing = pairing
+
     @property
     def choose_source(self) -> Callable[[Sequence[int]], int] | None:
         """Which of several messages a receive from anybody takes; None: the one that came first."""
@@ -363,7 +386,7 @@ class Mailbox:
             return None
         source = receive.source
         if source is None:
-            if len(self._gone) < self.world_size - 1:
+            if len(self._gone) < self.world_size - 1 or self._pairing.holds(receive.match):
                 return None
             source = next(iter(self._gone))
         elif source not in self._gone:

@@ -25,6 +25,11 @@ class Pairing:
         self._anybody = 0  # how many receives are posted that take any source
         self.choose: Callable[[Sequence[int]], int] | None = None  # instead of the first that came
 
+    def take_over(self, other: Pairing) -> None:
+        """Go on with what another one holds."""
+        self._posted, self._early = other._posted, other._early
+        self._serial, self._anybody = other._serial, other._anybody
+
     # ---------------------------------------------------------------------------------- receives
 
     def post(self, receive: Receive) -> None:
@@ -107,6 +112,10 @@ class Pairing:
             if match.startswith(prefix):
                 for queue in senders.values():
                     yield from queue
+
+    def holds(self, match: bytes) -> bool:
+        """Whether there is anything early for it."""
+        return match in self._early
 
     def forget(self, prefix: bytes) -> None:
         """Drop what came early with such a match."""

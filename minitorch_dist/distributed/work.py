@@ -37,11 +37,13 @@ class Work:
     def __init__(self, world: World, output: Any = None) -> None:
         self._world, self._output = world, output
         self._error: BaseException | None = None
+        self._is_known = False  # to the caller: that it is over
         self._future: Future[Any] | None = None
 
     def wait(self, timeout: timedelta | float | None = None) -> bool:
         """True once it is done; raises what went wrong, or DistTimeout."""
         self._finish(seconds_of(timeout))
+        self._is_known = True
         if self._error is not None:
             raise self._error
         return True
@@ -52,6 +54,14 @@ class Work:
     def is_completed(self) -> bool:
         """Whether it is over. Asking also delivers what has arrived."""
         return True
+
+    def _answer(self, is_over: Callable[[], bool]) -> bool:
+        """Whether it is over. A simulation may let one ask again, as long as one does not know:
+        nobody can tell when it will be."""
+        if not self._is_known:
+            answers = self._world.answers
+            self._is_known = is_over() if answers is None else answers(is_over)
+        return self._is_known
 
     def is_success(self) -> bool:
         """Whether it is over and nothing went wrong."""
@@ -153,7 +163,7 @@ class Receiving(Work):
     def is_completed(self) -> bool:
         if not self._receive.done:
             self._world.mailbox.poll()
-        if not self._receive.done or _hesitates(self._world):
+        if not self._answer(self._receive.is_done):
             return False
         self._note()
         return True
@@ -220,7 +230,7 @@ class Task(Work):
     def is_completed(self) -> bool:
         if not self._is_over:
             self._world.mailbox.poll()
-        return self._is_over and not _hesitates(self._world)
+        return self._answer(lambda: self._is_over)
 
     def _foresee(self, future: Future[Any]) -> None:
         with self._changed:
@@ -230,11 +240,6 @@ class Task(Work):
 
     def _state(self) -> str:
         return super()._state() if self._is_over else f"going on: {self._doing()}"
-
-
-def _hesitates(world: World) -> bool:
-    """A simulation may let one ask again: nobody can know when it will be over."""
-    return world.hesitates is not None and world.hesitates()
 
 
 class Worker:

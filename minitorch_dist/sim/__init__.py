@@ -17,6 +17,7 @@ so times are those of the textbooks' formulas, in whole picoseconds.
 """
 
 from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos
+from minitorch_dist.sim.exhausting import Exhaustion as Exhaustion, exhaust as exhaust
 from minitorch_dist.sim.exploring import (
     NeverTrue as NeverTrue,
     Survey as Survey,

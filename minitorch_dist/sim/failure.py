@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from minitorch_dist.sim import runner, scene
 from minitorch_dist.sim.cases import Case
+from minitorch_dist.sim.choices import Choices, Following
 from minitorch_dist.sim.hardship import ALL
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import Fall, Stage
@@ -36,9 +37,12 @@ class Setting:
     def play(self, case: Case, prepared: Callable[[Stage], None] | None = None) -> Outcome:
         """Make one run."""
         seen: list[Stage] = []
+        choices = Choices(Following(case.choices)) if case.choices else None
 
         def prepare(stage: Stage) -> None:
             seen.append(stage)
+            if choices is not None:
+                choices.befall(stage)
             if prepared is not None:
                 prepared(stage)
 
@@ -63,7 +67,10 @@ class Setting:
         words = (
             "" if error is None else f"{stage.fall.scene if stage.fall else scene.describe(stage)}"
         )
-        return Outcome(case, report, error, stage.fall, hits, dict(stage.sometimes), words)
+        return Outcome(
+            case, report, error, stage.fall, hits, dict(stage.sometimes), words,
+            [] if choices is None else choices.story(),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,7 @@ class Outcome:
     hits: Sequence[Hit]
     sometimes: dict[str, bool]
     scene: str = ""
+    schedule: Sequence[str] = ()  # what was chosen, in words
 
     @property
     def event(self) -> int | None:
@@ -125,6 +133,9 @@ class Failure:
             lines += [f"  {fault}" for fault in self.faults]
         if self.case.hardships:
             lines.append(f"hardships: {self.case.hardships} (see sim.hardship)")
+        if self.outcome.schedule:
+            lines.append("what came first, where it was not given")
+            lines += [f"  {n}. {line}" for n, line in enumerate(self.outcome.schedule, 1)]
         lines += ["what the ranks were doing", self.outcome.scene]
         return "\n".join([*lines, f"again: sim.replay({self.replay_token!r}, {self._name()})"])
 

@@ -63,7 +63,7 @@ class Hardship:
         if "a" in self.letters:
             here.mailbox.choose_source = lambda sources: self._choose(here.rank, sources)
         if "h" in self.letters:
-            here.hesitates = lambda: self._hesitates(here.rank)
+            here.answers = lambda is_over: is_over() and not self._hesitates(here.rank)
 
     def _meets(self, message: Message) -> bool:
         way = message.src.rank, message.dst.rank

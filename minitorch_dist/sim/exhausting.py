@@ -1,0 +1,179 @@
+"""Every schedule of a small program, once each, and the shortest that fails.
+
+    found = sim.exhaust(serve, world_size=4)
+    found.runs, found.failure            # 6 runs: the orders in which three clients can come
+
+A run is made again and again, each time with one choice made differently (depth first). Choices of
+different ranks commute, so of the runs that differ in their order only, one is made: what was tried
+first sleeps in its siblings, until its own rank does something else.
+
+           ┌ A ─ B          A and B belong to different ranks:
+    start ─┤                A·B is the same run as B·A,
+           └ B ─ A̶          so A sleeps after B, until B's successors wake it
+
+Sleep sets: Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", LNCS 1032,
+1996. A program whose receives all name their source has one schedule, and one run shows all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from minitorch_dist.sim.cases import Case
+from minitorch_dist.sim.choices import DENIALS, Choice, Choices
+from minitorch_dist.sim.failure import Failure, Outcome, Setting
+from minitorch_dist.sim.report import Report
+from transports import plans
+from transports.medium import Network
+from transports.plans import Fault
+from transports.topology import Topology
+
+MOST = 10_000  # runs
+EVENTS = 100_000
+
+
+@dataclass
+class Node:
+    """A place where something was to choose."""
+
+    options: Sequence[Choice]
+    asleep: set[Choice]
+    tried: list[Choice] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> Choice:
+        return self.tried[-1]
+
+    def next(self) -> Choice | None:
+        """What has neither been tried here nor sleeps."""
+        for option in self.options:
+            if option not in self.tried and option not in self.asleep:
+                return option
+        return None
+
+    def sleepers(self) -> set[Choice]:
+        """What sleeps after the present choice: it commutes with it and was tried, or slept."""
+        before = self.asleep | set(self.tried[:-1])
+        return {choice for choice in before if choice.rank != self.chosen.rank}
+
+
+class Tree:
+    """The path to the present run, as a decider."""
+
+    def __init__(self, prune: bool = True) -> None:
+        self._prune = prune
+        self.path: list[Node] = []
+        self._depth = 0
+        self.is_redundant = False
+
+    def begin(self) -> None:
+        self._depth, self.is_redundant = 0, False
+
+    def decide(self, options: Sequence[Choice]) -> Choice:
+        if self.is_redundant:
+            return options[0]
+        if self._depth == len(self.path):
+            sleeps = bool(self.path) and self._prune
+            node = Node(options, self.path[-1].sleepers() if sleeps else set())
+            first = node.next()
+            if first is None:  # all of it was seen in another order
+                self.is_redundant = True
+                return options[0]
+            node.tried.append(first)
+            self.path.append(node)
+        node = self.path[self._depth]
+        if list(node.options) != list(options):
+            raise AssertionError(f"the program is not the same again: {options} after {self.path}")
+        self._depth += 1
+        return node.chosen
+
+    def advance(self) -> bool:
+        """Go on to the next path; False if there is none."""
+        while self.path:
+            following = self.path[-1].next()
+            if following is not None:
+                self.path[-1].tried.append(following)
+                return True
+            self.path.pop()
+        return False
+
+    def numbers(self) -> tuple[int, ...]:
+        """The path in numbers, for a token."""
+        return tuple(
+            list(node.options).index(node.chosen)
+            for node in self.path[: self._depth]
+            if len(node.options) > 1
+        )
+
+
+@dataclass(frozen=True)
+class Exhaustion:
+    """What `exhaust` has seen. `runs` are different schedules; `redundant` ones were begun and turned
+    out to be others in another order. `is_complete`: there are no more."""
+
+    runs: int
+    redundant: int
+    failures: int
+    failure: Failure | None  # the one with the fewest choices
+    is_complete: bool
+    results: list[Any]  # the different results, of all ranks, in the order in which they were found
+
+    def __str__(self) -> str:
+        more = "all there are" if self.is_complete else "and there are more"
+        end = f", {self.failures} fail" if self.failures else ", none fails"
+        return f"{self.runs} schedules, {more}{end}; {len(self.results)} different results"
+
+
+def exhaust(
+    fn: Callable[..., Any],
+    world_size: int,
+    *,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    net: Network | Topology | str = "sim://",
+    faults: Sequence[Fault | str] = (),
+    check: Callable[[Report[Any]], object] | None = None,
+    tolerate: type[BaseException] | tuple[type[BaseException], ...] = (),
+    most: int = MOST,
+    denials: int = DENIALS,
+    events: int | None = EVENTS,
+    prune: bool = True,
+) -> Exhaustion:
+    """Run `fn` under every schedule, at most `most` of them; of those that fail, the shortest.
+
+    What there is to choose: which message a receive from anybody takes, and whether is_completed()
+    says no (`denials` times for each rank). Timeouts come last, after all that could happen before.
+    Not chosen are the order in which ranks reach the store, and what `explore` varies (times, faults).
+    `prune=False` does without sleep sets, and makes the same runs in all their orders.
+    """
+    allowed = tolerate if isinstance(tolerate, tuple) else (tolerate,)
+    setting = Setting(fn, args, kwargs or {}, net, None, events, check, allowed)
+    case = Case(0, world_size, tuple(plans.check(faults, world_size)))
+    tree, results = Tree(prune), []
+    runs = redundant = failures = 0
+    best: tuple[int, tuple[int, ...], Outcome] | None = None
+    is_complete = False
+    while runs + redundant < most:
+        tree.begin()
+        choices = Choices(tree, denials)
+        outcome = setting.play(case, choices.befall)
+        if not tree.is_redundant:
+            runs += 1
+            numbers = tree.numbers()
+            if outcome.error is not None:
+                failures += 1
+                if best is None or (len(numbers), numbers) < best[:2]:
+                    story = choices.story()
+                    found = replace(outcome, case=replace(case, choices=numbers), schedule=story)
+                    best = len(numbers), numbers, found
+            elif outcome.report is not None and outcome.report.results not in results:
+                results.append(outcome.report.results)
+        else:
+            redundant += 1
+        if not tree.advance():
+            is_complete = True
+            break
+    failure = None if best is None else Failure(setting, best[2])
+    return Exhaustion(runs, redundant, failures, failure, is_complete, results)
