@@ -30,6 +30,8 @@ from transports.stores import PrefixStore, Store
 
 TIMEOUT: Final = rendezvous.TIMEOUT
 RETRY: Final = 0.05  # seconds
+HASTE: Final = 2.0  # seconds for telling a peer that we fail
+MAX_TRACE: Final = 6000  # characters
 
 
 def check_arguments(
@@ -223,6 +225,21 @@ def leave(place: world.Place) -> None:
         here.own_store.close()
 
 
+def confess(error: BaseException) -> None:
+    """This rank has failed and will leave: tell the others what it raised, and where, so that they
+    need not guess. What only followed from another rank's failure was told already."""
+    here = world.place().world
+    if here is None or isinstance(error, DistError):
+        return
+    trace = "".join(traceback.format_exception(error))[-MAX_TRACE:]
+    text = f"{''.join(traceback.format_exception_only(error)).strip()}\n{trace}"
+    patience = here.transport.patience
+    here.transport.patience = min(patience or HASTE, HASTE)  # who takes nothing is not waited for
+    for group in list(here.groups.values()):
+        group.channel.confess(text)
+    here.transport.patience = patience
+
+
 def _sign_tracebacks(rank: int) -> Callable[[], None]:
     """Put `[rank3]:` before each line of an uncaught exception; what takes that back."""
     before = sys.excepthook
@@ -233,6 +250,7 @@ def _sign_tracebacks(rank: int) -> Callable[[], None]:
         lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
         sys.stderr.write("".join(f"[rank{rank}]: {line}\n" if line else "\n" for line in lines))
         sys.stderr.flush()
+        confess(error)
 
     def undo() -> None:
         if sys.excepthook is signed:

@@ -94,6 +94,7 @@ class Mailbox:
         self._last: dict[int, tuple[bytes, Receive | Arrival | None]] = {}
         self._notices: dict[int, list[Receive]] = {}  # for groups that are not made here yet
         self._gone: dict[int, str] = {}
+        self.last_words: dict[int, str] = {}  # what a rank raised that failed, before it left
         self._closed: set[int] = set()  # groups that are no more
         self.recorder: Recorder | None = None
         self.last_shown: Callable[[int], bytes | None] = lambda src: None  # header, on a board
@@ -289,6 +290,8 @@ class Mailbox:
 
     def _lose(self, src: int, why: str) -> None:
         """Fail what waits for `src`, and what will. The lock is held."""
+        if src in self.last_words:
+            why = f"{why}, after it had raised {self.last_words[src]}"
         self._gone.setdefault(src, why)
         waiting = self._pairing.waiting()
         half = self._last.get(src, (b"", None))[1]

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from minitorch_dist.distributed import wire
@@ -106,6 +107,19 @@ class Channel:
         for one in under_way[:1]:  # and wake who waits here
             self._tell(one.sequence, one.fingerprint, one.site, error, True, (self.mailbox.rank,))
 
+    def confess(self, text: str) -> None:
+        """Tell the other members that this rank has failed, outside of any operation, and why. What
+        it has not begun will not be done; what it has may still come to its end there."""
+        with self.mailbox.lock:
+            first = min(self._open, default=self._next)
+            has_told, self._has_told = self._has_told, True
+        if not has_told and self.broken is None:
+            self._send_notice(
+                f"{first}\nraised\n-1\n\n{text}",
+                "",
+                [r for r in self.ranks if r != self.mailbox.rank],
+            )
+
     # ----------------------------------------------------------------- called by operations below
 
     def _enter(self, operation: Operation) -> None:
@@ -147,15 +161,14 @@ class Channel:
         elif isinstance(error, PeerFailed):
             kind = "passed on"
         doing = self.describe(fingerprint, sequence, site)
-        note = f"{sequence}\n{kind}\n{lost}\n{doing}\n{text}".encode()
+        to = [rank for rank in (*self._those_to_tell(is_first), *also) if rank != lost]
+        self._send_notice(f"{sequence}\n{kind}\n{lost}\n{doing}\n{text}", site, to)
+
+    def _send_notice(self, note: str, site: str, ranks: Sequence[int]) -> None:
         header = wire.encode(wire.Header(self.number, wire.NOTICE, 0, Fingerprint("notice"), site))
-        for rank in [*self._those_to_tell(is_first), *also]:
-            if rank == lost:
-                continue
-            try:
-                self.mailbox.send(rank, header, note[:8000])
-            except (DistError, OSError):
-                continue  # whom we cannot tell will notice by itself
+        for rank in ranks:
+            with suppress(DistError, OSError):  # whom we cannot tell will notice by itself
+                self.mailbox.send(rank, header, note.encode(errors="replace")[:8000])
 
     def _those_to_tell(self, is_first: bool) -> list[int]:
         """All members, if we are the first to know; else, if they are many, those at distances of
@@ -203,6 +216,9 @@ class Channel:
             error = DistMismatch(text)
         elif kind == "passed on":
             error = PeerFailed(text)
+        elif kind == "raised":
+            error = PeerFailed(f"rank {sender} raised {text}")
+            self.mailbox.last_words.setdefault(sender, text.partition("\n")[0])
         else:
             error = PeerFailed(f"rank {sender} has failed in {doing}: {text}")
         with self.mailbox.lock:  # of an earlier operation than we heard of before: it fails as well

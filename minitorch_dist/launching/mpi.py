@@ -15,7 +15,7 @@ from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
-from minitorch_dist.distributed import world
+from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
 from minitorch_dist.launching import ranks
 from minitorch_dist.tensors import generator
@@ -62,6 +62,9 @@ def _report(
     try:
         try:
             result = ranks.run(place, generator.current().clone_state(), timeout, fn, args, kwargs)
+        except Exception as error:
+            bootstrap.confess(error)
+            raise
         finally:
             ranks.end(place)
         return pickle.dumps((result, None))

@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minitorch_dist.distributed import world
+from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import ranks
@@ -147,4 +147,8 @@ def _serve(order: Order, at_end: ExitStack) -> Any:
     )  # fmt: skip
     fn, args, kwargs = pickle.loads(order.call)
     at_end.callback(ranks.end, place)
-    return ranks.run(place, order.random_state, order.timeout, fn, args, kwargs)
+    try:
+        return ranks.run(place, order.random_state, order.timeout, fn, args, kwargs)
+    except Exception as error:
+        bootstrap.confess(error)
+        raise
