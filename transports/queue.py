@@ -146,7 +146,7 @@ class QueueTransport(Transport):
             self._is_closed = True
             self._arrived.notify_all()
         for end in self._peers.values():
-            if end is not self:
+            if end is not self and not end._is_closed:
                 end._farewell(self.rank)
         self._peers.clear()
 

@@ -5,7 +5,7 @@
     rank 1 ──► "tcp/1" : card of 1 ──┼──►  every rank reads all
     rank 2 ──► "tcp/2" : card of 2 ──┘
 
-One `set` and world_size `get`s per rank. Rank and host are part of the card, so that whoever is
+One `set` and one `multi_get` per rank. Rank and host are part of the card, so that whoever is
 missing can be named.
 """
 
@@ -34,7 +34,7 @@ def exchange(
     except StoreTimeout as late:
         missing = [peer for peer, key in enumerate(keys) if not store.check([key])]
         raise missed(scheme, rank, world_size, missing, late.seconds) from late
-    return [store.get(key) for key in keys]
+    return store.multi_get(keys)
 
 
 def missed(

@@ -20,7 +20,7 @@ from datetime import timedelta
 from math import inf
 from typing import TypeAlias
 
-from transports.clock import SYSTEM, Clock
+from transports.clock import SYSTEM, Clock, Deadline
 from transports.errors import StoreTimeout
 from transports.shelf import READS, NotYet, Shelf
 
@@ -161,35 +161,74 @@ class Store(ABC):
 
 
 class HashStore(Store):
-    """For threads of one process."""
+    """For threads of one process. Who waits is woken by the key that is missing, not by every change:
+    a thousand ranks that wait for each other would wake each other a million times."""
 
     def __init__(self, clock: Clock = SYSTEM, timeout: float | timedelta = TIMEOUT) -> None:
         super().__init__(timeout)
         self._clock = clock
-        self._changed = clock.condition()
+        self._guard = clock.condition()
         self._shelf = Shelf()
+        self._waiting: dict[str, list[Waiter]] = {}  # by a key that each of them misses
 
     def command(
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
         deadline = self._clock.deadline(None if timeout == inf else timeout)
-        with self._changed:
-            while True:
+        while True:
+            with self._guard:
                 try:
                     answer = self._shelf.do(operation, keys, values)
                 except NotYet as need:
                     if deadline.is_over():
                         present = [key for key in keys if key not in need.missing]
                         raise StoreTimeout(timeout, need.missing, present, ADVICE) from None
-                    self._changed.wait(deadline.left())
+                    key = need.missing[-1]  # what comes in order is then waited for once
+                    waiter = Waiter(self._clock, key)
+                    self._waiting.setdefault(key, []).append(waiter)
                 else:
                     if operation not in READS:
-                        self._changed.notify_all()
+                        self._wake(keys)
                     return answer
+            try:
+                waiter.wait(deadline)
+            finally:
+                self._forget(key, waiter)
+
+    def _wake(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            for waiter in self._waiting.pop(key, ()):
+                waiter.wake()
+
+    def _forget(self, key: str, waiter: Waiter) -> None:
+        with self._guard:
+            others = self._waiting.get(key, [])
+            if waiter in others:
+                others.remove(waiter)
+                if not others:
+                    del self._waiting[key]
 
     def __repr__(self) -> str:
-        with self._changed:
+        with self._guard:
             return f"<HashStore of {len(self._shelf.values)} keys>"
+
+
+class Waiter:
+    """One thread that waits for one key."""
+
+    def __init__(self, clock: Clock, key: str) -> None:
+        self._changed = clock.condition(f"the key {key!r} of a store")
+        self._is_woken = False
+
+    def wait(self, deadline: Deadline) -> None:
+        with self._changed:
+            while not self._is_woken and not deadline.is_over():
+                self._changed.wait(deadline.left())
+
+    def wake(self) -> None:
+        with self._changed:
+            self._is_woken = True
+            self._changed.notify_all()
 
 
 class PrefixStore(Store):
