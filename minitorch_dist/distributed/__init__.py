@@ -40,6 +40,7 @@ from minitorch_dist.distributed.distributed_c10d import (
     new_group as new_group,
     new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
+    shrink_group as shrink_group,
     split_group as split_group,
 )
 from minitorch_dist.distributed.exceptions import (
@@ -52,6 +53,12 @@ from minitorch_dist.distributed.exceptions import (
     PeerFailed as PeerFailed,
     PeerLost as PeerLost,
     QueueEmptyError as QueueEmptyError,
+)
+from minitorch_dist.distributed.flight import (
+    DebugLevel as DebugLevel,
+    get_debug_level as get_debug_level,
+    set_debug_level as set_debug_level,
+    set_debug_level_from_env as set_debug_level_from_env,
 )
 from minitorch_dist.distributed.measuring import measure_links as measure_links
 from minitorch_dist.distributed.messages import (

@@ -21,6 +21,7 @@ from typing import Any, Final
 from minitorch_dist.distributed import backends, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
+from minitorch_dist.distributed.flight import FlightRecorder
 from minitorch_dist.distributed.groups import Group, everybody
 from minitorch_dist.distributed.journal import recording
 from minitorch_dist.distributed.mailbox import Mailbox
@@ -157,6 +158,7 @@ def _join(
         raise
     here = World(transport, mailbox, keys, name)
     here.identity = str(generation)
+    FlightRecorder(mailbox, keys)
     here.origin = f"{os.environ.get('MINITORCH_DIST_GENERATION', '')}#{generation}"
     here.group_kind = kind
     here.own_store = store if is_ours else None

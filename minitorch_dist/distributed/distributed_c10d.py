@@ -308,6 +308,24 @@ def split_group(
     return found
 
 
+SHRINK_DEFAULT, SHRINK_ABORT = 0, 1
+
+
+def shrink_group(
+    ranks_to_exclude: list[int],
+    group: ProcessGroup | None = None,
+    shrink_flags: int = SHRINK_DEFAULT,
+    pg_options: Any = None,
+) -> ProcessGroup:
+    """The group without these of its ranks, for instance because they have died; only the others
+    call this. The default group stays what it is: pass the new one as `group=`."""
+    made = groups.shrink_group(
+        ranks_to_exclude, or_default(group), bool(shrink_flags & SHRINK_ABORT), pg_options
+    )
+    assert isinstance(made, ProcessGroup)
+    return made
+
+
 def new_subgroups(
     group_size: int | None = None,
     group: ProcessGroup | None = None,

@@ -300,6 +300,34 @@ def split_group(
     return None
 
 
+def shrink_group(
+    exclude: Sequence[int], parent: Group, is_to_abort: bool = False, options: Any = None
+) -> Any:
+    """The parent's group without some of its ranks, which do not call this (they may be dead)."""
+    excluded, size = set(exclude), parent.size()
+    if not exclude:
+        raise ValueError("ranks_to_exclude cannot be empty")
+    if len(excluded) != len(exclude):
+        raise ValueError(f"ranks_to_exclude must not contain duplicates, got {list(exclude)}")
+    for rank in exclude:
+        if not 0 <= rank < size:
+            raise ValueError(f"rank {rank} of ranks_to_exclude is out of bounds for {size} ranks")
+    if len(excluded) == size:
+        raise ValueError("ranks_to_exclude cannot exclude all ranks")
+    if parent.rank() in excluded:
+        raise RuntimeError(f"rank {parent.rank()} is excluded, and must not call shrink_group")
+    if is_to_abort:
+        parent.channel.abort("the process group was aborted in order to shrink it")
+    parent.splits += 1
+    name = f"{parent.group_name}:shrink:{parent.splits}"
+    _agree(parent.world, name, f"shrink_group({sorted(exclude)})")
+    ranks = [rank for place, rank in enumerate(parent.ranks) if place not in excluded]
+    return parent.world.group_kind(
+        parent.world, name, ranks, parent.timeout, parent.backend,
+        f"{parent.group_desc}:shrink", options,
+    )  # fmt: skip
+
+
 def new_subgroups(
     ranks_per_subgroup: Sequence[Sequence[int]],
     timeout: float | None = None,
@@ -348,9 +376,11 @@ def _agree(world: World, name: str, what: str) -> None:
     theirs = world.store.compare_set(f"groups/{name}", "", mine).decode()
     said, _, who = theirs.partition("\n")
     if said != what:
-        raise DistMismatch(
+        error = DistMismatch(
             f"rank {world.rank} passed {what} at {callsite()}, but {who.replace(' at', ' passed')}: "
             f"{said}. This is call number {name} of its kind; every rank of the world must make "
             "the same groups in the same order, also those it is not a member of (or pass "
             "use_local_synchronization=True)"
         )
+        world.default_group.channel.confess(str(error), "mismatch")  # the others are wrong, too
+        raise error

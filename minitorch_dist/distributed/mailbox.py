@@ -82,8 +82,18 @@ class Operation(Owner, Protocol):
     error: Exception | None
 
 
+class Flight(Protocol):
+    """Who knows what all ranks do, for texts about long waits (see `flight`)."""
+
+    def pin(self, receive: Receive, seconds: float) -> None: ...
+    def unpin(self) -> None: ...
+    def report(self, receive: Receive) -> str: ...
+
+
 class Mailbox:
     """The inbox of one rank."""
+
+    flight: Flight | None = None
 
     def __init__(self, transport: Transport) -> None:
         self.transport, self.clock = transport, transport.clock
@@ -182,19 +192,32 @@ class Mailbox:
     def _wait(self, receive: Receive, deadline: Deadline) -> None:
         progress, is_done = self.transport.progress, receive.is_done
         start = self.clock.now() if self.slow else 0
+        slow = self._slow_for(deadline)
         while not receive.done:
             left = deadline.left()
-            if start and (left is None or left > self.slow):
-                left = self.slow
+            if start and (left is None or left > slow):
+                left = slow
             progress(left, is_done)
             if is_done():
-                return
+                break
             if deadline.is_over():
                 self.withdraw(receive)
                 receive.fail(DistTimeout(self.late(receive, deadline.elapsed())))
-            elif start and self.clock.now() - start >= picoseconds(self.slow):
+            elif start and self.clock.now() - start >= picoseconds(slow):
                 start = 0
-                _log.warning("still waiting: %s", self.late(receive, self.slow))
+                self._tell_of_waiting(receive, slow)
+        if self.slow and not start and self.flight is not None:
+            self.flight.unpin()
+
+    def _slow_for(self, deadline: Deadline) -> float:
+        """Seconds after which a wait is worth telling of."""
+        return min(self.slow, self.slow if deadline.seconds is None else deadline.seconds / 2)
+
+    def _tell_of_waiting(self, receive: Receive, seconds: float) -> None:
+        if self.flight is not None:
+            self.flight.pin(receive, seconds)
+        if seconds >= self.slow:
+            _log.warning("still waiting: %s", self.late(receive, seconds))
 
     def watch(
         self, source: int, owner: Operation, is_there: Callable[[], bool], deadline: Deadline
@@ -202,6 +225,7 @@ class Mailbox:
         """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
         wanted = Receive(source, b"", owner, None)  # for the texts
         start = self.clock.now() if self.slow else 0
+        slow = self._slow_for(deadline)
 
         def over() -> bool:
             return is_there() or owner.error is not None or source in self._gone
@@ -216,12 +240,14 @@ class Mailbox:
             if deadline.is_over():
                 raise DistTimeout(self.late(wanted, deadline.elapsed()))
             left = deadline.left()
-            if start and (left is None or left > self.slow):
-                left = self.slow
+            if start and (left is None or left > slow):
+                left = slow
             self.transport.watch(left, over)
-            if start and self.clock.now() - start >= picoseconds(self.slow) and not over():
+            if start and self.clock.now() - start >= picoseconds(slow) and not over():
                 start = 0
-                _log.warning("still waiting: %s", self.late(wanted, self.slow))
+                self._tell_of_waiting(wanted, slow)
+        if self.slow and not start and self.flight is not None:
+            self.flight.unpin()
 
     def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
         """Whom a thread waits for that called `progress(…, done)`, and in what."""
@@ -413,7 +439,15 @@ class Mailbox:
             f"rank {self.rank} waited {seconds:.1f} s for {source} in {receive.owner.describe()}"
             f"{last}. Either it never comes to this operation (look for an error or a branch that "
             "only some ranks take), or it needs longer: pass a larger timeout"
+            f"{'' if self.flight is None else self.flight.report(receive)}"
         )
+
+    def last_heard(self, rank: int) -> str:
+        """What a rank does, as far as we know."""
+        if rank in self._gone:
+            return f"is lost ({self._gone[rank]})"
+        text = self._last_heard(rank).removeprefix("; ")
+        return text.removeprefix(f"rank {rank} was ")
 
     def _last_heard(self, src: int) -> str:
         shown = self.last_shown(src)

@@ -94,6 +94,11 @@ class Channel:
         """What was begun and is not over."""
         return list(self._open.values())
 
+    def finished(self) -> list[Operation]:
+        """The last ones that are over, the latest first."""
+        with self.mailbox.lock:
+            return list(reversed(self._finished))
+
     def close(self) -> None:
         self.mailbox.shut(self)
 
@@ -107,7 +112,7 @@ class Channel:
         for one in under_way[:1]:  # and wake who waits here
             self._tell(one.sequence, one.fingerprint, one.site, error, True, (self.mailbox.rank,))
 
-    def confess(self, text: str) -> None:
+    def confess(self, text: str, kind: str = "raised") -> None:
         """Tell the other members that this rank has failed, outside of any operation, and why. What
         it has not begun will not be done; what it has may still come to its end there."""
         with self.mailbox.lock:
@@ -115,7 +120,7 @@ class Channel:
             has_told, self._has_told = self._has_told, True
         if not has_told and self.broken is None:
             self._send_notice(
-                f"{first}\nraised\n-1\n\n{text}",
+                f"{first}\n{kind}\n-1\n\n{text}",
                 "",
                 [r for r in self.ranks if r != self.mailbox.rank],
             )

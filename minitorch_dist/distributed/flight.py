@@ -1,0 +1,118 @@
+"""What everybody was doing when somebody waited too long: the report behind a timeout.
+
+    rank 0 waited 30.0 s for rank 2 in all_reduce #17 (…) at train.py:42 of group 'default_pg'; …
+      rank 1: waits for rank 2 in all_reduce #17 (…) at train.py:42
+      rank 2: last heard in barrier #16 at train.py:40
+      this rank did before: barrier #16 at train.py:40, all_reduce #15 (…) at train.py:42
+
+Who has waited half of its timeout (or ten seconds) pins a note to the store; who gives up reads the
+others' notes, adds what it last heard of the ranks that left none, and its own last operations. How
+many of those is the debug level's choice (TORCH_DISTRIBUTED_DEBUG=OFF, INFO or DETAIL): checks are
+always on here, so that is all there is to a level.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from enum import Enum
+from itertools import islice
+
+from minitorch_dist.distributed.exceptions import DistError
+from minitorch_dist.distributed.mailbox import Mailbox
+from minitorch_dist.distributed.operations import Channel, Operation
+from minitorch_dist.distributed.receives import Receive
+from transports.clock import SystemClock
+from transports.stores import Store
+
+VARIABLE = "TORCH_DISTRIBUTED_DEBUG"
+SHOWN = 16  # ranks
+
+
+class DebugLevel(Enum):
+    """How much a report says of what this rank did before."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
+
+
+OPERATIONS = {DebugLevel.OFF: 3, DebugLevel.INFO: 10, DebugLevel.DETAIL: 64}
+_level: DebugLevel | None = None
+
+
+def get_debug_level() -> DebugLevel:
+    if _level is None:
+        set_debug_level_from_env()
+    assert _level is not None, "it has just been set"
+    return _level
+
+
+def set_debug_level(level: DebugLevel) -> None:
+    global _level
+    _level = DebugLevel(level)
+
+
+def set_debug_level_from_env() -> None:
+    """Take it from TORCH_DISTRIBUTED_DEBUG."""
+    name = os.environ.get(VARIABLE, "").upper() or "OFF"
+    if name not in DebugLevel.__members__:
+        raise RuntimeError(f"The value of {VARIABLE} must be OFF, INFO, or DETAIL, not {name!r}.")
+    set_debug_level(DebugLevel[name])
+
+
+class FlightRecorder:
+    """One rank's notes for the moment when something hangs."""
+
+    def __init__(self, mailbox: Mailbox, store: Store) -> None:
+        self._mailbox, self._store = mailbox, store
+        self._is_real = isinstance(mailbox.clock, SystemClock)
+        mailbox.flight = self
+
+    def pin(self, receive: Receive, seconds: float) -> None:
+        """Let the others know for whom we wait."""
+        source = "anybody" if receive.source is None else f"rank {receive.source}"
+        self._set(f"waits for {source} in {receive.owner.describe()}, for {seconds:.0f} s by now")
+
+    def unpin(self) -> None:
+        """We do not wait any more."""
+        self._set("")
+
+    def _set(self, text: str) -> None:
+        if self._is_real:  # in a simulation the deadlock is told at once, and by name
+            with suppress(DistError, OSError):
+                self._store.set(f"waiting/{self._mailbox.rank}", text)
+
+    def report(self, receive: Receive) -> str:
+        """Lines on the others, and on what we did before."""
+        owner = receive.owner
+        channel = owner.channel if isinstance(owner, Operation) else None
+        ranks = range(self._mailbox.world_size) if channel is None else channel.ranks
+        others = [rank for rank in ranks if rank != self._mailbox.rank]
+        lines = [f"\n  rank {rank}: {self._seen(rank)}" for rank in others[:SHOWN]]
+        if len(others) > SHOWN:
+            lines.append(f"\n  and {len(others) - SHOWN} more")
+        before = [] if channel is None else recent(channel, OPERATIONS[get_debug_level()])
+        if before:
+            lines.append(f"\n  this rank did before: {', '.join(before)}")
+        return "".join(lines)
+
+    def _seen(self, rank: int) -> str:
+        key = f"waiting/{rank}"
+        if self._is_real:
+            with suppress(DistError, OSError):
+                note = self._store.get(key).decode() if self._store.check([key]) else ""
+                if note:
+                    return note
+        return self._mailbox.last_heard(rank)
+
+    def __repr__(self) -> str:
+        return f"<FlightRecorder of rank {self._mailbox.rank}>"
+
+
+def recent(channel: Channel, count: int) -> list[str]:
+    """The last operations that this rank has finished in a group, the latest first."""
+    return [
+        done.describe().removesuffix(f" of group {channel.name!r}")
+        for done in islice(channel.finished(), count)
+    ]

@@ -1,0 +1,127 @@
+"""A timeout says what everybody was doing; levels of debugging; groups without the dead."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import launch
+from minitorch_dist.distributed import flight
+from transports.clock import SYSTEM
+
+SHORT = timedelta(seconds=1.5)
+
+
+def diverge() -> str:
+    """Ranks 0 and 1 come to an all_reduce, rank 2 waits for rank 3 in recv, rank 3 is busy."""
+    me = dist.get_rank()
+    group = dist.new_group(timeout=SHORT)
+    dist.barrier(group)
+    dist.all_gather_object([None] * 4, me, group)
+    try:
+        if me < 2:
+            dist.all_reduce(torch.ones(3), group=group)
+        elif me == 2:
+            dist.irecv(torch.zeros(1), 3, group).wait(timedelta(seconds=4))
+        else:
+            SYSTEM.sleep(3)
+    except dist.DistError as error:
+        dist.barrier()
+        return str(error)
+    dist.barrier()
+    return ""
+
+
+@pytest.mark.slow
+def test_a_timeout_tells_who_waits_in_what() -> None:
+    said = launch(diverge, 4)
+    lines = said[0].split("\n  ")
+    assert "rank 0 waited 1.5 s for rank" in lines[0] or "rank 1 waited 1.5 s" in lines[0], lines
+    assert any(line.startswith("rank 1: waits for rank") for line in lines) or any(
+        line.startswith("rank 0: waits for rank") for line in lines
+    ), lines
+    assert any(
+        line.startswith("rank 3: last heard in all_gather_object #1") for line in lines
+    ) or "rank 3: nothing was heard" in said[0], lines  # fmt: skip
+    before = lines[-1]
+    assert before.startswith("this rank did before: all_gather_object #1"), before
+    assert "barrier #0 at test_flight.py:" in before
+
+
+def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = dist.get_debug_level()
+    try:
+        for name in ("OFF", "INFO", "detail"):
+            monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", name)
+            dist.set_debug_level_from_env()
+            assert dist.get_debug_level().name == name.upper()
+        monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "LOUD")
+        with pytest.raises(RuntimeError, match="must be OFF, INFO, or DETAIL, not 'LOUD'"):
+            dist.set_debug_level_from_env()
+        dist.set_debug_level(dist.DebugLevel.INFO)
+        assert dist.get_debug_level() is dist.DebugLevel.INFO
+    finally:
+        flight.set_debug_level(before)
+
+
+def test_lists_that_differ_are_told_to_all() -> None:
+    """Also to those who came first, and whose lists the others should have passed."""
+
+    def rank() -> str:
+        me = dist.get_rank()
+        try:
+            dist.new_group([0, 1] if me < 2 else [2, 3])
+            for _ in range(3):
+                dist.barrier()
+        except dist.DistMismatch as error:
+            return str(error)
+        return ""
+
+    for text in launch(rank, 4):
+        assert "[0, 1]" in text and "[2, 3]" in text and "test_flight.py:" in text, text
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_shrink(size: int) -> None:
+    def rank() -> list[float]:
+        me, found = dist.get_rank(), []
+        group = dist.group.WORLD
+        for left in range(size - 1, 0, -1):  # one rank less each time
+            if me >= left:
+                break
+            group = dist.shrink_group([left], group)
+            x = torch.ones(5) * (me + 1)
+            dist.all_reduce(x, group=group)
+            found.append(x[0].item())
+        with pytest.raises(ValueError, match="cannot be empty"):
+            dist.shrink_group([])
+        with pytest.raises(ValueError, match="cannot exclude all"):
+            dist.shrink_group(list(range(size)))
+        with pytest.raises(ValueError, match="out of bounds"):
+            dist.shrink_group([size])
+        with pytest.raises(RuntimeError, match="must not call shrink_group"):
+            dist.shrink_group([me])
+        return found
+
+    sums = [float(sum(range(1, left + 1))) for left in range(size - 1, 0, -1)]
+    assert launch(rank, size) == [sums[: max(0, size - 1 - me)] for me in range(size)]
+
+
+def leave_and_go_on() -> float:
+    if dist.get_rank() == 2:
+        dist.destroy_process_group()
+        return 0.0
+    with pytest.raises(dist.PeerLost):
+        for _ in range(10**6):
+            dist.all_reduce(torch.ones(1))
+    group = dist.shrink_group([2])
+    x = torch.ones(4)
+    dist.all_reduce(x, group=group)
+    return x.sum().item()
+
+
+def test_go_on_without_the_one_that_left() -> None:
+    assert launch(leave_and_go_on, 3) == [8.0, 8.0, 0.0]
