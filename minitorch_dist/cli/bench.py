@@ -1,4 +1,4 @@
-"""`mtd bench nn`, `comm`, `journal`: time training steps and collectives, beside torch's where it is.
+"""`mtd bench nn`, `comm`, `train`, `journal`: time steps, collectives, training, beside torch's where it is.
 
 What follows the target is for the target: `mtd bench comm --help` lists it.
 """
@@ -14,6 +14,7 @@ TARGETS = {
     "nn": "minitorch_dist.cli.bench_nn",
     "comm": "minitorch_dist.cli.bench_comm",
     "journal": "minitorch_dist.cli.bench_journal",
+    "train": "minitorch_dist.cli.bench_train",
 }
 KEEP = "--keep-pins"
 

@@ -33,12 +33,13 @@ OPERATIONS = (
 )
 SIZES = {"8B": 8, "1KB": 1 << 10, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
 PEER = "gloo"
+WORKER = "minitorch_dist.cli.bench_comm_worker"
 
 
 class World:
     """The processes of one library and transport, and a pipe to each of them."""
 
-    def __init__(self, name: str, size: int, folder: Path) -> None:
+    def __init__(self, name: str, size: int, folder: Path, worker: str = WORKER) -> None:
         self.name, self.size = name, size
         library = "torch" if name == PEER else "minitorch_dist"
         address = (
@@ -46,8 +47,7 @@ class World:
         )
         self.ranks = [
             subprocess.Popen(
-                [sys.executable, "-m", "minitorch_dist.cli.bench_comm_worker", library, name, address,
-                 str(rank), str(size)],
+                [sys.executable, "-m", worker, library, name, address, str(rank), str(size)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )
             for rank in range(size)
@@ -55,11 +55,11 @@ class World:
         for rank in self.ranks:
             self._answer(rank)  # "ready"
 
-    def time(self, operation: str, nbytes: int, repeats: int) -> float:
-        """Seconds of one operation, as the slowest rank sees it."""
+    def time(self, what: str, detail: int | str, repeats: int) -> float:
+        """Seconds of one operation (of so many bytes), as the slowest rank sees it."""
         for rank in self.ranks:
             assert rank.stdin is not None
-            rank.stdin.write(f"{operation} {nbytes} {repeats}\n")
+            rank.stdin.write(f"{what} {detail} {repeats}\n")
             rank.stdin.flush()
         return max(float(self._answer(rank)) for rank in self.ranks)
 

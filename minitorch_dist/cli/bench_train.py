@@ -1,0 +1,123 @@
+"""`mtd bench train`: DistributedDataParallel over each transport, beside torch's over gloo.
+
+All worlds are alive at the same time and take turns, one short measurement each, so that a noisy
+machine hits all of them; a ratio is the median of the ratios of neighbours. Three questions: samples
+per second beside torch; what sending beside the computing saves; what DDP costs where there is nobody
+to send to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from minitorch_dist.cli.bench_comm import PEER, World, duration
+from minitorch_dist.cli.bench_train_worker import BATCHES
+
+WORKER = "minitorch_dist.cli.bench_train_worker"
+TURN = 0.3  # seconds that one measurement takes
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mtd bench train")
+    parser.add_argument("--only", action="append", choices=[*BATCHES, "overhead"], default=[],
+                        help="only this model, or what DDP costs on one rank (repeatable)")  # fmt: skip
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--transports", default="tcp,file")
+    options = parser.parse_args()
+    chosen = options.only or ["mlp", "convnet", "wide", "overhead"]
+    console = Console(highlight=False)
+    names = options.transports.split(",")
+    has_torch = importlib.util.find_spec("torch") is not None
+    with tempfile.TemporaryDirectory() as folder:
+        together = [m for m in chosen if m != "overhead"]
+        if together:
+            among = [*names, *([PEER] if has_torch else [])]
+            worlds = [World(name, options.ranks, Path(folder), WORKER) for name in among]
+            try:
+                beside_torch(console, worlds, together, options.pairs)
+                if "wide" in together:
+                    overlap(console, worlds, options.pairs)
+            finally:
+                for world in worlds:
+                    world.close()
+        if "overhead" in chosen:
+            alone = World("tcp", 1, Path(folder), WORKER)
+            try:
+                overhead(console, alone, options.pairs)
+            finally:
+                alone.close()
+    return 0
+
+
+def turns(
+    worlds: list[World], model: str, hows: list[str], pairs: int
+) -> dict[tuple[str, str], list[float]]:
+    """Seconds of a step for each world and each way, taken in turns."""
+    runs = [(world, how) for world in worlds for how in hows]
+    longest = max(world.time(model, how, 2) for world, how in runs)
+    repeats = max(1, min(200, round(TURN / longest)))
+    times: dict[tuple[str, str], list[float]] = {(w.name, how): [] for w, how in runs}
+    for turn in range(pairs):
+        for world, how in runs[turn % len(runs) :] + runs[: turn % len(runs)]:
+            times[world.name, how].append(world.time(model, how, repeats))
+    return times
+
+
+def ratio(times: list[float], beside: list[float]) -> float:
+    """How many times faster the second was: the median over neighbours."""
+    return statistics.median(b / a for a, b in zip(times, beside, strict=True))
+
+
+def beside_torch(console: Console, worlds: list[World], models: list[str], pairs: int) -> None:
+    ranks = worlds[0].size
+    table = Table(title=f"DDP, {ranks} ranks, medians of {pairs} turns", box=SIMPLE)
+    for heading in ("model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio"):  # fmt: skip
+        table.add_column(heading, justify="left" if heading in ("model", "transport") else "right")
+    for model in models:
+        times = turns(worlds, model, ["ddp"], pairs)
+        peer = times.get((PEER, "ddp"))
+        for world in worlds:
+            if world.name == PEER:
+                continue
+            own = times[world.name, "ddp"]
+            middle = statistics.median(own)
+            row = [model, world.name, duration(middle), f"{BATCHES[model] * ranks / middle:.0f}"]
+            if peer:
+                row += [f"{BATCHES[model] * ranks / statistics.median(peer):.0f}", f"{ratio(own, peer):.2f}"]  # fmt: skip
+            table.add_row(*row)
+    console.print(table)
+
+
+def overlap(console: Console, worlds: list[World], pairs: int) -> None:
+    """Buckets that are sent beside the computing, against one bucket at the end."""
+    times = turns(worlds, "wide", ["ddp", "whole"], pairs)
+    for world in worlds:
+        beside, after = times[world.name, "ddp"], times[world.name, "whole"]
+        console.print(
+            f"64 MB of gradients over {world.name}: {duration(statistics.median(beside))} in buckets, "
+            f"{duration(statistics.median(after))} in one; overlap makes it "
+            f"{ratio(beside, after):.2f} times as fast"
+        )
+
+
+def overhead(console: Console, alone: World, pairs: int) -> None:
+    """One rank with DDP and without."""
+    for model in ("convnet", "mlp"):
+        times = turns([alone], model, ["ddp", "plain"], pairs)
+        more = 1 / ratio(times["tcp", "ddp"], times["tcp", "plain"]) - 1
+        plain = statistics.median(times["tcp", "plain"])
+        console.print(f"{model} on one rank: {duration(plain)} a step, DDP adds {100 * more:.1f} %")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
