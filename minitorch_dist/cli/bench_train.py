@@ -60,12 +60,12 @@ def main() -> int:
 
 
 def turns(
-    worlds: list[World], model: str, hows: list[str], pairs: int
+    worlds: list[World], model: str, hows: list[str], pairs: int, seconds: float = TURN
 ) -> dict[tuple[str, str], list[float]]:
     """Seconds of a step for each world and each way, taken in turns."""
     runs = [(world, how) for world in worlds for how in hows]
     longest = max(world.time(model, how, 2) for world, how in runs)
-    repeats = max(1, min(200, round(TURN / longest)))
+    repeats = max(1, min(200, round(seconds / longest)))
     times: dict[tuple[str, str], list[float]] = {(w.name, how): [] for w, how in runs}
     for turn in range(pairs):
         for world, how in runs[turn % len(runs) :] + runs[: turn % len(runs)]:
@@ -111,9 +111,9 @@ def overlap(console: Console, worlds: list[World], pairs: int) -> None:
 
 
 def overhead(console: Console, alone: World, pairs: int) -> None:
-    """One rank with DDP and without."""
+    """One rank with DDP and without, in turns of a step or two: the difference is small."""
     for model in ("convnet", "mlp"):
-        times = turns([alone], model, ["ddp", "plain"], pairs)
+        times = turns([alone], model, ["ddp", "plain"], 8 * pairs, seconds=0.02)
         more = 1 / ratio(times["tcp", "ddp"], times["tcp", "plain"]) - 1
         plain = statistics.median(times["tcp", "plain"])
         console.print(f"{model} on one rank: {duration(plain)} a step, DDP adds {100 * more:.1f} %")

@@ -241,7 +241,7 @@ class Reducer:
     def _fill(self, number: int) -> None:
         """Put a parameter's gradient (or zeros) into its bucket, divided."""
         p, (bucket, position) = self.parameters[number], self._place[number]
-        if not self.whole_buckets:
+        if not (self.whole_buckets or self._leaves_alone()):
             self._copy_in(p, bucket.views[position])
         bucket.pending -= 1
 
@@ -266,7 +266,17 @@ class Reducer:
         while len(self._sent) < len(buckets) - 1 and not buckets[len(self._sent)].pending:
             self._send(buckets[len(self._sent)])
 
+    def _leaves_alone(self) -> bool:
+        """Whether each gradient is its own average already, and stays where it is."""
+        is_plain = self.hook is None and not self.as_views and self.dtype is None
+        return self.size == 1 and is_plain
+
     def _send(self, bucket: Bucket) -> None:
+        if self._leaves_alone():
+            self.measured.bucket_is_sent(bucket.index)
+            self.measured.bucket_is_back(bucket.index)
+            self._sent.append((bucket, None))
+            return
         if self.whole_buckets:
             for p, view in zip(bucket.parameters, bucket.views, strict=True):
                 self._copy_in(p, view)

@@ -19,7 +19,8 @@ from minitorch_dist.utils.data.sampler import Sampler
 
 
 class DistributedSampler(Sampler[int]):
-    """The numbers that one of `num_replicas` ranks visits. All ranks must be given the same seed.
+    """The numbers that one of `num_replicas` ranks visits (by default this rank of the process group).
+    All ranks must be given the same seed.
 
     Each epoch has the same order until `set_epoch` is called. Forgetting that call is silent in
     torch; here the second pass over an unchanged epoch warns.
@@ -35,12 +36,9 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            missing = "num_replicas" if num_replicas is None else "rank"
-            raise ValueError(
-                "Default process group has not been initialized, please make sure to call "
-                f"init_process_group. DistributedSampler was not given {missing}, and there is no "
-                "process group to ask; pass num_replicas= and rank="
-            )
+            size, own = _asked()
+            num_replicas = size if num_replicas is None else num_replicas
+            rank = own if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
@@ -76,3 +74,15 @@ class DistributedSampler(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Shuffle differently from now on."""
         self.epoch = epoch
+
+
+def _asked() -> tuple[int, int]:
+    """How many ranks there are, and which is this one."""
+    from minitorch_dist import distributed  # opened only when there is somebody to ask
+
+    if not distributed.is_initialized():
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group; or pass num_replicas= and rank= to DistributedSampler"
+        )
+    return distributed.get_world_size(), distributed.get_rank()
