@@ -14,3 +14,4 @@ from minitorch_dist.nn.parallel.scatter_gather import (
     scatter as scatter,
     scatter_kwargs as scatter_kwargs,
 )
+from minitorch_dist.nn.parallel.sync_batchnorm import SyncBatchNorm as SyncBatchNorm
