@@ -1,0 +1,298 @@
+"""The same training by torch's DDP, Join and ZeRO over gloo in processes, and by ours in threads.
+
+Two ranks, so that both add in the same order; models start from the same numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from minitorch_dist.launching import launch
+
+pytestmark = [pytest.mark.parity, pytest.mark.slow]
+
+SIZE = 2
+
+
+def face_of(name: str) -> SimpleNamespace:
+    """The same names of either library."""
+    from importlib import import_module as load
+
+    t = load(name)
+    return SimpleNamespace(
+        t=t, nn=t.nn, dist=load(f"{name}.distributed"),
+        DDP=load(f"{name}.nn.parallel").DistributedDataParallel,
+        Join=load(f"{name}.distributed.algorithms.join").Join,
+        Zero=load(f"{name}.distributed.optim").ZeroRedundancyOptimizer,
+        PostLocal=load(f"{name}.distributed.optim").PostLocalSGDOptimizer,
+        hooks=load(f"{name}.distributed.algorithms.ddp_comm_hooks.default_hooks"),
+        power=load(f"{name}.distributed.algorithms.ddp_comm_hooks.powerSGD_hook"),
+        averagers=load(f"{name}.distributed.algorithms.model_averaging.averagers"),
+    )  # fmt: skip
+
+
+def filled(module: Any, t: Any, seed: int = 0) -> Any:
+    """The module with numbers of our own in its parameters."""
+    rng = np.random.default_rng(seed)
+    with t.no_grad():
+        for p in module.parameters():
+            p.copy_(t.from_numpy(rng.standard_normal(tuple(p.shape)).astype(np.float32) * 0.3))
+    return module
+
+
+def batch(f: Any, step: int, rank: int, *shape: int) -> Any:
+    rng = np.random.default_rng(1000 * step + rank)
+    return f.t.from_numpy(rng.standard_normal(shape).astype(np.float32))
+
+
+def network(f: Any) -> Any:
+    nn = f.nn
+    return filled(nn.Sequential(nn.Linear(6, 9), nn.BatchNorm1d(9), nn.Tanh(), nn.Linear(9, 4)), f.t)  # fmt: skip
+
+
+class Chooses:
+    """Makes a module of either library with a branch that only some forwards take."""
+
+    @staticmethod
+    def of(f: Any) -> Any:
+        class Net(f.nn.Module):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.a, self.b = f.nn.Linear(4, 4), f.nn.Linear(4, 4)
+
+            def forward(self, x: Any, both: bool) -> Any:
+                return self.a(x) + self.b(x) if both else self.a(x)
+
+        return filled(Net(), f.t)
+
+
+def state(model: Any) -> dict[str, Any]:
+    return {name: value.detach().numpy().copy() for name, value in model.state_dict().items()}
+
+
+def grads(model: Any) -> dict[str, Any]:
+    return {n: None if p.grad is None else p.grad.numpy().copy() for n, p in model.named_parameters()}  # fmt: skip
+
+
+def train(f: Any, rank: int, hook: Any = None, hook_state: Any = None, **told: Any) -> Any:
+    model = f.DDP(network(f), **told)
+    if hook is not None:
+        model.register_comm_hook(hook_state, hook)
+    optimizer = f.t.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for step in range(4):
+        optimizer.zero_grad()
+        model(batch(f, step, rank, 5, 6)).square().mean().backward()
+        optimizer.step()
+    return state(model), grads(model)
+
+
+def accumulated(f: Any, rank: int) -> Any:
+    model = f.DDP(network(f))
+    with model.no_sync():
+        model(batch(f, 0, rank, 5, 6)).square().mean().backward()
+    local = grads(model)
+    model(batch(f, 1, rank, 5, 6)).square().mean().backward()
+    return local, grads(model)
+
+
+def unused(f: Any, rank: int) -> Any:
+    model = f.DDP(Chooses.of(f), find_unused_parameters=True)
+    found = []
+    for step, both in enumerate([(False, False), (True, False), (True, True)]):
+        model.zero_grad()
+        model(batch(f, step, rank, 3, 4), both[rank]).square().sum().backward()
+        found.append(grads(model))
+    return found
+
+
+def joined(f: Any, rank: int, by_initial: bool) -> Any:
+    model = f.DDP(network(f))
+    optimizer = f.t.optim.SGD(model.parameters(), lr=0.1)
+    with model.join(divide_by_initial_world_size=by_initial):
+        for step in range(2 + 2 * rank):
+            optimizer.zero_grad()
+            model(batch(f, step, rank, 5, 6)).square().mean().backward()
+            optimizer.step()
+    return state(model)
+
+
+def thrown(f: Any, rank: int) -> Any:
+    model = f.DDP(network(f))
+    steps = 0
+    try:
+        with f.Join([model], throw_on_early_termination=True):
+            for step in range(2 + rank):
+                model(batch(f, step, rank, 5, 6)).sum().backward()
+                steps += 1
+    except RuntimeError as error:
+        return steps, str(error)
+    return steps
+
+
+def zero(f: Any, rank: int, **told: Any) -> Any:
+    nn = f.nn
+    model = f.DDP(filled(nn.Sequential(nn.Linear(6, 9), nn.Tanh(), nn.Linear(9, 4)), f.t))
+    made = f.Zero(model.parameters(), f.t.optim.Adam, lr=0.01, **told)
+    for step in range(3):
+        made.zero_grad()
+        model(batch(f, step, rank, 5, 6)).square().mean().backward()
+        made.step()
+    made.consolidate_state_dict(to=1)
+    saved = {}
+    if rank == 1:
+        found = made.state_dict()
+        saved = {n: {k: np.asarray(v) for k, v in s.items()} for n, s in found["state"].items()}
+    number = {id(p): n for n, p in enumerate(model.parameters())}
+    own = sorted(number[id(p)] for g in made.optim.param_groups for p in g["params"])
+    return state(model), saved, own
+
+
+def averaged(f: Any, rank: int) -> Any:
+    model = network(f)
+    made = f.PostLocal(
+        f.t.optim.SGD(model.parameters(), lr=0.1), f.averagers.PeriodicModelAverager(2, 1)
+    )
+    for step in range(4):
+        made.zero_grad()
+        model(batch(f, step, rank, 5, 6)).square().mean().backward()
+        made.step()
+    return state(model), made.state_dict()["step"]
+
+
+def buckets(f: Any, rank: int, told: dict[str, Any], sizes: list[int]) -> Any:
+    """How the parameters are divided, before and after the order of gradients is known."""
+    layers = [f.nn.Linear(a, b) for a, b in itertools.pairwise(sizes)]
+    model = f.DDP(f.nn.Sequential(*layers), **told)
+    for _ in range(5):
+        model(f.t.ones(2, sizes[0])).sum().backward()
+    data = model._get_ddp_logging_data()
+    names = ["bucket_sizes", "rebuilt_bucket_sizes", "rebuilt_per_bucket_param_indices",
+             "has_rebuilt_buckets", "bucket_cap_bytes", "num_parameter_tensors",
+             "total_parameter_size_bytes", "num_buckets_reduced"]  # fmt: skip
+    return {name: data.get(name, "") for name in names}
+
+
+def calls(f: Any, rank: int) -> dict[str, Callable[[], Any]]:
+    """What is compared: what each rank ends up with."""
+    hooks = f.hooks
+    wide = [700, 600, 500, 400, 3]
+    return {
+        "plain": lambda: train(f, rank),
+        "views": lambda: train(f, rank, gradient_as_bucket_view=True),
+        "static": lambda: train(f, rank, static_graph=True),
+        "small buckets": lambda: train(f, rank, bucket_cap_mb=1e-4),
+        "batched copy": lambda: train(f, rank, batched_grad_copy=True),
+        "own buffers": lambda: train(f, rank, forward_sync_buffers=False),
+        "allreduce hook": lambda: train(f, rank, hooks.allreduce_hook),
+        "fp16 hook": lambda: train(f, rank, hooks.fp16_compress_hook),
+        "no_sync": lambda: accumulated(f, rank),
+        "unused": lambda: unused(f, rank),
+        "join": lambda: joined(f, rank, True),
+        "join by present": lambda: joined(f, rank, False),
+        "join throws": lambda: thrown(f, rank),
+        "zero": lambda: zero(f, rank),
+        "zero views": lambda: zero(f, rank, parameters_as_bucket_view=True),
+        "averager": lambda: averaged(f, rank),
+        "buckets": lambda: buckets(f, rank, {}, wide),
+        "buckets cap": lambda: buckets(f, rank, {"bucket_cap_mb": 1}, wide),
+        "buckets unused": lambda: buckets(f, rank, {"find_unused_parameters": True}, wide),
+        "buckets static": lambda: buckets(f, rank, {"static_graph": True}, wide),
+        "buckets list": lambda: buckets(f, rank, {"bucket_cap_mb_list": [1, 2]}, wide),
+        "no parameters": lambda: f.DDP(f.nn.Tanh()),
+        "device_ids": lambda: f.DDP(network(f), device_ids=[0]),
+        "attribute": lambda: f.DDP(network(f)).weight,
+        "half delayed": lambda: f.DDP(network(f), delay_all_reduce_named_params=[]),
+        "no joinables": lambda: f.Join([]),
+        "unconsolidated": lambda: f.Zero(
+            network(f).parameters(), f.t.optim.SGD, lr=0.1
+        ).state_dict(),
+        "power too early": lambda: f.power.PowerSGDState(None, start_powerSGD_iter=1),
+        "averager 0": lambda: f.averagers.PeriodicModelAverager(0),
+    }
+
+
+def outcomes(library: str) -> dict[str, Any]:
+    f = face_of(library)
+    found = {}
+    for name, act in calls(f, f.dist.get_rank()).items():
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                found[name] = act()
+        except Exception as error:
+            found[name] = type(error).__name__
+    return found
+
+
+def torch_rank(rank: int, folder: str) -> None:
+    import torch.distributed as theirs
+
+    torch.set_num_threads(1)
+    store = theirs.FileStore(f"{folder}/store", SIZE)
+    theirs.init_process_group("gloo", store=store, rank=rank, world_size=SIZE)
+    Path(folder, f"{rank}.pickle").write_bytes(pickle.dumps(outcomes("torch")))
+    os._exit(0)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, Any]]:
+    """By rank: what torch found, and what we found."""
+    folder = tmp_path_factory.mktemp("torch")
+    program = f"from {__name__} import torch_rank; torch_rank(int(__import__('sys').argv[1]), {str(folder)!r})"
+    ranks = [
+        subprocess.Popen([sys.executable, "-W", "ignore", "-c", program, str(rank)])
+        for rank in range(SIZE)
+    ]
+    assert [process.wait(100) for process in ranks] == [0] * SIZE
+    theirs = [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in range(SIZE)]
+    ours = launch(lambda: outcomes("minitorch_dist"), SIZE, timeout=60)
+    return list(zip(theirs, ours, strict=True))
+
+
+def same(theirs: Any, ours: Any, where: str) -> None:
+    """Equal in structure, and numbers nearly."""
+    if isinstance(theirs, np.ndarray):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-5, err_msg=where)
+    elif isinstance(theirs, dict):
+        assert list(theirs) == list(ours), where
+        for key, value in theirs.items():
+            same(value, ours[key], f"{where} {key}")
+    elif isinstance(theirs, (list, tuple)):
+        assert len(theirs) == len(ours), where
+        for number, (a, b) in enumerate(zip(theirs, ours, strict=True)):
+            same(a, b, f"{where} {number}")
+    else:
+        assert theirs == ours, where
+
+
+NAMES = list(calls(SimpleNamespace(hooks=SimpleNamespace(
+    allreduce_hook=None, fp16_compress_hook=None)), 0))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_torch_and_we_do_the_same(name: str, both: list[tuple[Any, Any]]) -> None:
+    for rank, (theirs, ours) in enumerate(both):
+        same(theirs[name], ours[name], f"{name} on rank {rank}")
+        if theirs[name].__class__ is str:
+            assert theirs[name].endswith("Error"), name
+
+
+def test_nothing_failed_that_should_not(both: list[tuple[Any, Any]]) -> None:
+    failed = {name for name, value in both[0][0].items() if isinstance(value, str)}
+    assert failed == {
+        "no parameters", "device_ids", "attribute", "half delayed", "no joinables",
+        "unconsolidated", "power too early", "averager 0",
+    }  # fmt: skip
