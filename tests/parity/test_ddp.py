@@ -5,6 +5,7 @@ Two ranks, so that both add in the same order; models start from the same number
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 import pickle
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,8 +32,7 @@ SIZE = 2
 
 def face_of(name: str) -> SimpleNamespace:
     """The same names of either library."""
-    from importlib import import_module as load
-
+    load = import_module
     t = load(name)
     return SimpleNamespace(
         t=t, nn=t.nn, dist=load(f"{name}.distributed"),
@@ -296,3 +297,50 @@ def test_nothing_failed_that_should_not(both: list[tuple[Any, Any]]) -> None:
         "no parameters", "device_ids", "attribute", "half delayed", "no joinables",
         "unconsolidated", "power too early", "averager 0",
     }  # fmt: skip
+
+
+FACES = [
+    "nn.parallel.DistributedDataParallel", "nn.parallel.DistributedDataParallel.join",
+    "nn.parallel.DistributedDataParallel.register_comm_hook",
+    "nn.parallel.DataParallel", "nn.parallel.data_parallel", "nn.parallel.replicate",
+    "nn.parallel.parallel_apply", "nn.parallel.gather", "nn.parallel.scatter",
+    "nn.parallel.scatter_gather.scatter_kwargs", "nn.parallel.comm.broadcast",
+    "nn.parallel.comm.broadcast_coalesced", "nn.parallel.comm.scatter", "nn.parallel.comm.gather", "nn.parallel.comm.reduce_add",
+    "nn.parallel.comm.reduce_add_coalesced", "nn.DataParallel", "nn.SyncBatchNorm",
+    "nn.SyncBatchNorm.convert_sync_batchnorm", "distributed.algorithms.Join",
+    "distributed.algorithms.join.Join.notify_join_context", "distributed.optim.PostLocalSGDOptimizer",
+    "distributed.optim.ZeroRedundancyOptimizer.consolidate_state_dict",
+    "distributed.algorithms.ddp_comm_hooks.register_ddp_comm_hook",
+    "distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper",
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook.PowerSGDState",
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook.powerSGD_hook",
+    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook.PostLocalSGDState",
+    "distributed.algorithms.ddp_comm_hooks.quantization_hooks.quantization_perchannel_hook",
+    "distributed.algorithms.ddp_comm_hooks.ddp_zero_hook.hook_with_zero_step",
+    "distributed.algorithms.model_averaging.averagers.PeriodicModelAverager",
+    "utils.data.DistributedSampler", "utils.data.distributed.DistributedSampler",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_arguments_are_torchs(name: str) -> None:
+    def arguments(library: str) -> list[tuple[str, Any]]:
+        parts = name.split(".")
+        split = max(n for n in range(len(parts)) if find_spec(library, parts[:n]))
+        found: Any = import_module(".".join([library, *parts[:split]]))
+        for part in parts[split:]:
+            found = getattr(found, part)
+        parameters = inspect.signature(found).parameters.values()
+        return [(p.name, p.kind) for p in parameters]
+
+    with warnings.catch_warnings(action="ignore"):
+        theirs, ours = arguments("torch"), arguments("minitorch_dist")
+    assert [n for n in ours if n in theirs] == theirs
+
+
+def find_spec(library: str, parts: list[str]) -> bool:
+    try:
+        import_module(".".join([library, *parts]))
+    except ImportError:
+        return False
+    return True

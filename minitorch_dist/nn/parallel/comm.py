@@ -11,8 +11,13 @@ from minitorch_dist.tensors.ops import joining
 Device = int | str | devices.device
 
 
-def broadcast(tensor: Any, devices: Sequence[Device] | None = None) -> tuple[Any, ...]:
-    """A copy of the tensor on each device; itself where it is already."""
+def broadcast(
+    tensor: Any, devices: Sequence[Device] | None = None, *, out: Sequence[Any] | None = None
+) -> tuple[Any, ...]:
+    """A copy of the tensor on each device (itself where it is already), or in each of `out`."""
+    _one_of("devices", devices, "out", out)
+    if out is not None:
+        return tuple(each.copy_(tensor) for each in out)
     return tuple(tensor.to(device=device) for device in devices or ())
 
 
@@ -56,9 +61,15 @@ def scatter(
     chunk_sizes: Sequence[int] | None = None,
     dim: int = 0,
     streams: Any = None,
+    *,
+    out: Sequence[Any] | None = None,
 ) -> tuple[Any, ...]:
     """Parts of the tensor, about equal or of the given sizes, one to each device. A small one has
-    fewer parts than there are devices."""
+    fewer parts than there are devices. Or parts as large as those of `out`, written there."""
+    if out is not None:
+        sizes = [each.shape[dim] for each in out]
+        parts = tensor.split(sizes, dim)
+        return tuple(each.copy_(part) for each, part in zip(out, parts, strict=True))
     targets = list(devices or ())
     if chunk_sizes is None:
         parts = tensor.chunk(len(targets), dim)
@@ -74,7 +85,27 @@ def _device(name: Device) -> devices.device:
     return devices.resolve(name)
 
 
-def gather(tensors: Sequence[Any], dim: int = 0, destination: Device | None = None) -> Any:
-    """The tensors one after the other, on one device (the current one)."""
+def gather(
+    tensors: Sequence[Any],
+    dim: int = 0,
+    destination: Device | None = None,
+    *,
+    out: Any = None,
+) -> Any:
+    """The tensors one after the other, on one device (the current one), or in `out`."""
+    if out is not None:
+        if destination is not None:
+            raise RuntimeError(
+                f"'destination' must not be specified when 'out' is specified, but got {destination=}"
+            )
+        return out.copy_(joining.cat([tensor.to(device=out.device) for tensor in tensors], dim))
     target = devices.resolve("cuda" if destination is None else destination)
     return joining.cat([tensor.to(device=target) for tensor in tensors], dim)
+
+
+def _one_of(first: str, one: Any, second: str, other: Any) -> None:
+    if (one is None) == (other is None):
+        raise RuntimeError(
+            f"Exactly one of '{first}' and '{second}' must be specified, but got "
+            f"{first}={one} and {second}={other}"
+        )
