@@ -78,11 +78,11 @@ class DistributedSampler(Sampler[int]):
 
 def _asked() -> tuple[int, int]:
     """How many ranks there are, and which is this one."""
-    from minitorch_dist import distributed  # opened only when there is somebody to ask
+    from minitorch_dist.distributed import distributed_c10d  # opened only when it is asked
 
-    if not distributed.is_initialized():
+    if not distributed_c10d.is_initialized():
         raise ValueError(
             "Default process group has not been initialized, please make sure to call "
             "init_process_group; or pass num_replicas= and rank= to DistributedSampler"
         )
-    return distributed.get_world_size(), distributed.get_rank()
+    return distributed_c10d.get_world_size(), distributed_c10d.get_rank()
