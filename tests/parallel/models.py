@@ -28,7 +28,13 @@ class Branches(nn.Module):
         return getattr(self, which)(x)
 
 
-def on_ranks(size: int, act: Callable[..., Any], *args: Any, quiet: bool = True) -> list[Any]:
+def on_ranks(
+    size: int,
+    act: Callable[..., Any],
+    *args: Any,
+    quiet: bool = True,
+    transport: str = "queue://",
+) -> list[Any]:
     """What `act(rank, size, *args)` returns on each rank; an exception is a result as well."""
 
     def run() -> Any:
@@ -41,7 +47,7 @@ def on_ranks(size: int, act: Callable[..., Any], *args: Any, quiet: bool = True)
     with warnings.catch_warnings():
         if quiet:
             warnings.simplefilter("ignore")
-        return launch(run, size, timeout=30)
+        return launch(run, size, transport, timeout=30)
 
 
 def grads(model: Any) -> dict[str, Any]:

@@ -63,11 +63,16 @@ def test_buffers_are_taken_before_each_forward_and_a_graph_does_not_mind() -> No
         own = model.module[1].running_mean.clone()
         second = model(mtd.arange(6.0).reshape(3, 2) + rank)  # takes rank 0's buffers first
         (first.sum() + second.sum()).backward()
-        return own.tolist(), grads(model.module)
+        mine = model.module[1].running_mean.tolist()
+        model.eval()
+        model(mtd.zeros(1, 2))
+        return own.tolist(), grads(model.module), mine, model.module[1].running_mean.tolist()
 
-    (one, g0), (other, g1) = on_ranks(2, act)
+    (one, g0, mine, taken), (other, g1, theirs, also_taken) = on_ranks(2, act)
     assert one != other
     assert g0 == g1
+    assert mine != theirs
+    assert taken == also_taken == mine
 
 
 def test_no_sync_adds_up_until_the_next_backward() -> None:

@@ -43,11 +43,14 @@ def test_all_end_with_the_model_of_the_last(size: int) -> None:
                 model(x).square().sum().backward()
                 optimizer.step()
                 count += 1
-        return count, {name: value.tolist() for name, value in module.state_dict().items()}
+            trained = [p.tolist() for p in module.parameters()]
+        return count, trained, {name: value.tolist() for name, value in module.state_dict().items()}
 
     found = on_ranks(size, act)
-    assert [count for count, _ in found] == [2 * rank for rank in range(size)]
-    assert all(state == found[-1][1] for _, state in found)
+    assert [count for count, _, _ in found] == [2 * rank for rank in range(size)]
+    assert all(state == found[-1][2] for _, _, state in found)
+    last = found[-1][1]
+    assert [found[0][2][name] for name in ("0.weight", "1.weight", "1.bias")] == last
 
 
 @pytest.mark.parametrize(
