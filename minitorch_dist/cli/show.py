@@ -5,26 +5,28 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.distributed.journal.chunks import chunk_matrices
 from minitorch_dist.distributed.journal.run import page_of
-from minitorch_dist.pictures import bars, spacetime, svg, trace
-from minitorch_dist.pictures.colours import colours_of
-from minitorch_dist.pictures.scene import COMPUTE, TRANSFER, WAIT, Scene
+from minitorch_dist.pictures import bars, player, spacetime, svg, trace
+from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
-
-STYLES = {COMPUTE: "bold", WAIT: "dim", TRANSFER: "", "failed": "bold red reverse"}
+from minitorch_dist.pictures.terminal import painted, sayable
+from minitorch_dist.sim import forking
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "run_file", metavar="run.mtd", help="a journal (MINITORCH_DIST_JOURNAL=run.mtd)"
+    )
+    parser.add_argument(
+        "--step", action="store_true", help="step through it, forward and back (? tells the keys)"
     )
     parser.add_argument(
         "--gantt", action="store_true", help="only what each rank spent its time on"
@@ -78,7 +80,9 @@ def _show(found: Journal, options: argparse.Namespace) -> int:
         _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by))
     if options.trace is not None:
         _write(options, options.trace, ".trace.json", trace.draw(scene, options.per_node))
-    if other is None and {options.html, options.svg, options.trace} == {None}:
+    if options.step:
+        player.play(scene, partial(_what_if, found), Console(highlight=False, width=options.width))
+    elif other is None and {options.html, options.svg, options.trace} == {None}:
         _print(found, scene, options)
     return 0
 
@@ -93,9 +97,9 @@ def _print(found: Journal, scene: Scene, options: argparse.Namespace) -> None:
     wanted = [name for name in ("gantt", "memory") if getattr(options, name)]
     if options.chunks:
         for text in chunk_matrices(found):
-            console.print(_sayable(f"{text}\n", console), markup=False, soft_wrap=True)
+            console.print(sayable(f"{text}\n", console), markup=False, soft_wrap=True)
     elif not wanted:
-        console.print(_sayable(repr(found), console), markup=False)
+        console.print(sayable(repr(found), console), markup=False)
         console.print()
         wanted = ["space", "gantt", *(["memory"] if scene.memory else [])]
     for number, name in enumerate(wanted):
@@ -104,31 +108,16 @@ def _print(found: Journal, scene: Scene, options: argparse.Namespace) -> None:
         console.print(painted(pictures[name](), scene, console))
 
 
+def _what_if(found: Journal, event: int) -> str:
+    """A journal has no program in it, so this says how to run it."""
+    try:
+        faults = [str(fault) for fault in forking.come_first(found, event)]
+    except ValueError as error:
+        return str(error)
+    return f"it comes first in the same sim.run with faults={faults}"
+
+
 def _write(options: argparse.Namespace, given: str, ending: str, text: str) -> None:
     path = Path(given) if given else Path(options.run_file).with_suffix(ending)
     path.write_text(text, encoding="utf-8")
     print(f"wrote {path} ({len(text.encode()):,} bytes)")
-
-
-def _sayable(text: str, console: Console) -> str:
-    """In what this terminal can write."""
-    if (console.encoding or "ascii").lower().replace("-", "").startswith("utf"):
-        return text
-    return text.translate(spacetime.ASCII).encode("ascii", "replace").decode()
-
-
-def painted(picture: Picture, scene: Scene, console: Console) -> Text:
-    """A picture in the terminal's colours; without its fine characters where it has none."""
-    text = Text(no_wrap=True, overflow="crop")
-    lines = [_sayable(line, console) for line in picture.lines]
-    starts = []
-    for line in lines:
-        starts.append(len(text))
-        text.append(line.rstrip() + "\n")
-    colours = colours_of(scene.names)
-    for row, column, what in picture.paint:
-        style = colours[what].terminal if what in colours else STYLES.get(what, "")
-        if style:
-            text.stylize(style, starts[row] + column, starts[row] + column + 1)
-    text.rstrip()
-    return text

@@ -7,6 +7,7 @@ are ranks of the world, and the step of a message between two ranks (p2p) is its
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -47,6 +48,9 @@ class Received(Arriving, Protocol):
 
 
 class Recorder(Protocol):
+    gauge: Callable[[], int]
+    """How many bytes the rank's device holds; -1 if it has none. Set by who knows of devices."""
+
     def now(self) -> int:
         """The clock's instant."""
 

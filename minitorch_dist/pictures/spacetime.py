@@ -29,13 +29,22 @@ class Picture(NamedTuple):
         return text.translate(ASCII) if only_ascii else text
 
 
-def draw(scene: Scene, width: int = 80, ranks: int = 16, gap: int | None = None) -> Picture:
-    """At most `width` columns, the first `ranks` lanes, with `gap` lines between two of them."""
+def draw(
+    scene: Scene,
+    width: int = 80,
+    ranks: int = 16,
+    gap: int | None = None,
+    window: tuple[int, int] | None = None,
+    now: int | None = None,
+) -> Picture:
+    """At most `width` columns, the first `ranks` lanes, with `gap` lines between two of them. Only a
+    `window` of time, and of it only what was before `now`."""
     shown = min(len(scene.lanes), ranks)
     if gap is None:
         gap = 3 if shown <= 4 else 2 if shown <= 8 else 1
     margin = max((len(name) for name in scene.lanes[:shown]), default=0) + 2
-    canvas = _Canvas(scene, max(width - margin, 10), shown, gap)
+    start, end = window or (scene.start, scene.end)
+    canvas = _Canvas((start, end), max(width - margin, 10), shown, gap, now)
     for span in scene.spans:
         canvas.span(span)
     for arrow in scene.arrows:
@@ -45,7 +54,7 @@ def draw(scene: Scene, width: int = 80, ranks: int = 16, gap: int | None = None)
         name = scene.lanes[row // (gap + 1)] if row % (gap + 1) == 0 else ""
         lines.append(name.ljust(margin) + "".join(cells))
         paint += [(row + 2, margin + column, what) for column, what in canvas.paint[row].items()]
-    lines += ["", *_ruler(scene, margin, canvas.width)]
+    lines += ["", *_ruler((start - scene.start, end - scene.start), margin, canvas.width)]
     hidden = len(scene.lanes) - shown
     if hidden > 0:
         lines.append(f"… and {hidden} more lanes; choose with ranks")
@@ -55,15 +64,21 @@ def draw(scene: Scene, width: int = 80, ranks: int = 16, gap: int | None = None)
 
 
 class _Canvas:
-    def __init__(self, scene: Scene, width: int, lanes: int, gap: int) -> None:
-        self.start, self.length = scene.start, max(scene.end - scene.start, 1)
+    def __init__(
+        self, window: tuple[int, int], width: int, lanes: int, gap: int, now: int | None
+    ) -> None:
+        self.start, self.end = window
+        self.length = max(self.end - self.start, 1)
         self.width, self.lanes, self.pitch = width, lanes, gap + 1
+        self.limit = width - 1 if now is None else min(self.column(now), width - 1)
         rows = max(lanes * self.pitch - gap, 0)
         self.cells = [[IDLE if row % self.pitch == 0 else " "] * width for row in range(rows)]
         self.paint: list[dict[int, str]] = [{} for _ in range(rows)]
 
     def column(self, at: int) -> int:
-        return min((at - self.start) * self.width // self.length, self.width - 1)
+        """It may be outside."""
+        column = (at - self.start) * self.width // self.length
+        return column - (at == self.end and column == self.width)
 
     def span(self, span: Span) -> None:
         if span.lane >= self.lanes:
@@ -71,7 +86,7 @@ class _Canvas:
         mark = BESIDE if span.is_beside else MARKS[span.kind]
         first, last = self.column(span.start), self.column(max(span.end - 1, span.start))
         row = span.lane * self.pitch
-        for column in range(first, last + 1):
+        for column in range(max(first, 0), min(last, self.limit) + 1):
             if WEIGHT.get(self.cells[row][column], 9) <= WEIGHT[mark]:
                 self._put(row, column, mark, span.name if span.kind == OPERATION else span.kind)
         if span.failed:
@@ -88,12 +103,12 @@ class _Canvas:
         for step in range(1, between):
             row = y0 + step * down
             x = x0 + round((x1 - x0) * step / between)
-            for column in range(min(before + 1, x), x):
+            for column in range(max(min(before + 1, x), 0), min(x, self.width)):
                 self._draw(row, column, "─", arrow.name)
             slope = "│" if x == before and x1 - x0 < between / 2 else "╲" if down > 0 else "╱"
             self._draw(row, x, slope, arrow.name)
             before = x
-        for column in range(before + 1, x1):
+        for column in range(max(before + 1, 0), min(x1, self.width)):
             self._draw(y1 - down, column, "─", arrow.name)
         self._put(y0, x0, "●", arrow.name)
         if arrow.is_received:
@@ -102,21 +117,25 @@ class _Canvas:
             self._put(y1 - down, x1, GONE, "failed")
 
     def _draw(self, row: int, column: int, mark: str, what: str) -> None:
+        if not 0 <= column <= self.limit:
+            return
         if row % self.pitch and (self.cells[row][column] in " ─" or mark != "─"):
             self._put(row, column, mark, what)
 
     def _put(self, row: int, column: int, mark: str, what: str) -> None:
+        if not 0 <= column <= self.limit:
+            return
         self.cells[row][column] = mark
         self.paint[row][column] = what
 
 
-def _ruler(scene: Scene, margin: int, width: int) -> list[str]:
+def _ruler(window: tuple[int, int], margin: int, width: int) -> list[str]:
     """Instants beneath the lanes."""
-    length = max(scene.end - scene.start, 1)
+    start, length = window[0], max(window[1] - window[0], 1)
     row, marks = [" "] * (margin + width + 12), [" "] * (margin + width)
     free = 0
-    for tick in words.ticks(0, length, max(width // 12, 2)):
-        column = margin + min(tick * width // length, width - 1)
+    for tick in words.ticks(*window, max(width // 12, 2)):
+        column = margin + min((tick - start) * width // length, width - 1)
         text = words.span(tick) if tick else "0"
         if column >= free and column + len(text) <= margin + width:
             marks[column] = "│"

@@ -26,10 +26,10 @@ def amount(nbytes: int) -> str:
 
 
 def ticks(start: int, end: int, most: int) -> list[int]:
-    """Round instants between two, at most so many."""
+    """Round instants between two, about so many."""
     length, decade = max(end - start, 1), 1
     while True:
         for step in (decade, 2 * decade, 5 * decade):
             if length // step < most:
-                return list(range(0, length + 1, step))
+                return list(range(-(-start // step) * step, end + 1, step))
         decade *= 10

@@ -27,6 +27,7 @@ from minitorch_dist.sim.exploring import (
     test as test,
 )
 from minitorch_dist.sim.failure import Failure as Failure
+from minitorch_dist.sim.forking import come_first as come_first, fork as fork
 from minitorch_dist.sim.inside import (
     always as always,
     compute as compute,

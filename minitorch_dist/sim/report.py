@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from minitorch_dist.distributed import journal
+from minitorch_dist.distributed.journal import Journal
 from transports.quantities import in_words
 
 T = TypeVar("T")
@@ -36,6 +40,20 @@ class Report(Generic[T]):
     crossings: int = (
         0  # messages beside a collective done together; those times are near, not exact
     )
+
+    recorded: Path | None = field(default=None, compare=False)  # where its journal is
+
+    @property
+    def journal(self) -> Journal:
+        """What its ranks did, if that was written down."""
+        if self.recorded is None:
+            raise ValueError("nobody wrote this run down; say sim.run(…, journal='run.mtd')")
+        return journal.read(self.recorded)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: its space-time diagram, if there is a journal, and the table."""
+        drawn = "" if self.recorded is None else self.journal.svg()
+        return f"{drawn}<pre>{escape(str(self))}</pre>"
 
     @property
     def time(self) -> int:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from minitorch_dist.distributed import world
+from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import outside
 from minitorch_dist.sim.declared import links_of
@@ -122,5 +123,5 @@ def run(
     used = together.used()
     return Report(
         results, ranks, moving.digest, clock.switches, ", ".join([clock.engine, *used]),
-        moving.crossings,
+        moving.crossings, sheets.wanted(journal),
     )  # fmt: skip

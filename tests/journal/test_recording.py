@@ -89,6 +89,27 @@ def test_early_messages_arrive_before_they_are_received(tmp_path: Path) -> None:
     assert (compute.at, compute.until, str(compute)[:19]) == (0, 10**9, "rank 1 computes at ")
 
 
+def test_memory_is_that_of_the_rank_s_device(tmp_path: Path) -> None:
+    def program() -> None:
+        with torch.cuda.simulated(1, "1MB"):
+            kept = torch.zeros(256, device="cuda")
+            dist.barrier()
+            more = torch.zeros(1024, device="cuda")
+            sim.compute("1ms")
+            del more
+            dist.barrier()
+            del kept
+
+    sim.run(program, 2, journal=tmp_path / "run.mtd")
+    run = journal.read(tmp_path / "run.mtd")
+    for rank in (0, 1):
+        held = [e.memory for e in run.of(rank) if e.memory >= 0]
+        assert held == [1024, 5120, 1024]
+    scene = run.scene()
+    assert scene.memory_is == "bytes on the rank's device"
+    assert [size for _, size in scene.memory[1]] == [1024, 5120, 1024]
+
+
 def test_errors_are_written_down(tmp_path: Path) -> None:
     def program() -> None:
         x = torch.zeros(3 if dist.get_rank() else 4)

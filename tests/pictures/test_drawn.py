@@ -39,6 +39,17 @@ def test_svg_shows_every_message_and_span(tmp_path: Path) -> None:
     ElementTree.fromstring(run.svg(by="group", ranks=2))
 
 
+def test_a_report_shows_itself_in_a_notebook(tmp_path: Path) -> None:
+    report = sim.run(everything, 3, journal=tmp_path / "run.mtd")
+    assert len(report.journal.messages) > 0
+    shown = report._repr_html_()
+    assert shown.startswith("<svg ") and shown.endswith("</pre>") and "3 ranks, " in shown
+    plain = sim.run(everything, 3)
+    assert plain._repr_html_().startswith("<pre>") and plain.digest == report.digest
+    with pytest.raises(ValueError, match="nobody wrote this run down"):
+        _ = plain.journal
+
+
 def test_slopes_and_thickness_are_those_of_the_messages() -> None:
     root = ElementTree.fromstring(svg.draw(ping(4096), 188))  # 100 ps in 100 pixels
     path = root.find(f"{SVG}g/{SVG}path")

@@ -47,7 +47,7 @@ def begin(transport: Transport, identity: str, given: Mapping[str, Any]) -> Rank
 
 
 class RankRecorder:
-    """The `Recorder` of one rank. `gauge` says how many bytes its device holds, if it has one."""
+    """The `Recorder` of one rank."""
 
     def __init__(self, transport: Transport, identity: str, sheet: Sheet, is_shared: bool) -> None:
         self.sheet, self.rank = sheet, transport.rank
@@ -74,13 +74,13 @@ class RankRecorder:
 
     def began(self, doing: Doing) -> None:
         beside = ',"beside":true' if doing in self._issued else ""
-        self._write(
-            "begin", doing, f'{self._said(doing)}{beside},"at":{self.now()}{self._memory()}'
-        )
+        held = "" if beside else self._memory()
+        self._write("begin", doing, f'{self._said(doing)}{beside},"at":{self.now()}{held}')
 
     def ended(self, doing: Doing, error: BaseException | None) -> None:
         beside = self._was_issued(doing)
-        self._write("end", doing, f'{beside},"at":{self.now()}{self._memory()}{_error(error)}')
+        held = "" if beside else self._memory()
+        self._write("end", doing, f'{beside},"at":{self.now()}{held}{_error(error)}')
         self._sent.pop((doing.group, doing.sequence), None)
         self._came.pop(getattr(doing, "prefix", None), None)
 
@@ -130,7 +130,10 @@ class RankRecorder:
                 self._write("wait", doing, f'{origin}{more},"at":{since},"until":{self.now()}')
 
     def computed(self, since: int, site: str) -> None:
-        self._line("compute", site=site, at=since, until=self.now())
+        held = self.gauge()
+        more = {} if held == self._held else {"memory": held}
+        self._held = held
+        self._line("compute", site=site, at=since, until=self.now(), **more)
 
     def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
         _, _, step = wire.MATCH.unpack_from(header)

@@ -97,18 +97,21 @@ def _others(journal: Recorded, start: int) -> list[Span]:
     """Computing and waiting. A wait for a message is cut where that message left."""
     departed = {m.receive.message: m.departed for m in journal.messages if m.receive is not None}
     found: list[Span] = []
-    waits: dict[tuple[int, str, int, int], Event] = {}  # that are not over
+    waits: dict[tuple[int, str, int], Event] = {}  # that are not over
     for event in journal.events:
-        key = event.rank, event.group, event.sequence, event.peer
+        key = event.rank, event.group, event.sequence
         if event.what == "compute":
             found.append(_span(event, COMPUTE, event.at - start, event.until - start))
         elif event.what == "wait":
-            if event.peer < 0:
+            if event.peer < 0 <= event.sequence:
                 found.append(_span(event, WAIT, event.at - start, event.until - start))
             else:
                 waits[key] = event
-        elif event.what == "receive" and key in waits:
+        elif key in waits:  # what follows a wait is what it was for
             wait = waits.pop(key)
+            if event.what != "receive":
+                found.append(_span(wait, WAIT, wait.at - start, wait.until - start))
+                continue
             left = min(max(departed.get(event.message, wait.until), wait.at), wait.until)
             found.append(_span(wait, WAIT, wait.at - start, left - start))
             found.append(_span(wait, TRANSFER, left - start, wait.until - start))

@@ -1,0 +1,39 @@
+"""Pictures in a real terminal: in its colours if it has any, and in letters that it can write."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from minitorch_dist.pictures import spacetime
+from minitorch_dist.pictures.colours import colours_of
+from minitorch_dist.pictures.scene import COMPUTE, TRANSFER, WAIT, Scene
+from minitorch_dist.pictures.spacetime import Picture
+
+STYLES: Final = {COMPUTE: "bold", WAIT: "dim", TRANSFER: "", "failed": "bold red reverse"}
+
+
+def sayable(text: str, console: Console) -> str:
+    """The same in what this terminal can write."""
+    if (console.encoding or "ascii").lower().replace("-", "").startswith("utf"):
+        return text
+    return text.translate(spacetime.ASCII).encode("ascii", "replace").decode()
+
+
+def painted(picture: Picture, scene: Scene, console: Console) -> Text:
+    """A picture in the terminal's colours; without its fine characters where it has none."""
+    text = Text(no_wrap=True, overflow="crop")
+    lines = [sayable(line, console) for line in picture.lines]
+    starts = []
+    for line in lines:
+        starts.append(len(text))
+        text.append(line.rstrip() + "\n")
+    colours = colours_of(scene.names)
+    for row, column, what in picture.paint:
+        style = colours[what].terminal if what in colours else STYLES.get(what, "")
+        if style:
+            text.stylize(style, starts[row] + column, starts[row] + column + 1)
+    text.rstrip()
+    return text
