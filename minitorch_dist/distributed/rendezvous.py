@@ -168,7 +168,8 @@ def tcp_store(host: str, port: int, rank: int, timeout: timedelta) -> Store:
                 "TORCHELASTIC_USE_AGENT_STORE=False and give a MASTER_PORT that is free"
             )
         agent_host, agent_port, namespace = kept.split(" ", 2)
-        if (host, port) == (agent_host, int(agent_port)):
+        is_near = host in LOOPBACK and agent_host in LOOPBACK
+        if port == int(agent_port) and (host == agent_host or is_near):
             return AgentStore(namespace, TCPStore(host, port, timeout=timeout))
         _demand_reachable(host, port)
     return TCPStore(host, port, is_master=rank == 0, timeout=timeout, multi_tenant=True)

@@ -259,3 +259,60 @@ def test_two_nodes_with_one_rank_are_told_so() -> None:
     [error] = [error for name, error in job.seen if name == "b"]
     assert isinstance(error, RendezvousStateError) and "--node-rank 0 is taken by a" in str(error)
     assert not [name for name, error in job.seen if name != "b"]  # the others have begun
+
+
+lives = st.lists(
+    st.tuples(
+        st.integers(0, 30),  # when it comes
+        st.integers(1, 30),  # how long it stays
+        st.sampled_from(["works", "dies", "leaves", "fails"]),
+    ),
+    min_size=1, max_size=4,
+)  # fmt: skip
+
+
+@given(lives, st.integers(1, 2), st.integers(0, 2))
+@settings(max_examples=150)
+def test_whoever_comes_and_goes_all_see_the_same_generations(
+    happening: list[tuple[int, int, str]], fewest: int, restarts: int
+) -> None:
+    """Nodes that come, work, die, leave and fail, each at a moment of its own; nobody hangs."""
+    job = Job(
+        fewest, 3, restarts, join_timeout=40, last_call_timeout=3, close_timeout=5,
+        keep_alive_interval=3, keep_alive_max_attempt=3,
+    )  # fmt: skip
+    worlds: dict[int, set[tuple[str, ...]]] = {}
+    ends: list[tuple[str, str]] = []
+
+    def live(meeting: Meeting, stay: int, how: str) -> None:
+        name = meeting.node.id
+        life = job.clock.deadline(stay)
+        while True:
+            state = meeting.next()
+            assert state is not None and name in state.ids()
+            worlds.setdefault(state.generation, set()).add(state.ids())
+            now = state
+            while (now.phase, now.generation) == (states.WORKING, state.generation):
+                if life.is_over():
+                    if how == "dies":
+                        return
+                    if how == "leaves":
+                        return meeting.leave()
+                    if how == "fails":
+                        how = "works"
+                        meeting.report_failure(state.generation, f"{name} failed")
+                    else:
+                        meeting.report_success(state.generation)
+                meeting.wait(2)
+                now = meeting.look()
+            if now.phase == states.CLOSED:
+                ends.append((name, now.cause))
+                return
+
+    for number, (delay, stay, how) in enumerate(happening):
+        job.node(f"n{number}", lambda m, s=stay, h=how: live(m, s, h), delay)
+    for name, error in job.run():
+        assert isinstance(error, RendezvousClosedError | RendezvousTimeoutError), (name, error)
+    assert all(len(seen) == 1 for seen in worlds.values())  # one world per generation
+    assert sorted(worlds) == list(range(len(worlds)))
+    assert len({cause for _, cause in ends}) <= 1  # and one end

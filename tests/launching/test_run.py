@@ -381,6 +381,9 @@ def test_a_script_with_an_address_of_its_own(tmp_path: Path) -> None:
     script = written(tmp_path, "own.py", HARD_CODED)
     done = run("--standalone", "--nproc-per-node", 2, script, free_port())
     assert done.stdout == "2.0 tcp\n2.0 tcp\n", done.stderr
+    port = free_port()  # the agent's store by another name of this host
+    done = run("--nproc-per-node", 2, "--master-port", port, script, port)
+    assert done.stdout == "2.0 tcp\n2.0 tcp\n", done.stderr
 
 
 def test_a_hard_coded_loopback_on_several_nodes_is_told_at_once(

@@ -80,10 +80,13 @@ class Meeting:
         """Join; the state in which we work, or None if `should_stop` says so meanwhile."""
         deadline = self._clock.deadline(self.patience.join_timeout)
         calling: Deadline | None = None
-        state = self._ledger.apply(partial(states.join, node=self.node))
+        state = self._ledger.update()
         told = ""
         twins = self._clock.deadline(self.patience.until_gone() + 1)  # a dead one is gone by then
         while not should_stop():
+            # Not once before the loop: a generation with us may begin and end while we look away,
+            # and who was taken for gone comes again.
+            state = self._ledger.apply(partial(states.join, node=self.node))
             if twins.is_over():
                 self._demand_own_place(state)
             if state.phase == states.CLOSED:
