@@ -60,8 +60,14 @@ class FaultyTransport(WrappedTransport):
         self._lost: dict[int, Exception] = {}
         self._to_cut: list[int] = []
         self._deliveries = self._reported = self._inside = 0
+        self._keepings = 0  # messages that were kept: who waits has to look when they are due
         self._began = self.clock.now()
         self._is_closed = False
+
+    @property
+    def may_lose(self) -> bool:
+        """Whether messages may be lost or come twice, against the contract."""
+        return not self.faults.reliable
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         self._inbox = inbox
@@ -104,6 +110,7 @@ class FaultyTransport(WrappedTransport):
             due = self.clock.now() + round(verdict.seconds * PICO)
             kept = _Kept(src, header, nbytes, due, verdict)
             self._kept.append(kept)
+            self._keepings += 1
             return kept
 
     def lost(self, src: int, reason: Exception) -> None:
@@ -140,13 +147,14 @@ class FaultyTransport(WrappedTransport):
             self._inside += 1
         try:
             while True:
+                kept = self._keepings
                 next_due = self._hand_out()
                 if self._deliveries != seen or (done is not None and done()):
                     break
                 left = deadline.left()
                 if next_due is not None:
                     left = next_due if left is None else min(left, next_due)
-                self.inner.progress(left, self._until(seen, done))
+                self.inner.progress(left, self._until(seen, kept, done))
                 self._hand_out()
                 if deadline.is_over() or self._deliveries != seen:
                     break
@@ -156,9 +164,12 @@ class FaultyTransport(WrappedTransport):
         found, self._reported = self._deliveries > self._reported, self._deliveries
         return found
 
-    def _until(self, seen: int, done: Callable[[], bool] | None) -> Callable[[], bool]:
-        """What the inner transport asks before it waits: it does not know of our own deliveries."""
-        return lambda: self._deliveries != seen or (done is not None and done())
+    def _until(self, seen: int, kept: int, done: Callable[[], bool] | None) -> Callable[[], bool]:
+        """What the inner transport asks before it waits: it does not know of our own deliveries, nor
+        of what has been kept meanwhile."""
+        return lambda: (
+            self._deliveries != seen or self._keepings != kept or (done is not None and done())
+        )
 
     def _hand_out(self) -> float | None:
         """Deliver what is due; seconds until the next is, if any."""
