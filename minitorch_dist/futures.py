@@ -63,7 +63,10 @@ class Future(Generic[T]):
             with self._changed:
                 while self._state is _PENDING:
                     self._changed.wait()
-        return self._get()
+        try:
+            return self._get()
+        finally:
+            del self
 
     def value(self) -> T:
         """The value of a future that is done. Inside callbacks, where waiting makes no sense."""
@@ -77,7 +80,10 @@ class Future(Generic[T]):
     def _get(self) -> T:
         if self._state is _ERROR:
             error, trace = self._content
-            raise error.with_traceback(trace)
+            try:
+                raise error.with_traceback(trace)
+            finally:
+                del self, error  # a frame in the traceback must not hold what holds the traceback
         return cast("T", self._content)
 
     # --------------------------------------------------------------------------------- completing

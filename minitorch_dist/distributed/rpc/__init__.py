@@ -1,7 +1,7 @@
 """PyTorch's `torch.distributed.rpc`: functions of other workers, and objects that live there.
 
 Read from the ground up: `frames` (one message), `calls` (one call), `crew` and `watch` (which thread
-does what), `serving` (the other side), `agent` (all of one worker), `ending` (shutdown), `api`.
+does what), `serving` (the other side), `agent` (all of one worker), `ending` (shutdown), `api`, `references` and `rref`.
 The same code runs over every transport, and in virtual time.
 """
 
@@ -26,5 +26,12 @@ from minitorch_dist.distributed.rpc.options import (
     BackendType as BackendType,
     RpcBackendOptions as RpcBackendOptions,
     TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions,
+)
+from minitorch_dist.distributed.rpc.rref import (
+    RRef as RRef,
+    _get_debug_info as _get_debug_info,
+    _rref_context_get_debug_info as _rref_context_get_debug_info,
+    debug_rrefs as debug_rrefs,
+    remote as remote,
 )
 from minitorch_dist.distributed.rpc.workers import WorkerInfo as WorkerInfo

@@ -14,16 +14,18 @@ import itertools
 from _thread import get_ident
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
 from typing import Any, Final
 
+from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.codec import Reader, Writer
 from minitorch_dist.distributed.rpc import baggage, frames
 from minitorch_dist.distributed.rpc.calls import Call, RpcFuture
 from minitorch_dist.distributed.rpc.crew import Crew, Job
-from minitorch_dist.distributed.rpc.errors import RpcError, RpcTimeout, WorkerLost
+from minitorch_dist.distributed.rpc.errors import NOT_INITIALIZED, RpcError, RpcTimeout, WorkerLost
 from minitorch_dist.distributed.rpc.frames import (
     ANSWER,
     DONE,
@@ -67,6 +69,9 @@ class Agent(frames.Assembling):
         self.has_expired = False  # a call of ours was given up
         self._lock = Lock()
         self.is_open = False
+        self.litter: deque[Any] = deque()  # what `__del__` has noted down
+        self.sweep: Callable[[], None] = self.litter.clear
+        self._expired: set[int] = set()  # calls that were given up; an answer may still come
         self.extras: dict[str, Any] = {}
         self._context = copy_context()  # our place, generator and devices: those of our threads too
         self._calls: dict[int, Call] = {}
@@ -94,23 +99,33 @@ class Agent(frames.Assembling):
 
     def call(
         self, to: WorkerInfo, operation: int, write: Callable[[Writer], None], doing: str,
-        timeout: float = -1.0, is_system: bool = False, with_baggage: bool = True,
+        timeout: float = -1.0, is_system: bool = False,
+        settled: Callable[[Exception | None], None] | None = None, keeps: object = None,
     ) -> RpcFuture[Any]:  # fmt: skip
-        """Send a request; the future of its answer. What cannot be sent raises here."""
+        """Send a request; the future of its answer. What cannot be sent raises here.
+
+        `settled` is told, in whichever thread finds out, that there is an answer or what came
+        instead of it; it must not wait. `keeps` is kept until then.
+        """
+        if self.litter and not is_system:
+            self.sweep()
         if not self.is_open:
             raise RpcError(f"worker {self.me.name!r} has shut RPC down; {doing} was not called")
         seconds = self.timeout if timeout < 0 else timeout
+        future: RpcFuture[Any] = RpcFuture(self, lambda: f"the answer to {call}")
         call = Call(
             next(self._numbers), to, doing, "" if is_system else callsite(), self.clock.now(),
-            seconds, RpcFuture(self, lambda: f"the answer to {call}"), is_system,
+            seconds, future, is_system,
         )  # fmt: skip
-        writer = Writer(self._device_name(to))
+        call.settled, call.keeps = settled, keeps
+        writer = RpcWriter(to.id, self._device_name(to))
         writer.out.append(operation)
         write(writer)
         if not is_system:
-            writer.value(baggage.pack(writer, to.id) if with_baggage else None)
+            writer.value(baggage.pack(writer, to.id))
             with self._lock:
                 self.issued[to.id] += 1
+        writer.depart()
         self.crew.visits += 1
         self._calls[call.id] = call
         parts = [writer.out, *writer.buffers]
@@ -125,7 +140,7 @@ class Agent(frames.Assembling):
             self._fail(call, self._gone(call, error.reason, False))
         except TransportClosed:
             self._fail(call, RpcError(f"{call} was not made: RPC was shut down"))
-        return call.future
+        return future
 
     def _device_name(self, to: WorkerInfo, is_answer: bool = False) -> Callable[[device], str]:
         maps = self.back_maps if is_answer else self.device_maps
@@ -146,14 +161,15 @@ class Agent(frames.Assembling):
         return name
 
     def _send(self, dst: int, kind: int, flags: int, id: int, parts: list[Any]) -> None:
-        floor = next(iter(self._calls), id) if self.may_lose and kind == REQUEST else 0
+        floor = min(list(self._calls), default=id) if self.may_lose and kind == REQUEST else 0
         count = len(parts)
         for number, part in enumerate(parts):
             self.transport.send(dst, HEADER.pack(kind, flags, number, count, id, floor), part)
 
     def reply(self, dst: int, kind: int, id: int, write: Callable[[Any], None]) -> list[Any]:
-        writer = Writer(self._device_name(self.worker(dst), is_answer=True))
+        writer = RpcWriter(dst, self._device_name(self.worker(dst), is_answer=True))
         write(writer)
+        writer.depart()
         parts: list[Any] = [writer.out, *writer.buffers]
         if self.may_lose:
             parts = [bytes(part) for part in parts]
@@ -230,6 +246,8 @@ class Agent(frames.Assembling):
 
     def next_job(self) -> Job | None:
         """Deal with what has arrived, until something of the user's is to be run."""
+        if self.litter:
+            self.sweep()
         while self._arrived:
             try:
                 message = self._arrived.popleft()
@@ -255,6 +273,9 @@ class Agent(frames.Assembling):
                 self._send_quietly(message.src, DONE, id)
             if call is not None:
                 return self._answered(call, message)
+            if id in self._expired:
+                self._expired.discard(id)
+                return lambda: self._dismiss(message)
         elif kind == PROBE:
             self.server.probe(message)
         elif kind == DONE:
@@ -275,6 +296,12 @@ class Agent(frames.Assembling):
         except (PeerLost, TransportClosed):
             return
 
+    def _dismiss(self, message: Message) -> None:
+        """An answer for which nobody waits any more: let go of what came with it."""
+        reader = Reader(message.parts[0], message.parts[1:])
+        with suppress(Exception):
+            reader.value()
+
     def _answered(self, call: Call, message: Message) -> Job | None:
         """Complete the call's future: here, unless functions of the user hang on it."""
 
@@ -285,17 +312,17 @@ class Agent(frames.Assembling):
                 baggage.back(load, reader, message.src)
             except Exception as error:
                 error.add_note(f"(while reading the answer to {call})")
-                call.future.set_exception(error)
+                call.end_with(error)
                 return
             if message.kind == ANSWER:
-                call.future.set_result(value)
+                call.answer(value)
                 return
             if not isinstance(value, Exception):
                 value = RpcError(f"{call} failed with {value!r}")
             value.add_note(f"(in {call})")
-            call.future.set_exception(value)
+            call.end_with(value)
 
-        if call.future.has_callbacks and not call.is_system:
+        if call.has_callbacks and not call.is_system:
             return complete
         complete()
         return None
@@ -316,9 +343,9 @@ class Agent(frames.Assembling):
         def fail() -> None:
             for call in failing:
                 if self._calls.pop(call.id, None) is not None:
-                    call.future.set_exception(self._gone(call, reason, True))
+                    call.end_with(self._gone(call, reason, True))
 
-        if any(call.future.has_callbacks for call in failing):
+        if any(call.has_callbacks for call in failing):
             return fail
         fail()
         return None
@@ -331,7 +358,7 @@ class Agent(frames.Assembling):
 
     def _fail(self, call: Call, error: Exception) -> None:
         if self._calls.pop(call.id, None) is not None:
-            call.future.set_exception(error)
+            call.end_with(error)
 
     def _closed_under_us(self) -> None:
         """Our transport was closed: nothing will be answered any more."""
@@ -351,9 +378,14 @@ class Agent(frames.Assembling):
         calls = list(self._calls.values())
         if not self.may_lose:
             calls = [call for call in calls if call.end is not None]
-        return min((self._next_of(call) for call in calls), default=None)
+        instants = [self._next_of(call) for call in calls]
+        if self.is_real and (book := self.extras.get("rrefs")) is not None and not book.is_empty():
+            instants.append(self.clock.now() + PICO // 2)  # garbage is looked for twice a second
+        return min(instants, default=None)
 
     def do_what_is_due(self) -> None:
+        if self.litter:
+            self.sweep()
         now = self.clock.now()
         for call in list(self._calls.values()):
             if call.end is not None and now >= call.end:
@@ -366,6 +398,7 @@ class Agent(frames.Assembling):
         if self._calls.pop(call.id, None) is None:
             return
         self.has_expired = True
+        self._expired.add(call.id)
         words = f"{call} may have run, may be running, or may still come to run"
         if call.is_known:
             words = f"{call} has arrived there and may have run, or may be running"
@@ -374,10 +407,10 @@ class Agent(frames.Assembling):
             f"be marked with an error. {words}; give it more time (timeout=…), or look what "
             f"{call.to.name!r} does"
         )
-        if call.future.has_callbacks:
-            self.crew.give(lambda: call.future.set_exception(error))
+        if call.has_callbacks:
+            self.crew.give(lambda: call.end_with(error))
         else:
-            call.future.set_exception(error)
+            call.end_with(error)
 
     # ------------------------------------------------------------------------------------- closing
 
@@ -406,3 +439,39 @@ class Agent(frames.Assembling):
             f"<Agent of {self.me.name!r}, {state}, {len(self._calls)} calls without an answer, "
             f"{self.crew!r}, {self.transport!r}>"
         )
+
+
+class RpcWriter(Writer):
+    """A message to a worker. What is written may have to be told when the message is complete (and
+    not before: a writer may go back): `notes` holds something for some of the values in `kept`."""
+
+    __slots__ = ("notes", "to")
+
+    def __init__(self, to: int, device_name: Callable[[device], str]) -> None:
+        super().__init__(device_name)
+        self.to = to
+        self.notes: dict[int, tuple[int, Callable[[], None]]] = {}
+
+    def note(self, act: Callable[[], None]) -> None:
+        """Call `act` when the message goes out with the value that was remembered last."""
+        self.notes[len(self.kept) - 1] = id(self.kept[-1]), act
+
+    def depart(self) -> None:
+        for place, (identity, act) in self.notes.items():
+            if place < len(self.kept) and id(self.kept[place]) == identity:
+                act()
+
+
+KEY: Final = "rpc"
+
+
+def is_here() -> bool:
+    return KEY in world.place().extras
+
+
+def current() -> Agent:
+    """This worker's agent; torch's RuntimeError before `init_rpc`."""
+    agent = world.place().extras.get(KEY)
+    if agent is None:
+        raise RuntimeError(NOT_INITIALIZED)
+    return agent  # type: ignore[no-any-return]

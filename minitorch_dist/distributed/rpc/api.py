@@ -13,11 +13,10 @@ from minitorch_dist.distributed import backends, bootstrap, rendezvous, world
 from minitorch_dist.distributed.codec import Writer
 from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.rpc import functions, operations
-from minitorch_dist.distributed.rpc.agent import Agent
+from minitorch_dist.distributed.rpc.agent import KEY, Agent, current, is_here
 from minitorch_dist.distributed.rpc.calls import RpcFuture
 from minitorch_dist.distributed.rpc.crew import runs_job
 from minitorch_dist.distributed.rpc.ending import Ending
-from minitorch_dist.distributed.rpc.errors import NOT_INITIALIZED
 from minitorch_dist.distributed.rpc.options import (
     DEFAULT_SHUTDOWN_TIMEOUT,
     UNSET_RPC_TIMEOUT,
@@ -29,24 +28,11 @@ from minitorch_dist.distributed.rpc.options import (
 from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers, check_name
 from transports.stores import PrefixStore, Store
 
-KEY: Final = "rpc"
 CONNECT: Final = timedelta(minutes=30)
 
 
 def is_available() -> bool:
     return True
-
-
-def is_here() -> bool:
-    return KEY in world.place().extras
-
-
-def current() -> Agent:
-    """This worker's agent; torch's RuntimeError before `init_rpc`."""
-    agent = world.place().extras.get(KEY)
-    if agent is None:
-        raise RuntimeError(NOT_INITIALIZED)
-    return agent  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------ begin
@@ -174,6 +160,9 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
             for last in agent.extras.get("before_end", ()):
                 last()
             ending.wait_for_all()
+            for look in agent.extras.get("after_end", ()):
+                look()
+            ending.linger()
     finally:
         _leave(agent)
 

@@ -31,6 +31,7 @@ class Carrier(Protocol):
 
     def unpacked(self, load: Any, reader: Reader, src: int) -> AbstractContextManager[Trip]: ...
     def back(self, load: Any, reader: Reader, src: int) -> None: ...
+    def backward(self, context_id: int, roots: list[Any], retain_graph: bool) -> None: ...
 
 
 class _Nothing:
@@ -57,11 +58,16 @@ def unpacked(load: Any, reader: Reader, src: int) -> Iterator[Trip]:
     if load is None:
         yield NONE
         return
+    with opened().unpacked(load, reader, src) as trip:
+        yield trip
+
+
+def opened() -> Carrier:
+    """Autograd's carrier; its room is opened if nobody was in there yet."""
     if carrier is None:
         import_module(_ROOM)
     assert carrier is not None, "the room of autograd puts its carrier here"
-    with carrier.unpacked(load, reader, src) as trip:
-        yield trip
+    return carrier
 
 
 def back(load: Any, reader: Reader, src: int) -> None:

@@ -40,7 +40,10 @@ class RpcFuture(Future[T]):
     def wait(self) -> T:
         if not self.done():
             self._waiter.wait_for(self)
-        return super().wait()
+        try:
+            return super().wait()
+        finally:
+            del self
 
     def settle(self, deadline: Deadline) -> None:
         """Wait by the condition, and raise nothing."""
@@ -64,8 +67,8 @@ class Call:
     """One request of ours: what it was, and what is known of it."""
 
     __slots__ = (
-        "doing", "end", "future", "id", "is_known", "is_system", "parts", "probed", "site", "started",
-        "timeout", "to",
+        "doing", "end", "future", "id", "is_known", "is_system", "keeps", "parts", "probed", "settled", "site",
+        "started", "timeout", "to",
     )  # fmt: skip
 
     def __init__(
@@ -73,12 +76,39 @@ class Call:
         future: RpcFuture[Any], is_system: bool,
     ) -> None:  # fmt: skip
         self.id, self.to, self.doing, self.site = id, to, doing, site
-        self.started, self.timeout, self.future = started, timeout, future
+        self.started, self.timeout = started, timeout
+        self.future: RpcFuture[Any] | None = future
         self.end: int | None = started + round(timeout * PICO) if timeout > 0 else None
         self.is_system = is_system
         self.is_known = False  # the worker has said that it has it
         self.parts: list[Any] = []  # to be sent again, where messages can get lost
         self.probed = started
+        self.settled: Callable[[Exception | None], None] | None = None
+        self.keeps: object = None
+
+    def answer(self, value: Any) -> None:
+        """What was asked for is here."""
+        if self.settled is not None:
+            self.settled(None)
+        self._let_go().set_result(value)
+
+    def end_with(self, error: Exception) -> None:
+        """There will be no answer."""
+        if self.settled is not None:
+            self.settled(error)
+        self._let_go().set_exception(error)
+
+    def _let_go(self) -> RpcFuture[Any]:
+        """The future. It knows us for its words; so that its value is free when nobody wants it, we
+        do not know it any more."""
+        future, self.future = self.future, None
+        assert future is not None, "a call ends once"
+        self.settled = self.keeps = None
+        return future
+
+    @property
+    def has_callbacks(self) -> bool:
+        return self.future is not None and self.future.has_callbacks
 
     def __str__(self) -> str:
         at = f", called at {self.site}" if self.site else ""

@@ -123,7 +123,7 @@ class Crew:
                         job = self._jobs.popleft()
                         self.running += 1
                         break
-                    if self._driver is None:
+                    if self._driver is None and self._ship.is_open:
                         self._driver = me
                         break
                     if self._idle > self.size:  # deep nesting is over

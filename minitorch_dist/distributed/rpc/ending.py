@@ -27,6 +27,7 @@ from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
 
 LEADER: Final = 0
+LINGER: Final = 5.0  # seconds
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
 
 
@@ -129,13 +130,22 @@ class Ending:
         """A barrier."""
         self._round()
 
+    def linger(self) -> None:
+        """Where messages get lost: stay until everybody has heard that it is over, or a while."""
+        agent = self._agent
+        deadline = agent.clock.deadline(LINGER)
+        while agent.may_lose and agent.server.owes() and not deadline.is_over():
+            agent.clock.sleep(0.05)
+
     def _be_quiet(self) -> None:
         agent = self._agent
         while True:
             calls = agent.outstanding
             if calls:
                 words = ", ".join(map(str, calls[:3])) + (", …" if len(calls) > 3 else "")
-                self._wait(calls[0].future, lambda words=words: f"the answer to {words}")
+                future = calls[0].future
+                if future is not None:
+                    self._wait(future, lambda words=words: f"the answer to {words}")
             elif not agent.crew.wait_until_quiet(self._slice()):
                 self._late(lambda: f"functions that still run here: {agent.crew!r}")
             else:

@@ -14,7 +14,7 @@ from minitorch_dist.distributed.codec import Damaged
 
 (
     CALL, REMOTE, METHOD, TYPE, FETCH,  # runners: see `serving` and `references`
-    FORK, DELETE, ADOPT, JOIN, MISSING, BACKWARD, CLEAN, ABORT, STEP,
+    FORK, DELETE, ADOPT, JOIN, MISSING, BACKWARD, UNUSED, CLEAN, ABORT,
 ) = range(14)  # fmt: skip
 
 Handler = Callable[[Any, int, Any], Any]
@@ -26,6 +26,7 @@ _ROOMS: Final = {  # of floors above ours, opened when a peer asks for them
     BACKWARD: "minitorch_dist.distributed.autograd",
     CLEAN: "minitorch_dist.distributed.autograd",
     ABORT: "minitorch_dist.distributed.autograd",
+    UNUSED: "minitorch_dist.distributed.autograd",
 }
 
 

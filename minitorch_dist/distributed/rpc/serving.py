@@ -100,6 +100,12 @@ class Server:
         if request is not None:
             request.answer = []
 
+    def owes(self) -> bool:
+        """Whether some caller has not said yet that it has its answer."""
+        return any(
+            r.answer for known in list(self._remembered.values()) for r in list(known.values())
+        )
+
     def forget(self, src: int) -> None:
         self._remembered.pop(src, None)
 

@@ -1,0 +1,407 @@
+"""A reference to an object that lives on some worker, and the ways to use it.
+
+    rref = rpc.remote("ps", ParameterServer, (…))        make an object there
+    rref.to_here()                                       a copy of it
+    rref.rpc_sync().step(x)                              call a method of it, there
+
+The types that take part in keeping it alive are in `references`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final, Generic, TypeVar, cast
+
+from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.codec import Damaged, Unsendable, faces
+from minitorch_dist.distributed.codec.writer import Writer
+from minitorch_dist.distributed.rpc import baggage, functions, operations
+from minitorch_dist.distributed.rpc.agent import Agent, RpcWriter, current, is_here
+from minitorch_dist.distributed.rpc.api import request
+from minitorch_dist.distributed.rpc.calls import RpcFuture
+from minitorch_dist.distributed.rpc.options import UNSET_RPC_TIMEOUT, seconds_of
+from minitorch_dist.distributed.rpc.references import Fork, Id, Owned, book_of
+from minitorch_dist.distributed.rpc.serving import Later
+from minitorch_dist.distributed.rpc.workers import WorkerInfo
+from minitorch_dist.futures import Future
+
+T = TypeVar("T")
+NUMBER: Final = 2  # among the types that the codec was taught
+Timeout = float | timedelta
+
+
+class RRef(Generic[T]):
+    """`RRef(value)` makes one to an object of this worker; `rpc.remote` to one of another."""
+
+    __slots__ = ("__weakref__", "_held")
+    _held: Owned | Fork
+
+    def __init__(self, value: T, type_hint: Any = None) -> None:
+        if not is_here():
+            raise RuntimeError(
+                "Current RPC agent is not set! Did you initialize the RPC framework (e.g. by calling "
+                "`rpc.init_rpc`)?"
+            )
+        book = book_of(current())
+        self._held = book.own(book.new_id(), callsite())
+        self._held.handles += 1
+        self._held.future.set_result(value)
+
+    @classmethod
+    def _of(cls, held: Owned | Fork) -> RRef[Any]:
+        made = object.__new__(cls)
+        made._held = held
+        return made
+
+    def __del__(self) -> None:
+        held = getattr(self, "_held", None)
+        if held is not None:
+            held.book.garbage.append(held)
+
+    # ----------------------------------------------------------------------------------- asking
+
+    def is_owner(self) -> bool:
+        return isinstance(self._held, Owned)
+
+    def owner(self) -> WorkerInfo:
+        held = self._held
+        id = held.owner if isinstance(held, Fork) else held.book.me
+        return held.book.agent.worker(id)
+
+    def owner_name(self) -> str:
+        return self.owner().name
+
+    def confirmed_by_owner(self) -> bool:
+        return self._held.confirmed if isinstance(self._held, Fork) else True
+
+    def local_value(self) -> T:
+        """The object itself, on its owner."""
+        if isinstance(self._held, Fork):
+            raise RuntimeError(
+                f"For RRef {self!r}, can't call localValue() on user "
+                f"{self._held.book.agent.me}. Call it on owner {self.owner()}"
+            )
+        return cast("T", self._held.future.wait())
+
+    def to_here(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> T:
+        """A copy of the object; on its owner the object itself."""
+        if isinstance(self._held, Owned):
+            return self.local_value()
+        return cast("T", self._ask(operations.FETCH, None, "to_here", timeout).wait())
+
+    def _get_type(self, timeout: Timeout = UNSET_RPC_TIMEOUT, blocking: bool = True) -> Any:
+        """The object's class, or the Future of it."""
+        held = self._held
+        if isinstance(held, Fork):
+            future = self._ask(operations.TYPE, None, "_get_type", timeout)
+        else:
+            future = cast("RpcFuture[Any]", held.future.then(lambda done: type(done.value())))
+        return future.wait() if blocking else future
+
+    def _ask(self, operation: int, what: Any, doing: str, timeout: Timeout) -> RpcFuture[Any]:
+        """Ask the owner for something that is done with the object."""
+        held = self._held
+        agent = held.book.agent
+        if isinstance(held, Fork) and held.error is not None:
+            failed: RpcFuture[Any] = RpcFuture(agent, lambda: doing)
+            failed.set_exception(held.error)
+            return failed
+        asked: tuple[Any, ...] = (tuple(held.id), what)
+        return agent.call(
+            self.owner(), operation, lambda writer: writer.value(asked), doing, seconds_of(timeout),
+            keeps=self,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------ using
+
+    def rpc_sync(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Any:
+        """A proxy: `rref.rpc_sync().method(…)` calls the method on the owner and waits."""
+        return Proxy(self, "rpc_sync", timeout)
+
+    def rpc_async(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Any:
+        """A proxy whose methods return a Future."""
+        return Proxy(self, "rpc_async", timeout)
+
+    def remote(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Any:
+        """A proxy whose methods return an RRef to their result."""
+        return Proxy(self, "remote", timeout)
+
+    def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
+        """Run backward from this tensor, on its owner: in a context, or (-1) locally there."""
+        if isinstance(self._held, Owned):
+            backward(self, dist_autograd_ctx_id, retain_graph)
+        else:
+            what: tuple[Any, ...] = (backward, (self, dist_autograd_ctx_id, retain_graph), {})
+            agent = self._held.book.agent
+            agent.call(
+                self.owner(), operations.CALL, lambda writer: writer.value(what), "backward"
+            ).wait()  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        raise RuntimeError(
+            "Can not pickle rref in python pickler, rref can only be pickled when using RPC"
+        )
+
+    def __repr__(self) -> str:
+        held = self._held
+        if isinstance(held, Fork):
+            return f"UserRRef(RRefId = {held.id!r}, ForkId = {held.fork_id!r})"
+        return f"OwnerRRef({held.id!r})"
+
+
+class Proxy:
+    """Methods of a remote object."""
+
+    def __init__(self, rref: RRef[Any], how: str, timeout: Timeout) -> None:
+        self._rref, self._how, self._timeout = rref, how, timeout
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            rref = self._rref
+            held = rref._held
+            if isinstance(held, Fork) and held.error is not None:
+                raise held.error
+            asked = (tuple(held.id), name, args, kwargs)
+            if self._how == "remote":
+                return make(rref.owner(), operations.METHOD, _writes(asked), name, self._timeout)
+            return held.book.agent.call(
+                rref.owner(), operations.METHOD, _writes(asked), name, seconds_of(self._timeout),
+                keeps=rref,
+            )  # fmt: skip
+
+        if self._how == "rpc_sync":
+            return lambda *args, **kwargs: method(*args, **kwargs).wait()
+        return method
+
+    def __repr__(self) -> str:
+        return f"<{self._how} proxy of {self._rref!r}>"
+
+
+def _writes(asked: tuple[Any, ...]) -> Callable[[Writer], None]:
+    """(id, name, args, kwargs), with errors that name the argument."""
+    id, name, args, kwargs = asked
+
+    def write(writer: Writer) -> None:
+        writer.begin(4)
+        writer.value(id)
+        writer.value(name)
+        writer.named("args", args)
+        writer.named("kwargs", kwargs)
+
+    return write
+
+
+def remote(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    timeout: Timeout = UNSET_RPC_TIMEOUT,
+) -> RRef[Any]:
+    """Make an object on a worker, with a function or a class; a reference to it, at once."""
+    worker = current().workers.find(to)
+    name = functions.name_of(func)
+    return make(worker, operations.CALL, request(func, args, kwargs), name, timeout)
+
+
+def make(
+    worker: WorkerInfo,
+    operation: int,
+    write: Callable[[Writer], None],
+    doing: str,
+    timeout: Timeout,
+) -> RRef[Any]:
+    """A reference to what will come of an operation."""
+    agent, site = current(), callsite()
+    book = book_of(agent)
+    id = book.new_id()
+    held: Owned | Fork
+    if worker.id == agent.me.id:
+        held, fork_id = book.own(id, site), None
+        held.handles += 1
+    else:
+        fork_id = book.new_id()
+        held = book.forks[fork_id] = Fork(book, worker.id, id, fork_id, site)
+    rref = RRef._of(held)
+
+    def order(writer: Writer) -> None:
+        writer.begin(5)
+        for part in (tuple(id), None if fork_id is None else tuple(fork_id), site, operation):
+            writer.value(part)
+        write(writer)
+
+    def settled(error: Exception | None) -> None:
+        if isinstance(held, Fork):
+            held.error = held.error or error
+            held.confirmed = True
+            book.settle(held)
+        elif error is not None and not held.future.done():
+            held.future.set_exception(error)
+
+    try:
+        agent.call(
+            worker, operations.REMOTE, order, doing, seconds_of(timeout), settled=settled
+        )  # fmt: skip
+    except BaseException:  # it could not be sent
+        if fork_id is not None:
+            book.forks.pop(fork_id, None)
+        raise
+    return rref
+
+
+# ---------------------------------------------------------------------------------- on the owner
+
+
+def _remote(agent: Agent, src: int, said: Any) -> tuple[str, Callable[[], Any]]:
+    """Make an object and keep it."""
+    id, fork_id, site, operation, asked = said
+    fork = None if fork_id is None else Id(*fork_id)
+    entry = book_of(agent).order(Id(*id), fork, src, str(site))
+    try:
+        doing, function = operations.runner(operation)(agent, src, asked)
+    except Exception as error:
+        _keep(entry, error=error)
+        raise
+
+    def run() -> Any:
+        try:
+            result = function()
+        except Exception as error:
+            _keep(entry, error=error)
+            return None
+        if isinstance(result, Later) and isinstance(result.future, Future):
+            return Later(result.future.then(lambda done: _kept_later(entry, done)))
+        _keep(entry, result)
+        return None
+
+    return doing, run
+
+
+def _kept_later(entry: Owned, done: Future[Any]) -> None:
+    try:
+        _keep(entry, done.value())
+    except Exception as error:
+        _keep(entry, error=error)
+
+
+def _keep(entry: Owned, value: Any = None, error: Exception | None = None) -> None:
+    if not entry.future.done():
+        if error is not None:
+            entry.future.set_exception(error)
+        else:
+            entry.future.set_result(value)
+    entry.book.drop_if_free(entry.id)
+
+
+def _fetch(agent: Agent, src: int, said: Any) -> tuple[str, Callable[[], Any]]:
+    entry = book_of(agent).expect(Id(*said[0]))
+    return "to_here", lambda: Later(entry.future)
+
+
+def _type(agent: Agent, src: int, said: Any) -> tuple[str, Callable[[], Any]]:
+    entry = book_of(agent).expect(Id(*said[0]))
+    return "_get_type", lambda: Later(entry.future.then(lambda done: type(done.value())))
+
+
+def _method(agent: Agent, src: int, said: Any) -> tuple[str, Callable[[], Any]]:
+    id, name, args, kwargs = said
+    entry = book_of(agent).expect(Id(*id))
+
+    def run() -> Any:
+        value = entry.future.wait()
+        function = getattr(
+            type(value), name
+        )  # as in torch: what only the instance has does not count
+        bound = getattr(value, name)
+        if functions.is_async(function):
+            return Later(bound(*args, **kwargs))
+        return bound(*args, **kwargs)
+
+    return str(name), run
+
+
+def backward(rref: RRef[Any], context_id: int, retain_graph: bool) -> None:
+    """On the owner: the tensor's own backward, or that of a context of distributed autograd."""
+    value = rref.local_value()
+    if context_id == -1:
+        value.backward(retain_graph=retain_graph)
+    else:
+        baggage.opened().backward(context_id, [value], retain_graph)
+
+
+operations.let_run(operations.REMOTE, _remote)
+operations.let_run(operations.FETCH, _fetch)
+operations.let_run(operations.TYPE, _type)
+operations.let_run(operations.METHOD, _method)
+
+
+# ------------------------------------------------------------------------------------ travelling
+
+
+def _write(writer: faces.Writing, rref: RRef[Any]) -> None:
+    if not isinstance(writer, RpcWriter):
+        raise Unsendable("an RRef can only be sent by RPC")
+    held = rref._held
+    book, fork_id = held.book, held.book.new_id()
+    owner = held.owner if isinstance(held, Fork) else book.me
+    to = writer.to
+    writer.note(lambda: book.commit(to, held, fork_id))
+    writer.value((owner, tuple(held.id), tuple(fork_id), book.me))
+
+
+def _read(reader: faces.Reading) -> RRef[Any]:
+    match reader.value():
+        case (int(owner), (int(a), int(b)), (int(c), int(d)), int(parent)):
+            agent = current()
+            if owner not in agent.workers.by_id or parent not in agent.workers.by_id:
+                raise Damaged(f"a reference to an object of worker {owner}, from worker {parent}")
+            return RRef._of(book_of(agent).arrive(owner, Id(a, b), Id(c, d), parent))
+        case other:
+            raise Damaged(f"{other!r} is no reference")
+
+
+faces.let_travel(RRef, NUMBER, faces.Other(_write, _read))
+
+
+# ------------------------------------------------------------------------------------- looking
+
+
+def debug_rrefs() -> list[str]:
+    """One line for each object of this worker that somebody holds: what, who, and where it was made;
+    and one for each object of others that is held here."""
+    book = book_of(current())
+    book.sweep()
+    ours = [repr(entry) for entry in list(book.owned.values())]
+    theirs = [
+        f"{fork!r}{f', created at {fork.site}' if fork.site else ''}"
+        for fork in list(book.forks.values())
+    ]
+    return ours + theirs
+
+
+def _rref_context_get_debug_info() -> dict[str, str]:
+    """torch's counts."""
+    book = book_of(current())
+    book.sweep()
+    owned = list(book.owned.values())
+    return {
+        "num_owner_rrefs": str(len(owned)),
+        "num_pending_futures": str(sum(not entry.future.done() for entry in owned)),
+        "num_pending_users": str(sum(not fork.confirmed for fork in list(book.forks.values()))),
+        "num_forks": str(sum(len(entry.forks) for entry in owned)),
+    }
+
+
+def _get_debug_info() -> dict[str, str]:
+    agent = current()
+    return {
+        **_rref_context_get_debug_info(),
+        "agent.num_pending_requests": str(len(agent.outstanding)),
+        "agent.thread_pool_size": str(agent.crew.size),
+        "agent.num_running_functions": str(agent.crew.running),
+        "agent.num_waiting_functions": str(agent.crew.waiting),
+    }
