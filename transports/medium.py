@@ -136,6 +136,7 @@ class Medium:
         self.ends: dict[int, End] = {}  # the latest of each rank
         self.fate: Disturbs | None = None
         self.meets: Callable[[Message], bool] | None = None  # whether it waits for its receiver
+        self.witness: Callable[..., None] | None = None  # told of each send, and of computations
         self._routes: dict[tuple[int, int], Route] = {}
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}

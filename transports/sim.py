@@ -148,7 +148,9 @@ class SimTransport(Transport):
             return self._deliver(self.rank, header, view)
         copy = payload if type(payload) is bytes else bytes(view)
         message = Message(self.medium, self, world.ends[dst], header, copy)
-        network = self.medium.network
+        network, witness = self.medium.network, self.medium.witness
+        if witness is not None:
+            witness("send", self.rank, dst, message.nbytes, header, copy)
         meets = self.medium.meets
         if (network.eager is not None and message.nbytes > network.eager) or (
             meets is not None and meets(message)

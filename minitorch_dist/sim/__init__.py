@@ -17,6 +17,10 @@ so times are those of the textbooks' formulas, in whole picoseconds.
 """
 
 from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos
+from minitorch_dist.sim.determinism import (
+    NotDeterministic as NotDeterministic,
+    check_determinism as check_determinism,
+)
 from minitorch_dist.sim.exhausting import Exhaustion as Exhaustion, exhaust as exhaust
 from minitorch_dist.sim.exploring import (
     NeverTrue as NeverTrue,

@@ -23,6 +23,8 @@ def compute(duration: str | float) -> None:
         moving = clock.extras.get("medium")
         if moving is not None and moving.fate is not None:
             picos = moving.fate.compute(clock.me().rank, picos)
+        if moving is not None and moving.witness is not None:
+            moving.witness("compute", clock.me().rank, picos)
         clock.pause(picos)
     if recorder is not None:
         recorder.computed(since, callsite())

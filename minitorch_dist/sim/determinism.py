@@ -1,0 +1,140 @@
+"""Is a run the same when it is made again? If not: where does it begin to differ?
+
+    sim.check_determinism(train, world_size=8, seed=3)
+
+The program runs twice, and of each message that is sent and of each computation it is written down
+when, by whom, with what (its bytes, too) and from which lines. The first entry that differs is shown
+from both runs: what varies was decided shortly before it. Typical are sets and dicts in the order of
+addresses, counters that outlive a run, files, and whatever `sim.outside` cannot replace.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from minitorch_dist.sim import runner
+from minitorch_dist.sim.stage import Stage
+from transports.errors import DistError
+from transports.fates import Plan
+from transports.medium import Medium, Network
+from transports.plans import Fault
+from transports.quantities import in_words
+from transports.topology import Topology
+
+DEPTH = 8  # lines of a stack
+_OURS = (str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent / "transports"))
+
+
+class NotDeterministic(DistError):
+    """Two runs of one program with one seed are not the same. `event` is the first that differs."""
+
+    def __init__(self, words: str, event: int) -> None:
+        super().__init__(words)
+        self.event = event
+
+
+class Entry(NamedTuple):
+    """Something that happened."""
+
+    at: int
+    what: tuple[object, ...]
+    stack: tuple[str, ...]
+
+    def __str__(self) -> str:
+        kind, *facts = self.what
+        if kind == "send":
+            src, dst, nbytes, *_ = facts
+            words = f"rank {src} sends {nbytes} bytes to rank {dst}"
+        elif kind == "compute":
+            words = f"rank {facts[0]} computes for {in_words(int(str(facts[1])))}"
+        else:
+            words = f"{kind} {facts[0]}"
+        lines = [f"{words}, at {in_words(self.at)}", *(f"    {line}" for line in self.stack)]
+        return "\n".join(lines)
+
+
+class Witness:
+    """Writes down one run."""
+
+    def __init__(self, medium: Medium) -> None:
+        self.entries: list[Entry] = []
+        self._clock = medium.clock
+
+    def __call__(self, *what: object) -> None:
+        facts = tuple(zlib.crc32(fact) if isinstance(fact, bytes) else fact for fact in what)
+        self.entries.append(Entry(self._clock.now(), facts, _stack()))
+
+
+def check_determinism(
+    fn: Callable[..., Any],
+    world_size: int,
+    *,
+    seed: int = 0,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    net: Network | Topology | str = "sim://",
+    timeout: timedelta | float | None = None,
+    faults: Sequence[Fault | str] | Plan = (),
+    hardships: str = "",
+) -> None:
+    """Run `fn` twice with the same seed; NotDeterministic shows the first event that differs. What
+    both runs raise in the same way is no difference, and not raised."""
+
+    def once() -> list[Entry]:
+        witnesses: list[Witness] = []
+
+        def watch(stage: Stage) -> None:
+            stage.medium.witness = witness = Witness(stage.medium)
+            witnesses.append(witness)
+
+        try:
+            report = runner.run(
+                fn, world_size, args, kwargs, net=net, seed=seed, timeout=timeout, faults=faults,
+                hardships=hardships, prepared=watch,
+            )  # fmt: skip
+            end: tuple[str, str] = "returns", repr(report.results)
+        except Exception as error:
+            if not witnesses:
+                raise
+            end = "raises", repr(error)
+        (witness,) = witnesses
+        return [*witness.entries, Entry(0, end, ())]
+
+    first, second = once(), once()
+    for number, (one, other) in enumerate(zip_longest(first, second)):
+        if one is None or other is None or one[:2] != other[:2]:
+            raise NotDeterministic(
+                f"two runs with seed {seed} differ, at first in event {number}. In the first run\n"
+                f"  {one or 'nothing more'}\nand in the second\n  {other or 'nothing more'}\n"
+                f"{_alike(one, other)}",
+                number,
+            )
+
+
+def _alike(one: Entry | None, other: Entry | None) -> str:
+    """What may be meant, where both look the same."""
+    if one is None or other is None or one.what[0] != other.what[0] != "send":
+        return "Look for what decides it there: a set, a global counter, a file, an address"
+    if one.what[:4] == other.what[:4] and one.at == other.at:
+        return "What differs is what the message says: a value that is not the same"
+    return "Look for what decides it there: a set, a global counter, a file, an address"
+
+
+def _stack() -> tuple[str, ...]:
+    """The caller's lines outside of our packages, innermost first."""
+    frame = sys._getframe(1)
+    lines: list[str] = []
+    while frame is not None and len(lines) < DEPTH:
+        code = frame.f_code
+        if not code.co_filename.startswith((*_OURS, "<frozen")) or frame.f_globals.get("PROGRAM"):
+            lines.append(f"{Path(code.co_filename).name}:{frame.f_lineno} in {code.co_name}")
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return tuple(lines)

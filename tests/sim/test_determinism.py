@@ -1,0 +1,98 @@
+"""The same program, seed and arguments are the same run: the same events, in any process and engine."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minitorch_dist as torch
+from minitorch_dist import distributed as dist, sim
+
+ROOT = Path(__file__).parent.parent.parent
+FAULTS = ["drop=0.1", "jitter=30us", "crash=4,at=900us", "partition=0|1+2,at=1ms,heal=3ms"]
+
+
+def program() -> float:
+    x = torch.ones(10) * dist.get_rank()
+    try:
+        for _ in range(5):
+            sim.compute("200us")
+            dist.all_reduce(x)
+            dist.recv(x) if dist.get_rank() == 0 else dist.send(x, 0)
+            for _ in range(dist.get_world_size() - 2 if dist.get_rank() == 0 else 0):
+                dist.recv(x)
+    except dist.DistError:
+        sim.compute("1ms")
+    return sim.now()
+
+
+def digest(engine: str = "auto", seed: int = 7) -> str:
+    return sim.run(program, 5, seed=seed, faults=FAULTS, hardships="ojrwah", engine=engine).digest
+
+
+def test_in_other_processes_and_engines() -> None:
+    expected = digest()
+    assert digest("threads") == digest("auto") == expected != digest(seed=8)
+    code = "from tests.sim.test_determinism import digest; print(digest())"
+    for hashes in ("0", "1234"):
+        environment = {**os.environ, "PYTHONHASHSEED": hashes, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True,
+            timeout=100, check=False,
+        )  # fmt: skip
+        assert done.stdout.strip() == expected, done.stderr
+
+
+def test_what_is_deterministic_passes() -> None:
+    for seed in range(5):
+        sim.check_determinism(program, 5, seed=seed, faults=FAULTS, hardships="ojrwah")
+    sim.check_determinism(lambda: 1 / 0, 3)  # it fails alike
+    sim.check_determinism(print, 1, args=("",))
+
+
+counter = itertools.count()
+
+
+def counts() -> None:
+    dist.barrier()
+    dist.all_reduce(torch.ones(1))
+    if dist.get_rank() == 1:
+        dist.send(torch.ones(1 + next(counter)), 0)  # here
+    elif dist.get_rank() == 0:
+        dist.recv_object_list([None], 1)
+
+
+def values() -> None:
+    dist.all_reduce(torch.ones(2) * (next(counter) if dist.get_rank() == 2 else 1))
+
+
+def computes() -> None:
+    sim.compute(0.001 * (next(counter) + 1))
+
+
+def returns() -> int:
+    return next(counter)
+
+
+def test_the_first_difference_is_shown_from_both_sides() -> None:
+    line = counts.__code__.co_firstlineno + 4
+    with pytest.raises(sim.NotDeterministic) as caught:
+        sim.check_determinism(counts, 3)
+    said = str(caught.value)
+    assert said.count(f"test_determinism.py:{line} in counts") == 2
+    assert "rank 1 sends 4 bytes to rank 0" in said and "rank 1 sends 8 bytes to rank 0" in said
+    assert f"at first in event {caught.value.event}." in said and caught.value.event > 6
+
+
+def test_values_times_and_results_count() -> None:
+    with pytest.raises(sim.NotDeterministic, match="a value that is not the same"):
+        sim.check_determinism(values, 3)
+    with pytest.raises(sim.NotDeterministic, match="rank 0 computes for"):
+        sim.check_determinism(computes, 2)
+    with pytest.raises(sim.NotDeterministic, match=r"returns \[\d+, \d+\]"):
+        sim.check_determinism(returns, 2)
