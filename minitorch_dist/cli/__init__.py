@@ -11,6 +11,9 @@ COMMANDS = {
     "demo": "train a ConvNet on digits drawn on the fly, and see what it got wrong",
     "broker": "serve MQTT for worlds that have no broker: prints its address, until Ctrl-C",
     "bench": "time training steps, beside torch's where torch is installed",
+    "run": "run a script on every rank of a world, simulated or real, with faults if you like",
+    "replay": "make the run of a token again, which fails as it did",
+    "zoo": "seven hangs that people met in public, found and explained",
     "diff": "compare two journals: equal, or where they first part",
     "show": "draw a journal: in the terminal, as SVG, as a page or a trace",
 }

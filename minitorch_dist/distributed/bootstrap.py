@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from minitorch_dist.distributed import backends, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
+from minitorch_dist.distributed.disturbing import disturbed
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
 from minitorch_dist.distributed.flight import FlightRecorder
 from minitorch_dist.distributed.groups import Group, everybody
@@ -142,7 +143,7 @@ def _join(
     root = PrefixStore("default_pg", store)
     generation = arrive(root, rank, size)
     keys = PrefixStore(str(generation), root)
-    transport = transport_kind(rank, size, address, place.clock)
+    transport = disturbed(transport_kind(rank, size, address, place.clock))
     transport.patience = timeout.total_seconds()
     mailbox = Mailbox(transport)
     try:

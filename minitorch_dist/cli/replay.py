@@ -1,0 +1,36 @@
+"""`mtd replay TOKEN SCRIPT`: make the run of a token again, which fails as it did."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+
+from minitorch_dist import sim
+from minitorch_dist.cli import scripts
+from minitorch_dist.sim import cases
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--net", default="sim://", help="the address of then")
+    parser.add_argument("token", help="mtd1:seed=…, as a failing run has printed it")
+    scripts.add_script(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        scripts.check(arguments.script)
+        cases.parse(arguments.token)
+    except (OSError, ValueError) as error:
+        print(f"mtd replay: {error}", file=sys.stderr)
+        return 2
+    program = partial(scripts.play, arguments.script, arguments.arguments)
+    try:
+        report = sim.replay(arguments.token, program, net=arguments.net)
+    except Exception as error:
+        print(scripts.shown(error), file=sys.stderr)
+        return 1
+    print(report)
+    print("It does not fail: the program is not that of then.")
+    return 0

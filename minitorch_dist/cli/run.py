@@ -1,0 +1,102 @@
+"""`mtd run SCRIPT`: a script on every rank of a world, simulated or real.
+
+    mtd run --ranks 8 train.py
+    mtd run --ranks 8 --net "sim://?latency=2us&rate=100Gb/s" --faults plan.txt --seed 7 train.py
+    mtd run --ranks 8 --seeds 1000 train.py --epochs 3        # explore; shows the smallest failure
+    mtd run --ranks 4 --net tcp:// --faults "drop=0.01" train.py
+
+What follows the script is its own, as with torchrun.
+A plan is a file with one fault in each line (`drop=0.01,src=0`, see `transports.plans`), or its lines
+with semicolons between them. Over a real network faults happen as well as they can.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from functools import partial
+
+from minitorch_dist import sim
+from minitorch_dist.cli import scripts
+from minitorch_dist.distributed import disturbing
+from minitorch_dist.launching import launch
+from transports import plans, registry
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ranks", type=int, default=4, help="how many (4)")
+    parser.add_argument("--net", default="sim://", help="an address: sim://?latency=…, tcp://, …")
+    parser.add_argument("--faults", help="a file of faults, or their texts with ; between them")
+    parser.add_argument("--seed", type=int, help="of chances, and of the order of ranks")
+    parser.add_argument("--hard", default="", help="hardships by letter (ojrwah; see sim.hardship)")
+    parser.add_argument("--seeds", type=int, help="explore so many seeds, up to the first failure")
+    parser.add_argument("--unreliable", action="store_true", help="what is dropped is gone")
+    parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")
+    parser.add_argument("--timeout", type=float, help="seconds for each operation")
+    scripts.add_script(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        scripts.check(arguments.script)
+        faults = scripts.faults_of(arguments.faults)
+        plans.check(faults, arguments.ranks)
+    except (OSError, ValueError) as error:
+        print(f"mtd run: {error}", file=sys.stderr)
+        return 2
+    program = partial(scripts.play, arguments.script, arguments.arguments)
+    program.__name__ = arguments.script  # type: ignore[attr-defined]
+    if registry.scheme_of(arguments.net) != "sim":
+        return _run_for_real(arguments, faults)
+    plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
+    if arguments.seeds is not None:
+        return _explore(arguments, plan, program)
+    try:
+        report = sim.run(
+            program, arguments.ranks, net=arguments.net, seed=arguments.seed, faults=plan,
+            hardships=arguments.hard, journal=arguments.journal, timeout=arguments.timeout,
+        )  # fmt: skip
+    except Exception as error:
+        print(scripts.shown(error), file=sys.stderr)
+        return 1
+    print(report)
+    return 0
+
+
+def _explore(arguments: argparse.Namespace, plan: sim.Plan, program: partial[None]) -> int:
+    found = sim.survey(
+        program, arguments.ranks, arguments.seeds, plan if plan.faults else sim.chaos(),
+        net=arguments.net, timeout=arguments.timeout,
+    )  # fmt: skip
+    if found.failure is None:
+        print(found)
+        return 0
+    small = found.failure.minimise()
+    print(small.explain().rpartition("\n")[0], file=sys.stderr)
+    words = " ".join([arguments.script, *arguments.arguments])
+    net = "" if arguments.net == "sim://" else f" --net '{arguments.net}'"
+    print(f"again: mtd replay{net} '{small.replay_token}' {words}", file=sys.stderr)
+    return 1
+
+
+def _run_for_real(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
+    before = os.environ.get(disturbing.VARIABLE)
+    words = [f"seed={arguments.seed or 0}", *(["unreliable"] if arguments.unreliable else [])]
+    if faults:
+        os.environ[disturbing.VARIABLE] = ";".join([*words, plans.texts(faults)])
+    try:
+        launch(
+            scripts.play, arguments.ranks, arguments.net, (arguments.script, arguments.arguments),
+            timeout=arguments.timeout, journal=arguments.journal,
+        )  # fmt: skip
+    except Exception as error:
+        print(scripts.shown(error), file=sys.stderr)
+        return 1
+    finally:
+        if before is None:
+            os.environ.pop(disturbing.VARIABLE, None)
+        else:
+            os.environ[disturbing.VARIABLE] = before
+    return 0

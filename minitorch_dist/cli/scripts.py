@@ -1,0 +1,59 @@
+"""A script as a function that every rank calls."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+
+from transports import plans
+from transports.plans import Fault
+
+
+def play(path: str, arguments: Sequence[str] = ()) -> None:
+    """Run the script as `__main__`, with a namespace of its own. sys.exit(0) is its end, any other
+    exit an error."""
+    file = Path(path)
+    code = compile(file.read_bytes(), str(file), "exec")
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    sys.argv = [path, *arguments]
+    try:
+        exec(code, {"__name__": "__main__", "__file__": str(file), "__builtins__": __builtins__})
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise RuntimeError(f"{path} ended with sys.exit({end.code!r})") from end
+
+
+def check(path: str) -> None:
+    """FileNotFoundError where there is no such script."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no script {path!r} in {Path.cwd()}")
+
+
+def add_script(parser: ArgumentParser) -> None:
+    parser.add_argument("script", help="the file that every rank runs as __main__")
+    parser.add_argument("arguments", nargs="...", help="what the script finds in sys.argv")
+
+
+def faults_of(text: str | None) -> list[Fault]:
+    """The faults of a file with one in each line, or of a text such as "drop=0.01;clog=2,in"."""
+    if not text:
+        return []
+    file = Path(text)
+    written = file.read_text(encoding="utf-8") if file.is_file() else text.replace(";", "\n")
+    return plans.parse_all(written)
+
+
+def shown(error: BaseException) -> str:
+    """An error as a user reads it: what it says, and its notes; for other than our own its place."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if trace.tb_frame.f_globals.get("__name__") == "__main__" and file != __file__:
+            place = f", at {Path(file).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    lines = [f"{type(error).__name__}{place}: {error}", *getattr(error, "__notes__", ())]
+    return "\n".join(lines)

@@ -1,0 +1,38 @@
+"""Faults on a real network, for whoever wants to see how a program takes them.
+
+    MINITORCH_DIST_FAULTS="drop=0.01;delay=20ms,p=0.1;seed=7" python train.py
+
+The plans are those of the simulator (`transports.plans`), and happen as well as they can on any
+transport: a dropped message comes late, as below a transport that sends again, unless `unreliable`
+stands in the list; who crashes is cut off from all, but goes on; nobody becomes slower.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from transports import plans
+from transports.contract import Transport
+from transports.faults import Faults
+from transports.faulty import FaultyTransport
+
+VARIABLE: Final = "MINITORCH_DIST_FAULTS"
+
+
+def disturbed(transport: Transport) -> Transport:
+    """The transport, with the faults that the environment asks for. A simulated one has its own."""
+    text = os.environ.get(VARIABLE, "")
+    if not text or transport.scheme == "sim":
+        return transport
+    faults, planned = Faults(reliable=True), []
+    for word in filter(None, (part.strip() for part in text.replace("\n", ";").split(";"))):
+        if word.startswith("seed="):
+            faults.seed = int(word.removeprefix("seed="))
+        elif word == "unreliable":
+            faults.reliable = False
+        else:
+            planned.append(plans.parse(word))
+    for fault in plans.check(planned, transport.world_size):
+        faults.install(fault)
+    return FaultyTransport(transport, faults)

@@ -1,0 +1,125 @@
+"""`mtd run`, `mtd replay` and `mtd zoo`, as typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist import launch
+from minitorch_dist.cli import main
+from minitorch_dist.distributed import disturbing
+from minitorch_dist.sim import zoo
+
+SCRIPT = """
+import sys
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+
+dist.init_process_group("gloo")
+rank, size = dist.get_rank(), dist.get_world_size()
+x = torch.ones(2) * (rank + 1)
+dist.all_reduce(x)
+if "--race" in sys.argv:
+    if rank:
+        sim.compute(rank * 1e-5)
+        dist.send(x, 0)
+    for expected in range(1, size if rank == 0 else 1):
+        came = dist.recv(torch.zeros(2))
+        assert came == expected, f"rank {came} came instead of {expected}"
+if rank == 0:
+    print("sum", x[0].item(), "script", __name__, sys.argv[1:])
+dist.destroy_process_group()
+sys.exit(0)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr("sys.argv", ["mtd"])
+    monkeypatch.setattr("sys.path", ["."])
+    file = tmp_path / "train.py"
+    file.write_text(SCRIPT)
+    return str(file)
+
+
+def test_run_explore_and_replay(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--ranks", "3", script, "--lr", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "sum 6.0 script __main__ ['--lr', '1']" in said and "3 ranks, " in said
+    assert main(["run", "--ranks", "3", "--seeds", "50", script, "--race"]) == 1
+    said = capsys.readouterr().err
+    assert "came instead of" in said and "again: mtd replay 'mtd1:seed=" in said
+    token = said.partition("mtd replay '")[2].partition("'")[0]
+    assert main(["replay", token, script, "--race"]) == 1
+    again = capsys.readouterr().err
+    line = next(n for n, text in enumerate(SCRIPT.splitlines(), 1) if "assert" in text)
+    assert f"AssertionError, at train.py:{line}: rank " in again
+    assert main(["replay", token, script]) == 0  # without the race
+    assert "It does not fail" in capsys.readouterr().out
+    assert main(["run", "--ranks", "3", "--seeds", "3", script]) == 0
+
+
+def test_faults_from_a_file_or_a_text(
+    script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.txt"
+    plan.write_text("# late\ndelay=3ms\n\nslow=1,x=2\n")
+    for text in (str(plan), "delay=3ms;slow=1,x=2"):
+        assert main(["run", "--ranks", "2", "--faults", text, script]) == 0
+        assert "3.005 ms" in capsys.readouterr().out
+    assert main(["run", "--ranks", "2", "--faults", "cut=0>1#0", script]) == 1
+    assert "PeerLost" in capsys.readouterr().err
+    lost = ["run", "--ranks", "2", "--unreliable", "--faults", "drop=0>1#0", script]
+    assert main(lost) == 1
+    assert "message 0 from rank 0 to rank 1 was lost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "nowhere.py"], "there is no script 'nowhere.py'"),
+        (["run", "--faults", "explode=1", "SCRIPT"], "'explode=1' is no fault"),
+        (["run", "--ranks", "2", "--faults", "slow=2,x=2", "SCRIPT"], "in a world of 2"),
+        (["replay", "seed=3", "SCRIPT"], "is no replay token"),
+    ],
+)
+def test_what_is_typed_wrong_is_said(
+    words: list[str], said: str, script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([script if word == "SCRIPT" else word for word in words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_exit_code_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text("import sys\nsys.exit(3)\n")
+    assert main(["run", "--ranks", "1", str(file)]) == 1
+    assert "ended with sys.exit(3)" in capsys.readouterr().err
+
+
+def test_the_zoo(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["zoo"]) == 0
+    assert all(name in capsys.readouterr().out for name in zoo.NAMES[:1])
+    assert main(["zoo", "torchrec_4149"]) == 0
+    said = capsys.readouterr().out
+    assert "def hang()" in said and "Deadlock: deadlock at" in said and "mesh_shard" in said
+
+
+def late() -> list[float]:
+    import minitorch_dist as torch
+    from minitorch_dist import distributed as dist
+
+    x = torch.ones(3)
+    dist.all_reduce(x)
+    return [float(x[0].item()), float(type(dist.group.WORLD.world.transport).__name__[0] == "F")]
+
+
+def test_the_environment_disturbs_real_transports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(disturbing.VARIABLE, "seed=3;drop=0.5;duplicate=0.5;delay=1ms,p=0.5")
+    assert launch(late, 3) == [[3.0, 1.0]] * 3
+    assert launch(late, 3, "sim://") == [[3.0, 0.0]] * 3  # which has plans of its own
+    monkeypatch.setenv(disturbing.VARIABLE, "slow=9,x=1")
+    with pytest.raises(ValueError, match="names rank 9 in a world of 1"):
+        launch(late, 1)
