@@ -5,14 +5,18 @@
     shards        │ rank 0  │ rank 1  │ rank 2 │       equal pieces, cut without regard to borders
 
 The flat vector exists so that a unit is gathered and reduced in one message, with equal parts for
-all. Pure arithmetic, without an array in it.
+all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
 
 
 class Piece(NamedTuple):
@@ -28,7 +32,12 @@ class Piece(NamedTuple):
 
 
 class Layout:
-    """Parameters of these shapes, one after another, cut into `ranks` equal shards."""
+    """Parameters of these shapes, one after another, cut into `ranks` equal shards.
+
+    What is gathered is the vector of the whole parameters itself: nothing has to be rearranged.
+    """
+
+    rearranges = False
 
     def __init__(self, shapes: Sequence[tuple[int, ...]], ranks: int) -> None:
         self.shapes, self.ranks = [tuple(shape) for shape in shapes], ranks
@@ -38,8 +47,13 @@ class Layout:
         self.shard = -(-self.total // ranks)
         self.padded = self.shard * ranks
 
+    @property
+    def length(self) -> int:
+        """Elements of the vector in which the whole parameters lie."""
+        return self.padded
+
     def span(self, number: int) -> slice:
-        """Where the parameter lies in the flat vector."""
+        """Where the parameter lies in that vector."""
         return slice(self.starts[number], self.starts[number] + self.counts[number])
 
     def piece(self, number: int, rank: int) -> Piece:
@@ -51,8 +65,81 @@ class Layout:
             return Piece(0, 0, 0)
         return Piece(start - begin, stop - begin, start - first)
 
+    def shape_of(self, number: int, rank: int) -> tuple[int, ...]:
+        """The shape in which a rank sees its piece."""
+        return self.shapes[number] if self.ranks == 1 else (self.piece(number, rank).length,)
+
+    def part(self, whole: Array, rank: int) -> Array:
+        """A rank's shard of the whole vector."""
+        return whole[rank * self.shard : (rank + 1) * self.shard]
+
+    def joined(self, gathered: Array, whole: Array) -> None:
+        """Put what was gathered where the whole parameters lie."""
+
+    def divided(self, whole: Array) -> Array:
+        """The shards of all ranks one after another: what reduce_scatter takes."""
+        return whole
+
     def __repr__(self) -> str:
         return (
             f"<Layout of {len(self.shapes)} parameters, {self.total} elements: "
             f"{self.ranks} shards of {self.shard}>"
         )
+
+
+class RowLayout(Layout):
+    """Each parameter cut along its first dimension, as DTensors with Shard(0) are.
+
+    A rank's shard is its rows of every parameter, padded to equal size; so what is gathered has the
+    ranks outside and the parameters inside, and is rearranged.
+    """
+
+    rearranges = True
+
+    def __init__(self, shapes: Sequence[tuple[int, ...]], ranks: int) -> None:
+        super().__init__(shapes, ranks)
+        self.rows = [-(-shape[0] // ranks) if shape else 1 for shape in self.shapes]
+        self.widths = [prod(shape[1:]) for shape in self.shapes]
+        sizes = [rows * width for rows, width in zip(self.rows, self.widths, strict=True)]
+        self.offsets = [sum(sizes[:number]) for number in range(len(sizes))]
+        self.shard = sum(sizes)
+        self.padded = self.shard * ranks
+
+    @property
+    def length(self) -> int:
+        return self.total
+
+    def piece(self, number: int, rank: int) -> Piece:
+        count, width = self.counts[number], self.widths[number]
+        start = min(rank * self.rows[number] * width, count)
+        stop = min((rank + 1) * self.rows[number] * width, count)
+        return Piece(start, stop, self.offsets[number])
+
+    def shape_of(self, number: int, rank: int) -> tuple[int, ...]:
+        shape = self.shapes[number]
+        if not shape:  # a scalar is on the first rank
+            return () if rank == 0 else (0,)
+        width = self.widths[number]
+        length = self.piece(number, rank).length
+        return (length // width if width else 0, *shape[1:])
+
+    def part(self, whole: Array, rank: int) -> Array:
+        out = np.zeros(self.shard, whole.dtype)
+        for number in range(len(self.shapes)):
+            piece, start = self.piece(number, rank), self.starts[number]
+            out[piece.offset : piece.offset + piece.length] = whole[
+                start + piece.start : start + piece.stop
+            ]
+        return out
+
+    def joined(self, gathered: Array, whole: Array) -> None:
+        by_rank = gathered.reshape(self.ranks, self.shard)
+        for number in range(len(self.shapes)):
+            for rank in range(self.ranks):
+                piece, start = self.piece(number, rank), self.starts[number]
+                whole[start + piece.start : start + piece.stop] = by_rank[
+                    rank, piece.offset : piece.offset + piece.length
+                ]
+
+    def divided(self, whole: Array) -> Array:
+        return np.concatenate([self.part(whole, rank) for rank in range(self.ranks)])

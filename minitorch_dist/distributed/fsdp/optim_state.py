@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import tensor_collectives
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.nn.modules.module import Module
@@ -110,11 +109,7 @@ def _shard_vector(unit: Unit, known: Sequence[State], key: str, example: Tensor)
 def _gather(unit: Unit, shard: Array) -> Array:
     if unit.layout.ranks == 1:
         return shard
-    out = np.empty(unit.layout.padded, shard.dtype)
-    tensor_collectives.all_gather_into_tensor(
-        base.new(Tensor, out), base.new(Tensor, np.ascontiguousarray(shard)), unit.settings.group
-    )
-    return out
+    return unit.put_together(shard)
 
 
 # -------------------------------------------------------------------------------------------- shards
@@ -158,12 +153,11 @@ def _flat_entry(prefix: str, unit: Unit, entries: State) -> State:
         if not isinstance(example, Tensor) or example.ndim == 0:
             found[key] = example.clone() if isinstance(example, Tensor) else example
             continue
-        flat = np.zeros(unit.layout.padded, example.array.dtype)
+        flat = np.zeros(unit.layout.length, example.array.dtype)
         for number, name in enumerate(names):
             if name in entries:
                 flat[unit.layout.span(number)] = entries[name][key].array.reshape(-1)
-        start = unit.rank * unit.layout.shard
-        own = flat[start : start + unit.layout.shard].copy()
+        own = unit.layout.part(flat, unit.rank).copy()
         found[key] = base.new(Tensor, own, unit.flat.device)
     return found
 
@@ -178,8 +172,7 @@ def _piece_entry(name: str, by_name: dict[str, tuple[Unit, int]], entries: State
     for key, value in entry.items():
         if isinstance(value, Tensor) and value.ndim > 0:
             own = value.array.reshape(-1)[piece.start : piece.stop].copy()
-            if unit.layout.ranks == 1:
-                own = own.reshape(unit.layout.shapes[number])
+            own = own.reshape(unit.layout.shape_of(number, unit.rank))
             found[key] = base.new(Tensor, own, unit.flat.device)
         else:
             found[key] = value.clone() if isinstance(value, Tensor) else value

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
-
-from minitorch_dist.distributed import tensor_collectives
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import base, devices
@@ -86,14 +83,11 @@ def _whole_gradients(unit: Unit) -> list[Tensor | None]:
     """All ranks' shards of the gradient put together. Collective."""
     if unit.reduced is None:
         return [None] * len(unit.originals)
-    whole = unit.reduced
+    whole = unit.reduced.array
     if unit.layout.ranks > 1:
-        whole = base.new(Tensor, np.empty(unit.layout.padded, unit.reduced.array.dtype))
-        tensor_collectives.all_gather_into_tensor(
-            whole, base.new(Tensor, unit.reduced.array), unit.settings.group
-        )
+        whole = unit.put_together(whole)
     device = unit.settings.device
     return [
-        base.new(Tensor, whole.array[unit.layout.span(n)].reshape(shape), device)
+        base.new(Tensor, whole[unit.layout.span(n)].reshape(shape), device)
         for n, shape in enumerate(unit.layout.shapes)
     ]

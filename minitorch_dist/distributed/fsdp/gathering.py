@@ -1,0 +1,259 @@
+"""The parameters of one FSDP unit: kept in shards, whole for as long as they are needed.
+
+    at rest      this rank's shard only                                     ψ/P
+    unshard      all_gather: every shard, the parameters look into it       ψ
+    reshard      the gathered memory is given back                          ψ/P
+
+A parameter remains the same object all the time; what changes is the memory that it looks at. The
+graph keeps views of the gathered memory, which comes back at the same address (see `pages`) before
+backward reads it.
+
+Stands on the public collectives, like any user's code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from minitorch_dist.distributed import tensor_collectives
+from minitorch_dist.distributed.fsdp.api import ShardingStrategy
+from minitorch_dist.distributed.fsdp.layout import Layout, RowLayout
+from minitorch_dist.distributed.fsdp.pages import Pages
+from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.work import Work
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors import base, devices, dtypes
+from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.storage import Storage
+from minitorch_dist.tensors.tensor import Tensor
+
+EMPTY = np.empty(0, np.uint8)
+
+
+class FlatParameter(Parameter):
+    """This rank's shard of all parameters of a unit, one after another."""
+
+
+class Place(NamedTuple):
+    """Where a parameter is found in the tree of modules."""
+
+    module: Module
+    name: str
+    fqn: str  # its dotted name below the unit's module
+
+
+class Settings(NamedTuple):
+    """What a unit is told when it is made."""
+
+    group: ProcessGroup
+    replicas: ProcessGroup | None  # HYBRID_SHARD: the ranks of other nodes that keep the same shard
+    strategy: ShardingStrategy
+    device: devices.device
+    keep_originals: bool
+    offload: bool
+    param_dtype: dtypes.dtype | None
+    reduce_dtype: dtypes.dtype | None
+    keep_low_precision_grads: bool
+    by_rows: bool = (
+        False  # shards are rows of each parameter (`fully_shard`), not a part of a vector
+    )
+
+
+class Gathered:
+    """The parameters in `places` (one list for each; several where it is shared), whole or in shards."""
+
+    def __init__(self, places: Sequence[Sequence[Place]], settings: Settings) -> None:
+        self.places, self.settings = [list(shared) for shared in places], settings
+        self.originals = [getattr(shared[0].module, shared[0].name) for shared in self.places]
+        _check_uniform(self.originals, self.names, settings.keep_originals)
+        alone = settings.strategy is ShardingStrategy.NO_SHARD
+        self.rank = 0 if alone else settings.group.rank()
+        kind = RowLayout if settings.by_rows else Layout
+        self.layout = kind(
+            [tuple(p.array.shape) for p in self.originals], 1 if alone else settings.group.size()
+        )
+        first = self.originals[0]
+        kept = devices.CPU if settings.offload else settings.device
+        self.compute_dtype = (settings.param_dtype or first.dtype).numpy
+        self.flat = FlatParameter(
+            base.new(Tensor, self._shard_of(self.originals), kept),
+            requires_grad=any(p.requires_grad for p in self.originals),
+        )
+        self.is_copied = (
+            self.layout.ranks > 1
+            or self.compute_dtype != self.flat.array.dtype
+            or kept is not settings.device
+        )
+        self.full = Pages(self.layout.length, self.compute_dtype, settings.device, "parameter")
+        self._full_storage: Storage | None = None
+        self._gathering: Work | None = None
+        self.is_whole = False
+        self._gathered_version = 0
+        self._arriving = EMPTY
+        self.in_backward = False
+        self.is_summoned = False
+        self.times_gathered = 0
+        self._enter_tables()
+        self.show_shards()
+
+    @property
+    def names(self) -> list[str]:
+        return [shared[0].fqn for shared in self.places]
+
+    def _shard_of(self, tensors: Sequence[Tensor]) -> Array:
+        """This rank's part of the vector that these tensors make up."""
+        whole = np.zeros(self.layout.length, tensors[0].array.dtype)
+        for number, tensor in enumerate(tensors):
+            whole[self.layout.span(number)] = tensor.array.reshape(-1)
+        return self.layout.part(whole, self.rank).copy()
+
+    def _enter_tables(self) -> None:
+        """Without `keep_originals` the modules know their parameters as plain attributes."""
+        if self.settings.keep_originals:
+            return
+        for shared, p in zip(self.places, self.originals, strict=True):
+            for place in shared:
+                place.module._parameters.pop(place.name, None)
+                place.module.__dict__[place.name] = p
+
+    # --------------------------------------------------------------------- whole and in shards again
+
+    def prefetch(self) -> None:
+        """Begin to gather the parameters, beside what is computed."""
+        if self.is_whole or self._gathering is not None or not self.is_copied:
+            return
+        whole = self.full.take()
+        device = self.settings.device
+        self.times_gathered += 1
+        self._gathered_version = self.flat.storage.version
+        shard = self.flat.array.astype(self.compute_dtype, copy=False)
+        if self.layout.ranks == 1:
+            whole[:] = self.layout.divided(shard)[: len(whole)]
+            return
+        self._arriving = whole
+        if self.layout.rearranges:
+            self._arriving = np.empty(self.layout.padded, self.compute_dtype)
+        self._gathering = tensor_collectives.all_gather_into_tensor(
+            base.new(Tensor, self._arriving, device),
+            base.new(Tensor, shard, device),
+            self.settings.group,
+            async_op=True,
+        )
+
+    def unshard(self) -> None:
+        """Return when the parameters are whole."""
+        if self.is_whole:
+            if self._gathered_version == self.flat.storage.version or self.in_backward:
+                return
+            self.reshard()  # somebody has written into the shards since
+        self.prefetch()
+        work, self._gathering = self._gathering, None
+        if work is not None:
+            work.wait()
+            self.layout.joined(self._arriving, self.full.array)
+            self._arriving = EMPTY
+        self.is_whole = True
+        whole = self.full.array if self.is_copied else self.flat.array
+        if self._full_storage is None:
+            self._full_storage = (
+                Storage(whole, self.settings.device) if self.is_copied else self.flat.storage
+            )
+        for number, p in enumerate(self.originals):
+            self._point(p, whole[self.layout.span(number)].reshape(self.layout.shapes[number]),
+                        self._full_storage)  # fmt: skip
+
+    def reshard(self) -> None:
+        """Give back what was gathered."""
+        if self._gathering is not None:
+            self._gathering.wait()
+            self._gathering = None
+            self.full.give_back()
+        if self.is_whole:
+            self.is_whole = False
+            self.full.give_back()
+            self.show_shards()
+
+    def show_shards(self) -> None:
+        if not self.is_copied and not self.settings.keep_originals:
+            self.unshard()  # the shard is the whole: nothing to hide
+            return
+        for number, p in enumerate(self.originals):
+            piece = self.layout.piece(number, self.rank)
+            array = self.flat.array[piece.offset : piece.offset + piece.length]
+            shape = self.layout.shape_of(number, self.rank)
+            self._point(p, array.reshape(shape), self.flat.storage)
+
+    def _point(self, p: Parameter, array: Array, storage: Storage) -> None:
+        p.array, p.storage = array, storage
+        if p._accumulate is not None:
+            p._accumulate.device = storage.device
+
+    def gathered(self) -> Array:
+        """The whole vector in the type that is kept, for those who look. Collective."""
+        if self.layout.ranks == 1:
+            return self.flat.array
+        return self.put_together(self.flat.array)
+
+    def put_together(self, shard: Array) -> Array:
+        """The whole vector of which every rank gives its shard. Collective."""
+        gathered = np.empty(self.layout.padded, shard.dtype)
+        tensor_collectives.all_gather_into_tensor(
+            base.new(Tensor, gathered),
+            base.new(Tensor, np.ascontiguousarray(shard)),
+            self.settings.group,
+        )
+        if not self.layout.rearranges:
+            return gathered
+        whole = np.empty(self.layout.length, shard.dtype)
+        self.layout.joined(gathered, whole)
+        return whole
+
+    def show(self, whole: Array, device: devices.device) -> None:
+        """Let the parameters look into a vector that somebody else has gathered."""
+        storage = Storage(whole, device)
+        for number, p in enumerate(self.originals):
+            shape = self.layout.shapes[number]
+            self._point(p, whole[self.layout.span(number)].reshape(shape), storage)
+
+    def put(self, whole: Array) -> None:
+        """The shards take the values of the whole vector."""
+        own = self.layout.part(whole, self.rank)
+        if own.ctypes.data != self.flat.array.ctypes.data:
+            self.flat.array[...] = own
+        self.flat.storage.version += 1
+
+    # ---------------------------------------------------------------------------- for those who look
+
+    def pieces(self) -> Iterator[tuple[str, Parameter, Array]]:
+        """For each parameter its name, and this rank's part of it."""
+        for number, (name, p) in enumerate(zip(self.names, self.originals, strict=True)):
+            piece = self.layout.piece(number, self.rank)
+            yield name, p, self.flat.array[piece.offset : piece.offset + piece.length]
+
+    def __repr__(self) -> str:
+        state = "whole" if self.is_whole else "sharded"
+        return (
+            f"<Unit of {', '.join(self.names[:3])}{' …' if len(self.names) > 3 else ''}: "
+            f"{self.layout.total} elements, {self.layout.ranks} shards of {self.layout.shard}, {state}>"
+        )
+
+
+def _check_uniform(params: Sequence[Parameter], names: Sequence[str], mixed: bool) -> None:
+    """One vector has one dtype; and one flat parameter is trained or is not."""
+    kinds = {str(p.dtype) for p in params}
+    if len(kinds) > 1:
+        listed = ", ".join(f"{n}: {p.dtype}" for n, p in zip(names, params, strict=True))
+        raise ValueError(
+            f"Must flatten tensors with uniform dtype but got {', '.join(sorted(kinds))} ({listed}). "
+            "Wrap them in FSDP units of their own, or convert the module first."
+        )
+    if not mixed and len({p.requires_grad for p in params}) > 1:
+        frozen = [n for n, p in zip(names, params, strict=True) if not p.requires_grad]
+        raise ValueError(
+            "Must flatten tensors with uniform `requires_grad` when `use_orig_params=False`; frozen "
+            f"are {', '.join(frozen)}. Pass use_orig_params=True, or wrap the frozen ones apart."
+        )
