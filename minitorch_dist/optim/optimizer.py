@@ -342,9 +342,11 @@ def number(option: Any) -> Any:
 def filled(like: Tensor, value: float = 0.0) -> Tensor:
     """State for a parameter: its shape, type, memory order and device, all of it `value`."""
     if like.storage.device is devices.CPU:
-        return base.new(Tensor, np.full_like(like.array, value))
+        made: Tensor = like.companion(np.full_like(like.array, value))
+        return made
     with ledger.category("optimizer"):
-        return base.new(Tensor, np.full_like(like.array, value), like.storage.device)
+        made = like.companion(np.full_like(like.array, value))
+        return made
 
 
 def scalar(value: float = 0.0) -> Tensor:

@@ -74,7 +74,7 @@ def _fit(value: Any, p: Tensor, key: Any = None) -> Any:
             return base.new(Tensor, value.array.copy(), value.storage.device)
         array = value.array
         kind = p.array.dtype if p.dtype.is_floating_point else array.dtype
-        return base.new(Tensor, array.astype(kind), p.storage.device)
+        return p.companion(array.astype(kind))
     if isinstance(value, Mapping):
         return {k: _fit(v, p, k) for k, v in value.items()}
     if isinstance(value, (list, tuple, set)):

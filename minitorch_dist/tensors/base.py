@@ -55,6 +55,10 @@ class TensorBase:
             raise RuntimeError("Inference tensors do not track version counter.")
         return self.storage.version
 
+    def companion(self, array: Array) -> Any:
+        """A tensor that belongs to this one, element by element: a gradient's average, a mask."""
+        return new(self.plain, array, self.storage.device)
+
     # ------------------------------------------------------------------- where it stands in a graph
 
     @property

@@ -21,6 +21,15 @@ from minitorch_dist.distributed.fsdp.api import (
     StateDictSettings as StateDictSettings,
     StateDictType as StateDictType,
 )
+from minitorch_dist.distributed.fsdp.fully_shard import (
+    CPUOffloadPolicy as CPUOffloadPolicy,
+    FSDPModule as FSDPModule,
+    MixedPrecisionPolicy as MixedPrecisionPolicy,
+    OffloadPolicy as OffloadPolicy,
+    UnshardHandle as UnshardHandle,
+    fully_shard as fully_shard,
+    register_fsdp_forward_method as register_fsdp_forward_method,
+)
 from minitorch_dist.distributed.fsdp.fully_sharded_data_parallel import (
     FullyShardedDataParallel as FullyShardedDataParallel,
 )

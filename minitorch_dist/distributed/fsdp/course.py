@@ -48,6 +48,8 @@ class Course:
             return  # a checkpoint computes again what it had forgotten
         if not any(unit is other for other in self._now):
             self._now.append(unit)
+        for other in unit.ahead["forward"]:
+            other.prefetch()
         if self.forward_prefetch:
             following = _neighbour(self.order, unit, +1)
             if following is not None:
@@ -74,7 +76,9 @@ class Course:
             self._ends_noted = True
             engine.queue_callback(self.finish)
         unit.before_backward(version)
-        if self.prefetch is BackwardPrefetch.BACKWARD_PRE:
+        for other in unit.ahead["backward"]:
+            other.prefetch()
+        if self.prefetch is BackwardPrefetch.BACKWARD_PRE and not unit.ahead["backward"]:
             self._fetch_before(unit)
 
     def _fetch_before(self, unit: Unit) -> None:
@@ -106,7 +110,8 @@ class Course:
         self._done.clear()
         for unit in self.units:
             unit.in_backward = False
-            unit.reshard()
+            if not unit.stays_after_backward:
+                unit.reshard()
 
     def __repr__(self) -> str:
         whole = sum(unit.is_whole for unit in self.units)

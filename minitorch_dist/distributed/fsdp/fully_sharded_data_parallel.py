@@ -323,6 +323,8 @@ class FullyShardedDataParallel(Module):
     optim_state_dict = staticmethod(optim_saving.optim_state_dict)
     optim_state_dict_to_load = staticmethod(optim_saving.optim_state_dict_to_load)
     full_optim_state_dict = staticmethod(optim_saving.full_optim_state_dict)
+    sharded_optim_state_dict = staticmethod(optim_saving.sharded_optim_state_dict)
+    flatten_sharded_optim_state_dict = staticmethod(optim_saving.flatten_sharded_optim_state_dict)
     shard_full_optim_state_dict = staticmethod(optim_saving.shard_full_optim_state_dict)
     scatter_full_optim_state_dict = staticmethod(optim_saving.scatter_full_optim_state_dict)
     rekey_optim_state_dict = staticmethod(optim_saving.rekey_optim_state_dict)

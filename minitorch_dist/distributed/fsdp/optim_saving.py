@@ -9,8 +9,9 @@ from typing import Any
 from minitorch_dist.distributed import distributed_c10d, object_collectives
 from minitorch_dist.distributed.fsdp import optim_state
 from minitorch_dist.distributed.fsdp.api import FullOptimStateDictConfig, StateDictType
+from minitorch_dist.distributed.fsdp.saving import mesh_of, rows_of
 from minitorch_dist.distributed.fsdp.state_settings import get_state_dict_type
-from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.optim.optimizer import Optimizer
@@ -37,10 +38,22 @@ def optim_state_dict(
     if settings.state_dict_type is StateDictType.LOCAL_STATE_DICT:
         return optim.state_dict()
     found = optim_state.whole(model, optim)
+    if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT:
+        return _cut(found, group)
     alone = isinstance(config, FullOptimStateDictConfig) and config.rank0_only
     if alone and distributed_c10d.get_rank(group) != 0:
         return {}
     return _offloaded(found) if config.offload_to_cpu else found
+
+
+def _cut(found: State, group: ProcessGroup | None) -> State:
+    """Each rank its rows of every tensor."""
+    mesh = mesh_of(or_default(group))
+    for entry in found["state"].values():
+        for key, value in entry.items():
+            if isinstance(value, Tensor):
+                entry[key] = rows_of(value, mesh)
+    return found
 
 
 def _offloaded(found: State) -> State:
@@ -89,6 +102,20 @@ def shard_full_optim_state_dict(
 ) -> State:
     """Every rank has the whole state, and takes its part."""
     return optim_state.to_load(model, _needed(optim), full_optim_state_dict)
+
+
+def sharded_optim_state_dict(
+    model: Module, optim: Optimizer, group: ProcessGroup | None = None
+) -> State:
+    """The state by name, each rank its rows of every tensor. Collective."""
+    return _cut(optim_state.whole(model, optim), group)
+
+
+def flatten_sharded_optim_state_dict(
+    sharded_optim_state_dict: State, model: Module, optim: Optimizer
+) -> State:
+    """From rows, saved by any number of ranks, this rank's part. Collective."""
+    return optim_state.to_load(model, optim, sharded_optim_state_dict)
 
 
 def scatter_full_optim_state_dict(

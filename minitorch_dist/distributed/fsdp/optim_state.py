@@ -14,6 +14,7 @@ import numpy as np
 
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Unit
+from minitorch_dist.distributed.tensor.dtensor import DTensor
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.optim.optimizer import Optimizer
 from minitorch_dist.tensors import base
@@ -118,7 +119,13 @@ def _gather(unit: Unit, shard: Array) -> Array:
 def to_load(model: Module, optimizer: Optimizer, saved: State) -> State:
     """What `optimizer.load_state_dict` takes, from what `whole` gave: each rank its own parts."""
     names = names_of(model)
-    entries = saved["state"]
+    entries = {
+        name: {
+            key: value.full_tensor() if isinstance(value, DTensor) else value
+            for key, value in entry.items()
+        }
+        for name, entry in saved["state"].items()
+    }
     state: dict[int, State] = {}
     number = 0
     groups = []

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from contextlib import ExitStack
 from typing import Any, Protocol
 
+from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.fsdp.api import (
     FullStateDictConfig,
     StateDictSettings,
@@ -21,7 +22,11 @@ from minitorch_dist.distributed.fsdp.api import (
 )
 from minitorch_dist.distributed.fsdp.summoning import summoned
 from minitorch_dist.distributed.fsdp.unit import Unit
+from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.tensor.dtensor import DTensor, made
+from minitorch_dist.distributed.tensor.placements import Shard, cut
 from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.tensors import base
 from minitorch_dist.tensors.tensor import Tensor
 
 INNER = "_fsdp_wrapped_module"
@@ -54,6 +59,11 @@ def save(fsdp: Sharded, destination: Any, prefix: str, keep_vars: bool) -> Any:
                 summoned(fsdp._unit, fsdp.module, False, alone, config.offload_to_cpu, False)
             )
         fsdp.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+        if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT and fsdp._unit is not None:
+            names = {prefix + place.fqn for shared in fsdp._unit.places for place in shared}
+            mesh = mesh_of(fsdp._unit.settings.group)
+            for name in names & destination.keys():
+                destination[name] = rows_of(destination[name], mesh)
         if config.offload_to_cpu:
             for name, value in destination.items():
                 if name.startswith(prefix) and isinstance(value, Tensor):
@@ -62,6 +72,21 @@ def save(fsdp: Sharded, destination: Any, prefix: str, keep_vars: bool) -> Any:
         for name in [name for name in destination if name.startswith(prefix)]:
             del destination[name]
     return destination
+
+
+def mesh_of(group: ProcessGroup) -> DeviceMesh:
+    return DeviceMesh.from_group(group, "cpu")
+
+
+def rows_of(whole: Tensor, mesh: DeviceMesh) -> Tensor:
+    """This rank's rows of a tensor that it has whole; a scalar stays on every rank."""
+    if whole.ndim == 0:
+        return whole.clone()
+    start, stop = cut(whole.shape[0], mesh.size(), mesh.get_local_rank())
+    rows = whole.array[start:stop].copy()
+    kept = base.new(Tensor, rows, whole.device).storage
+    cut_up: Tensor = made(DTensor, rows, mesh, (Shard(0),), tuple(whole.shape), kept)
+    return cut_up
 
 
 class Loading:
@@ -78,7 +103,10 @@ class Loading:
         inside = f"{prefix}{INNER}."
         for name in [name for name in state_dict if name.startswith(prefix)]:
             if not name.startswith(inside):
-                state_dict[inside + name[len(prefix) :]] = state_dict.pop(name)
+                value = state_dict.pop(name)
+                if isinstance(value, DTensor):
+                    value = value.full_tensor()
+                state_dict[inside + name[len(prefix) :]] = value
         settings = fsdp.training_state_settings
         if (
             fsdp._unit is not None

@@ -20,11 +20,10 @@ from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import base, devices, engine, ledger
+from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 __all__ = ["FlatParameter", "Place", "Reduction", "Settings", "Unit"]
-
-AVG = ReduceOp.AVG
 
 
 class Reduction(NamedTuple):
@@ -53,6 +52,11 @@ class Unit(Gathered):
         ]
         self.when_complete: Callable[[Unit], None] | None = None  # all gradients are there
         self.comm_hook: tuple[Any, Any] | None = None
+        self._within_node: Array | None = None
+        self.divisor: float | None = None  # by what sums are divided; None: the number of ranks
+        self.stays_after_backward = False
+        self.crosses_replicas = True  # False while HYBRID_SHARD collects within nodes only
+        self.ahead: dict[str, list[Unit]] = {"forward": [], "backward": []}  # what to fetch with it
 
     def before_backward(self, version: int) -> None:
         """A gradient has come to what this unit computed."""
@@ -133,7 +137,8 @@ class Unit(Gathered):
     def after_backward(self) -> Reduction | None:
         """All gradients are there: begin to reduce them. The parameters are needed no more."""
         self.in_backward, self._missing = False, 0
-        self.reshard()
+        if not self.stays_after_backward:
+            self.reshard()
         if not self.synchronises:
             self._show_whole_gradient()
             return None
@@ -158,7 +163,11 @@ class Unit(Gathered):
             state, hook = self.comm_hook
             hook(state, whole)
             return None
-        return tensor_collectives.all_reduce(whole, AVG, self.settings.group, async_op=True)
+        return tensor_collectives.all_reduce(whole, self._op, self.settings.group, async_op=True)
+
+    @property
+    def _op(self) -> Any:
+        return ReduceOp.AVG if self.divisor is None else ReduceOp.SUM
 
     def _scatter(self, shard: Tensor, whole: Tensor) -> Work | None:
         if self.comm_hook is not None:
@@ -166,7 +175,7 @@ class Unit(Gathered):
             hook(state, whole, shard)
             return None
         return tensor_collectives.reduce_scatter_tensor(
-            shard, whole, AVG, self.settings.group, async_op=True
+            shard, whole, self._op, self.settings.group, async_op=True
         )
 
     def take_reduced(self, reduction: Reduction) -> None:
@@ -175,7 +184,16 @@ class Unit(Gathered):
             reduction.work.wait()
         shard, settings = reduction.shard, self.settings
         if settings.replicas is not None:
-            tensor_collectives.all_reduce(shard, AVG, settings.replicas)
+            if self._within_node is not None:
+                shard.array += self._within_node
+                self._within_node = None
+            if not self.crosses_replicas:
+                self._within_node = shard.array.copy()
+                self.gradient.give_back()
+                return
+            tensor_collectives.all_reduce(shard, self._op, settings.replicas)
+        if self.divisor is not None:
+            shard.array /= shard.array.dtype.type(self.divisor)
         own = self.flat.array.dtype
         if settings.keep_low_precision_grads:
             own = shard.array.dtype

@@ -75,6 +75,13 @@ class DTensor(Tensor):
     def _local_array(self) -> Array:
         return self.array
 
+    def companion(self, array: Array) -> Any:
+        """A DTensor that lies as this one does."""
+        if array.shape != self._local_array().shape:
+            return super().companion(array)
+        own = base.new(Tensor, array, self.device)
+        return made(DTensor, array, self._mesh, self._placements, self._whole, own.storage)
+
     @property
     def grad(self) -> Any:
         """The gradient, distributed as this is."""
@@ -103,6 +110,16 @@ class DTensor(Tensor):
     def clone_to(self, device: str) -> Any:
         local = self.to_local().to(device)
         return made(DTensor, local.array, self._mesh, self._placements, self._whole, local.storage)
+
+    def norm_across(self, own: Array, order: float) -> Array:
+        """The norm of the whole, from this rank's part of it. Collective."""
+        power = np.asarray(own if np.isinf(order) else own**order, np.float64)
+        op = ReduceOp.MAX if np.isinf(order) else ReduceOp.SUM
+        for axis, placement in enumerate(self._placements):
+            if placement.is_shard():
+                group = self._mesh.get_group(axis)
+                tensor_collectives.all_reduce(base.new(Tensor, power), op, group)
+        return (power if np.isinf(order) else power ** (1 / order)).astype(own.dtype)
 
     def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
         """The whole, on every rank. Collective."""

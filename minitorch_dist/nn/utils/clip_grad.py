@@ -29,7 +29,7 @@ def get_total_norm(
     order = float(norm_type)
     if not found:
         return base.new(Tensor, np.zeros((), np.float32))
-    norms = [_norm(t.array, order) for t in found]
+    norms = [_norm_of(t, order) for t in found]
     total = _norm(np.stack(norms).astype(np.result_type(*norms), copy=False), order)
     if error_if_nonfinite and not np.isfinite(total):
         raise RuntimeError(
@@ -99,7 +99,15 @@ def _listed(tensors: Tensors) -> list[Tensor]:
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
-    return [p._grad for p in _listed(parameters) if p._grad is not None]
+    found = (p.grad for p in _listed(parameters) if p._grad is not None)
+    return [grad for grad in found if grad is not None]
+
+
+def _norm_of(tensor: Tensor, order: float) -> Array:
+    """The norm of a tensor; one that lies on several ranks knows that of the whole."""
+    own = _norm(tensor.array, order)
+    across = getattr(tensor, "norm_across", None)
+    return own if across is None else across(own, order)
 
 
 @silent

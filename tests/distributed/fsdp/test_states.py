@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minitorch_dist.distributed as dist
+import minitorch_dist.distributed.checkpoint as dcp
 from minitorch_dist import nn, optim
 from minitorch_dist.distributed.fsdp import (
     FullOptimStateDictConfig,
@@ -17,6 +19,7 @@ from minitorch_dist.distributed.fsdp import (
 )
 from minitorch_dist.distributed.fsdp.optim_saving import OptimStateKeyType
 from minitorch_dist.distributed.fsdp.wrap import ModuleWrapPolicy
+from minitorch_dist.distributed.tensor import DTensor
 from minitorch_dist.launching import launch
 from tests.distributed.fsdp.training import (
     alone,
@@ -157,6 +160,43 @@ def test_the_optimizer_goes_on_from_its_whole_state(originals: bool) -> None:
         loss_of(model, *batch(step)).backward()
         optimizer.step()
     assert_close({n: p.detach().numpy() for n, p in model.named_parameters()}, expected)
+
+
+@BOTH
+def test_sharded_states_are_saved_and_loaded_by_any_number_of_ranks(
+    originals: bool, tmp_path: Path
+) -> None:
+    kind = StateDictType.SHARDED_STATE_DICT
+
+    def first() -> None:
+        model = wrapped(originals)
+        optimizer = train(model, mine)
+        with FSDP.state_dict_type(model, kind):
+            state = {"model": model.state_dict(), "optim": FSDP.optim_state_dict(model, optimizer)}
+        assert all(isinstance(value, DTensor) for value in state["model"].values())
+        dcp.save(state, checkpoint_id=tmp_path)
+
+    def second() -> dict[str, Any]:
+        model = wrapped(originals, seed=7)
+        optimizer = train(model, mine, steps=1)  # so that it has a state to fill
+        with FSDP.state_dict_type(model, kind):
+            state = {"model": model.state_dict(), "optim": FSDP.optim_state_dict(model, optimizer)}
+            dcp.load(state, checkpoint_id=tmp_path)
+            model.load_state_dict(state["model"])
+            optimizer.load_state_dict(
+                FSDP.optim_state_dict_to_load(model, optimizer, state["optim"])
+            )
+        for step in range(3, 6):
+            optimizer.zero_grad()
+            loss_of(model, *mine(step)).backward()
+            optimizer.step()
+        return values(model)
+
+    launch(first, 4)
+    expected = alone(steps=6)
+    for size in (1, 3):
+        for found in launch(second, size):
+            assert_close(found, expected)
 
 
 def test_a_whole_optimizer_state_is_scattered_from_rank_0() -> None:

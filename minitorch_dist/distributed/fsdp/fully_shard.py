@@ -1,0 +1,327 @@
+"""`fully_shard(module)`: FSDP in place, parameter by parameter (torch's "FSDP2").
+
+    for block in model.blocks:
+        fully_shard(block)
+    fully_shard(model)                     # what is left, and the root
+    optimizer = Adam(model.parameters())   # DTensors: each rank its rows
+
+The module keeps its class's methods and gets those of `FSDPModule`; its parameters become DTensors
+cut along their first dimension, so a state_dict has them by their own names and `distributed.checkpoint`
+saves them for any number of ranks. Beneath are the same `Unit` and `Course` as under
+FullyShardedDataParallel, with another layout of the shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.distributed import distributed_c10d, tensor_collectives
+from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.fsdp import placing
+from minitorch_dist.distributed.fsdp.api import BackwardPrefetch, ShardingStrategy
+from minitorch_dist.distributed.fsdp.course import Course
+from minitorch_dist.distributed.fsdp.gathering import Place, Settings
+from minitorch_dist.distributed.fsdp.unit import Unit
+from minitorch_dist.distributed.tensor.dtensor import DParameter
+from minitorch_dist.distributed.tensor.placements import Replicate, Shard
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array
+
+STATE = "_fsdp_state"
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The types in which is computed, reduced and returned. Shards keep their own."""
+
+    param_dtype: dtypes.dtype | None = None
+    reduce_dtype: dtypes.dtype | None = None
+    output_dtype: dtypes.dtype | None = None
+    cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """Shards stay where they are computed with."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Shards, gradients and the optimizer's state live on the CPU."""
+
+    pin_memory: bool = True
+
+
+class ShardedParameter(DParameter):
+    """A parameter of an FSDP unit: a DTensor while at rest, the whole while computing."""
+
+    _unit: Unit
+    _number: int
+
+    def _local_array(self) -> Array:
+        unit = self._unit
+        piece = unit.layout.piece(self._number, unit.rank)
+        array = unit.flat.array[piece.offset : piece.offset + piece.length]
+        return array.reshape(unit.layout.shape_of(self._number, unit.rank))
+
+
+@dataclass
+class State:
+    """What FSDP knows of one module."""
+
+    unit: Unit | None
+    course: Course
+    policy: MixedPrecisionPolicy
+    frees: bool | None  # after forward; None: unless it is the root
+    is_root: bool | None = None
+    depth: int = 0  # of calls of the module inside each other
+    handles: list[Any] = field(default_factory=list)
+
+
+class UnshardHandle:
+    """A gathering on its way."""
+
+    def __init__(self, unit: Unit | None) -> None:
+        self._unit = unit
+
+    def wait(self) -> None:
+        if self._unit is not None:
+            self._unit.unshard()
+
+
+class FSDPModule(Module):
+    """What a module can do after `fully_shard`."""
+
+    @property
+    def _state(self) -> State:
+        return self.__dict__[STATE]  # type: ignore[no-any-return]
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Gather the parameters now, or begin to."""
+        _settle(self)
+        unit = self._state.unit
+        if unit is not None:
+            unit.prefetch()
+        handle = UnshardHandle(unit)
+        if async_op:
+            return handle
+        handle.wait()
+        return None
+
+    def reshard(self) -> None:
+        """Give the gathered parameters back."""
+        if self._state.unit is not None:
+            self._state.unit.reshard()
+
+    def set_requires_gradient_sync(
+        self, requires_gradient_sync: bool, *, recurse: bool = True
+    ) -> None:
+        """False: collect whole gradients without messages, as `no_sync` does."""
+        for unit in self._units(recurse):
+            unit.synchronises = requires_gradient_sync
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """False: of a 2-dimensional mesh reduce along the shards only, for the time being."""
+        for unit in self._units(recurse):
+            unit.crosses_replicas = requires_all_reduce
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Accepted; every backward ends with nothing on its way here."""
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        for module in self._fsdp_modules() if recurse else [self]:
+            module._state.frees = reshard_after_forward
+            _apply_frees(module._state)
+
+    def set_reshard_after_backward(
+        self, reshard_after_backward: bool, *, recurse: bool = True
+    ) -> None:
+        for unit in self._units(recurse):
+            unit.stays_after_backward = not reshard_after_backward
+
+    def set_modules_to_forward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
+        """Which modules' parameters to fetch while this one computes forward."""
+        self._set_ahead("forward", modules)
+
+    def set_modules_to_backward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
+        self._set_ahead("backward", modules)
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """Divide summed gradients by `factor` instead of the number of ranks."""
+        for unit in self._units(True):
+            unit.divisor = factor
+
+    set_reduce_scatter_divide_factor = set_gradient_divide_factor
+
+    def _set_ahead(self, way: str, modules: Sequence[FSDPModule]) -> None:
+        for module in modules:
+            if not isinstance(module, FSDPModule):
+                raise ValueError(f"prefetching takes modules after fully_shard, got {module!r}")
+        if self._state.unit is not None:
+            found = [m._state.unit for m in modules]
+            self._state.unit.ahead[way] = [unit for unit in found if unit is not None]
+
+    def _fsdp_modules(self) -> list[FSDPModule]:
+        return [m for m in self.modules() if isinstance(m, FSDPModule)]
+
+    def _units(self, recurse: bool) -> list[Unit]:
+        found = [m._state.unit for m in (self._fsdp_modules() if recurse else [self])]
+        return [unit for unit in found if unit is not None]
+
+
+def fully_shard(
+    module: Module,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[..., Any] | None = None,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
+    ignored_params: set[Any] | None = None,
+) -> Any:
+    """Shard the parameters of `module` that no call before has sharded. Returns the module.
+
+    A mesh of two dimensions is (replicas, shards). As everywhere here, rank 0's values count.
+    """
+    if isinstance(module, FSDPModule):
+        raise ValueError(f"fully_shard has already been applied to {type(module).__name__}")
+    if shard_placement_fn is not None:
+        raise NotImplementedError("shard_placement_fn is not offered: shards are rows, Shard(0)")
+    mesh = mesh or _whole_world(module)
+    if mesh.ndim > 2:
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh!r}")
+    group = mesh.get_group(mesh.ndim - 1)
+    replicas = mesh.get_group(0) if mesh.ndim == 2 else None
+    policy = mp_policy or MixedPrecisionPolicy()
+    ignored = placing.Ignored(set(), set(ignored_params or ()))
+    places = _own_places(module, ignored)
+    device = placing.device_of(module, None)
+    params = [getattr(shared[0].module, shared[0].name) for shared in places]
+    for p in params:
+        for each in (group, replicas):
+            if each is not None and each.size() > 1:
+                tensor_collectives.broadcast(p.detach(), group=each, group_src=0)
+    unit = None
+    if places:
+        keeps = reshard_after_forward is False
+        strategy = ShardingStrategy.SHARD_GRAD_OP if keeps else ShardingStrategy.FULL_SHARD
+        offload = isinstance(offload_policy, CPUOffloadPolicy)
+        shapes = [tuple(p.array.shape) for p in params]
+        unit = Unit(
+            places,
+            Settings(
+                group, replicas, strategy, device, True, offload, policy.param_dtype,
+                policy.reduce_dtype, False, by_rows=True,
+            ),
+        )  # fmt: skip
+        for number, (p, shape) in enumerate(zip(params, shapes, strict=True)):
+            p.__class__ = ShardedParameter
+            p._mesh, p._whole = mesh, shape
+            p._placements = (*[Replicate()] * (mesh.ndim - 1), Shard(0))
+            p._unit, p._number = unit, number
+    frees = None if reshard_after_forward is None else bool(reshard_after_forward)
+    state = State(unit, Course(BackwardPrefetch.BACKWARD_PRE, False), policy, frees)
+    module.__dict__[STATE] = state
+    old = type(module)
+    module.__class__ = type(f"FSDP{old.__name__}", (FSDPModule, old), {})
+    state.handles = [
+        module.register_forward_pre_hook(_before, prepend=True, with_kwargs=True),
+        module.register_forward_hook(_after),
+        module.register_state_dict_pre_hook(_at_rest),
+        module.register_load_state_dict_pre_hook(_at_rest),
+    ]
+    return module
+
+
+def _whole_world(module: Module) -> DeviceMesh:
+    device = placing.device_of(module, None)
+    if not distributed_c10d.is_initialized():
+        distributed_c10d.init_process_group()
+    return DeviceMesh(device.type, np.arange(distributed_c10d.get_world_size()))
+
+
+def _own_places(module: Module, ignored: placing.Ignored) -> list[list[Place]]:
+    found: dict[int, list[Place]] = {}
+    for prefix, each in placing.own_modules(module, FSDPModule):
+        for name, p in each._parameters.items():
+            if p is not None and p not in ignored.params and not isinstance(p, ShardedParameter):
+                fqn = f"{prefix}.{name}" if prefix else name
+                found.setdefault(id(p), []).append(Place(each, name, fqn))
+    return list(found.values())
+
+
+# ----------------------------------------------------------------------------------- around forward
+
+
+def _settle(module: FSDPModule) -> None:
+    """The outermost module takes those inside under one course."""
+    state = module._state
+    if state.is_root is not None:
+        return
+    state.is_root = True
+    course = state.course
+    for inner in module._fsdp_modules():
+        own = inner._state
+        if inner is not module:
+            own.is_root, own.course = False, course
+        if own.unit is not None:
+            course.add(own.unit)
+        _apply_frees(own)
+    course.outermost = state.unit if state.frees is None else None
+
+
+def _apply_frees(state: State) -> None:
+    if state.unit is not None:
+        full = state.frees is not False
+        strategy = ShardingStrategy.FULL_SHARD if full else ShardingStrategy.SHARD_GRAD_OP
+        state.unit.settings = state.unit.settings._replace(strategy=strategy)
+
+
+def _before(module: Any, args: Any, kwargs: Any) -> Any:
+    _settle(module)
+    state: State = module._state
+    if state.is_root:
+        state.course.begin()
+    if state.unit is not None:
+        state.course.before_forward(state.unit)
+        device = state.unit.settings.device
+        dtype = state.policy.param_dtype if state.policy.cast_forward_inputs else None
+        args, kwargs = placing.to_device((args, kwargs), device, dtype)
+    return args, kwargs
+
+
+def _after(module: Any, _: Any, outputs: Any) -> Any:
+    state: State = module._state
+    if state.unit is not None:
+        dtype = state.policy.output_dtype
+        if dtype is not None:
+            outputs = placing.to_device(outputs, state.unit.settings.device, dtype)
+        state.course.after_forward(state.unit, outputs)
+    if state.is_root:
+        state.course.end()
+    return outputs
+
+
+def _at_rest(module: Any, *_: Any) -> None:
+    """A state is that of the shards."""
+    unit = module._state.unit
+    if unit is not None:
+        unit.reshard()
+
+
+def register_fsdp_forward_method(module: Module, method_name: str) -> None:
+    """Let another method than `forward` gather and free the parameters, too."""
+    if not isinstance(module, FSDPModule):
+        return
+    method = getattr(module, method_name)
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = _before(module, args, kwargs)
+        return _after(module, None, method(*args, **kwargs))
+
+    module.__dict__[method_name] = called
