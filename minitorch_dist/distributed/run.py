@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import uuid
 from collections.abc import Sequence
@@ -231,6 +232,10 @@ def job_of(args: argparse.Namespace) -> Job:
         grace = int(os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30"))
     if args.transport:
         registry.find(args.transport)  # or ValueError
+    signals = tuple(name.strip() for name in args.signals_to_handle.split(",") if name.strip())
+    unknown = [name for name in signals if name not in signal.Signals.__members__]
+    if unknown:
+        raise ValueError(f"--signals-to-handle: there is no signal {', '.join(unknown)}")
     if most == 1:
         fewest = 1
     return Job(
@@ -250,7 +255,7 @@ def job_of(args: argparse.Namespace) -> Job:
             Std.from_str(args.tee),
             ranks_of(args.local_ranks_filter),
         ),
-        signals=tuple(name.strip() for name in args.signals_to_handle.split(",") if name.strip()),
+        signals=signals,
         shutdown_timeout=grace,
         transport=args.transport,
     )

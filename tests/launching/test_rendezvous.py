@@ -129,7 +129,7 @@ def test_who_comes_second_reads_what_was_written() -> None:
 @pytest.mark.parametrize(
     "text, expected",
     [("", ("localhost", 29400)), ("h", ("h", 29400)), ("h:5", ("h", 5)), ("[::1]:7", ("::1", 7)),
-     ("[::1]", ("::1", 29400)), ("10.0.0.1:0", ("10.0.0.1", 0))],
+     ("[::1]", ("::1", 29400)), ("::1", ("::1", 29400)), ("10.0.0.1:0", ("10.0.0.1", 0))],
 )  # fmt: skip
 def test_endpoints(text: str, expected: tuple[str, int]) -> None:
     assert parsed(text) == expected

@@ -98,6 +98,7 @@ def test_modules_programs_and_given_ports(tmp_path: Path) -> None:
         (["--rdzv-conf", "join_timeut=3"], "does not know join_timeut"),
         (["--rdzv-backend", "etcd"], "etcd is not offered"),
         (["--redirects", "7"], "redirect"),
+        (["--signals-to-handle", "SIGTERM,SIGNOTHING"], "no signal SIGNOTHING"),
         (["--transport", "pigeon"], "no transport for 'pigeon'"),
         (["--no-python", "-m"], "at the same time"),
     ],

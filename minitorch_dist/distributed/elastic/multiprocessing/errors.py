@@ -27,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 FILE = "TORCHELASTIC_ERROR_FILE"
-SYMPTOMS = {"PeerLost", "PeerFailed", "ProcessGroupError"}  # of what happened to another rank
+SYMPTOMS = {"PeerLost", "PeerFailed"}  # of what happened to another rank
 WIDTH = 78
 
 

@@ -7,6 +7,7 @@ static  host:port   the node of rank 0 keeps it
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,10 +39,8 @@ class Place:
 
 def parsed(endpoint: str, port: int = PORT) -> tuple[str, int]:
     """Host and port of `host`, `host:port` or `[::1]:port`."""
-    text = endpoint.strip()
-    host, _, number = text.rpartition(":") if text[-1:] != "]" and text.count(":") != 0 else (text, "", "")  # fmt: skip
-    if ":" in host and not host.startswith("["):  # an IPv6 address without a port
-        host, number = text, ""
+    parts = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::([^:]*))?", endpoint.strip())
+    host, number = parts.groups() if parts else (endpoint.strip(), None)  # a bare IPv6 address
     host = host.strip("[]") or "localhost"
     try:
         chosen = int(number) if number else port

@@ -68,10 +68,10 @@ class State:
         )
 
     def __str__(self) -> str:
-        who = ", ".join(self.ids()) or "nobody"
+        who = " ".join(self.ids()) or "nobody"
         more = f", {len(self.waiting)} waiting" if self.waiting else ""
         missing = [id for id in self.expected if id not in self.ids()]
-        more += f", {', '.join(missing)} expected" if missing else ""
+        more += f", {' '.join(missing)} expected" if missing else ""
         return f"{self.phase} (generation {self.generation}, {self.restarts} restarts): {who}{more}"
 
 
@@ -178,10 +178,6 @@ def finished(state: State, generation: int, id: str) -> State:
     if set(state.ids()) <= set(state.finished):
         return replace(state, phase=CLOSED, succeeded=True, cause="all have finished")
     return state
-
-
-def given_up(state: State, cause: str) -> State:
-    return state if state.phase == CLOSED else replace(state, phase=CLOSED, cause=cause)
 
 
 # ------------------------------------------------------------------------------------ as text
