@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitorch_dist.cli import COMMANDS, bench, bench_comm, main, plots
+from minitorch_dist.cli import COMMANDS, bench, bench_comm, bench_comm_worlds, main, plots
 
 
 def test_without_a_command_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,16 +108,27 @@ def test_a_curve_has_its_scale_and_fits() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_collectives_are_timed_in_worlds_that_take_turns(ranks: int) -> None:
+def test_collectives_are_timed_in_worlds_that_take_turns() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "minitorch_dist.cli", "bench", "comm", "--pairs", "1", "--ranks",
-         str(ranks), "--sizes", "8B,64KB", "--only", "all_reduce", "--only", "barrier"],
+         "2,3", "--sizes", "8B,64KB", "--only", "all_reduce", "--only", "barrier",
+         "--transports", "tcp,file,queue"],
         capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
         env={**os.environ, "COLUMNS": "80"},
     )  # fmt: skip
-    assert f"tcp, {ranks} ranks" in done.stdout and f"file, {ranks} ranks" in done.stdout
-    assert done.stdout.count("all_reduce") == 4 and max(map(len, done.stdout.splitlines())) <= 80
+    lines = done.stdout.splitlines()
+    titles = {f"{name}, {ranks} ranks" for name in ("tcp", "file", "queue") for ranks in (2, 3)}
+    assert titles == {line.strip().partition(", medians")[0] for line in lines if "medians" in line}
+    assert sum(line.startswith("all_reduce") for line in lines) == 12
+    assert sum(line.startswith("queue / file: geometric mean") for line in lines) == 2
+    assert max(map(len, lines)) <= 80
+
+
+def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert bench_comm_worlds.missing("gloo") == "torch is not installed"
+    assert "mpi4py is not installed" in bench_comm_worlds.missing("mpi")
+    assert bench_comm_worlds.missing("tcp") == ""
 
 
 def test_bandwidths_are_those_of_nccl_tests() -> None:

@@ -18,6 +18,7 @@ who use it; the transport only shows the memory, and `watch` waits for something
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -55,6 +56,7 @@ class Board:
     ) -> None:  # fmt: skip
         self.rank, self.size, self.room, self.fence = rank, size, room, fence
         self._first = at
+        self.looks = self.yields = 0  # before a rank waits in another way
         self.mapped = memory  # the same bytes; faster for short pieces
         self.memory = memoryview(memory)
         self.words = self.memory.cast("Q")
@@ -66,6 +68,19 @@ class Board:
     def done(self, rank: int) -> int:
         """The word in which `rank` says what it has read."""
         return self.ready(rank) + EVENTS
+
+    def comes(self, word: int, number: int) -> bool:
+        """Whether a word exceeds `number`, now or within the time in which most answers come. Where
+        every rank has a core, the other one is at work; otherwise it may be waiting for ours."""
+        words = self.words
+        for _ in range(self.looks):
+            if words[word] > number:
+                return True
+        for _ in range(self.yields):
+            os.sched_yield()
+            if words[word] > number:
+                return True
+        return words[word] > number
 
     def agree(self, is_wanted: bool) -> None:
         """Say, before all are connected, whether this rank will use it."""

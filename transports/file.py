@@ -36,7 +36,7 @@ from transports.watch import BEAT, Watch
 CLOSED = "it closed its transport"
 AMID = ", amid a message to us"
 GLANCE = PICO // 5  # between two looks whether the peers live
-LOOKS, YIELDS = 25, 400  # before a rank that waits sleeps; an answer comes within a few looks
+LOOKS, YIELDS = 250, 400  # before a rank that waits sleeps; an answer comes within a few looks
 STRIDE = 32  # calls, after which it looks at them although it never had to wait
 
 
@@ -154,9 +154,14 @@ class FileTransport(Transport):
             self._medium, self._board = rings, rings.board
             if rings.board is not None:
                 rings.board.agree(self.uses_board)
-            self._looks = LOOKS if self.world_size <= (cores or 1) else LOOKS // 10
+            has_cores = self.world_size <= (cores or 1)
+            self._looks = LOOKS if has_cores else LOOKS // 100
+            if rings.board is not None:
+                rings.board.looks, rings.board.yields = (5000, 50) if has_cores else (10, 400)
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running
             self._looks = self._yields = 0
+            if self._board is not None:
+                self._board.looks = self._board.yields = 0
         self._outlets, self._inlets = self._medium.outlets, tuple(self._medium.inlets)
 
     def _beat(self) -> None:

@@ -1,93 +1,51 @@
-"""`mtd bench comm`: collectives over each transport, beside torch's gloo where torch is installed.
+"""`mtd bench comm`: collectives over each transport, beside torch's gloo and Open MPI where they are.
 
-Every world is a set of processes that are alive at the same time and take turns, one measurement
-each, so that a noisy machine hits all of them; what counts is the median of the ratios of neighbours.
-Bandwidths are those of nccl-tests: algorithm bandwidth is bytes by time, bus bandwidth multiplies it
-by what the best algorithm must move, 2(P-1)/P for all_reduce and (P-1)/P for its halves.
+All worlds are alive at the same time and take turns, one short measurement each, so that a noisy
+machine hits all of them; what counts is the median of the ratios of neighbours in time. Bandwidths
+are those of nccl-tests: algorithm bandwidth is bytes by time, bus bandwidth multiplies it by what the
+best algorithm must move, 2(P-1)/P for all_reduce and (P-1)/P for its halves and all_to_all. "held" is
+what a rank held at most beyond what it was given, in multiples of its bytes.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import math
-import socket
+import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli.bench_comm_worlds import PEERS, World, missing
+
 OPERATIONS = (
-    "barrier",
-    "send_recv",
-    "broadcast",
-    "all_reduce",
-    "all_gather",
-    "reduce_scatter",
-    "all_to_all",
-)
+    "barrier", "send_recv", "broadcast", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+)  # fmt: skip
 SIZES = {"8B": 8, "1KB": 1 << 10, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
-PEER = "gloo"
-WORKER = "minitorch_dist.cli.bench_comm_worker"
+TRANSPORTS = ("tcp", "file", "queue")
+TURN = 0.03  # seconds
 
 
-class World:
-    """The processes of one library and transport, and a pipe to each of them."""
+class Cell(NamedTuple):
+    """One operation of one size: seconds by world and turn, and bytes held by world."""
 
-    def __init__(self, name: str, size: int, folder: Path, worker: str = WORKER) -> None:
-        self.name, self.size = name, size
-        library = "torch" if name == PEER else "minitorch_dist"
-        address = (
-            f"tcp://127.0.0.1:{free_port()}" if name in (PEER, "tcp") else f"file://{folder / name}"
-        )
-        self.ranks = [
-            subprocess.Popen(
-                [sys.executable, "-m", worker, library, name, address, str(rank), str(size)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            )
-            for rank in range(size)
-        ]  # fmt: skip
-        for rank in self.ranks:
-            self._answer(rank)  # "ready"
+    operation: str
+    size: str
+    times: dict[str, list[float]]
+    held: dict[str, float]
 
-    def time(self, what: str, detail: int | str, repeats: int) -> float:
-        """Seconds of one operation (of so many bytes), as the slowest rank sees it."""
-        for rank in self.ranks:
-            assert rank.stdin is not None
-            rank.stdin.write(f"{what} {detail} {repeats}\n")
-            rank.stdin.flush()
-        return max(float(self._answer(rank)) for rank in self.ranks)
+    def ratio(self, ours: str, theirs: str) -> float:
+        pairs = zip(self.times[ours], self.times[theirs], strict=True)
+        return statistics.median(a / b for a, b in pairs)
 
-    def _answer(self, rank: subprocess.Popen[str]) -> str:
-        assert rank.stdout is not None
-        line = rank.stdout.readline().strip()
-        if not line:
-            raise RuntimeError(f"a rank of the {self.name} world ended; it said why above")
-        return line
-
-    def close(self) -> None:
-        for rank in self.ranks:
-            if rank.stdin is not None:
-                rank.stdin.close()
-        for rank in self.ranks:
-            try:
-                rank.wait(20)
-            except subprocess.TimeoutExpired:
-                rank.kill()
-                rank.wait()
-            if rank.stdout is not None:
-                rank.stdout.close()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    def __str__(self) -> str:
+        return self.operation if self.operation == "barrier" else f"{self.operation} {self.size}"
 
 
 def bus_factor(operation: str, size: int) -> float:
@@ -98,15 +56,19 @@ def bus_factor(operation: str, size: int) -> float:
     return 1.0
 
 
-def measure(worlds: list[World], operation: str, nbytes: int, pairs: int) -> dict[str, list[float]]:
-    """Seconds of each world, in turns; about 50 ms a turn."""
-    first = max(world.time(operation, nbytes, 3) for world in worlds)
-    repeats = max(1, min(2000, int(0.05 / max(first, 1e-7))))
+def measure(worlds: list[World], operation: str, size: str, pairs: int) -> Cell:
+    """Let the worlds take turns."""
+    nbytes, repeats = SIZES[size], {}
+    for world in worlds:
+        first = world.ask("time", operation, nbytes, 3)
+        repeats[world.name] = max(1, min(2000, int(TURN / max(first, 1e-7))))
     times: dict[str, list[float]] = {world.name: [] for world in worlds}
     for turn in range(pairs):
         for world in worlds[turn % len(worlds) :] + worlds[: turn % len(worlds)]:
-            times[world.name].append(world.time(operation, nbytes, repeats))
-    return times
+            seconds = world.ask("time", operation, nbytes, repeats[world.name])
+            times[world.name].append(seconds)
+    ours = [world for world in worlds if world.name not in PEERS]
+    return Cell(operation, size, times, {w.name: w.ask("memory", operation, nbytes) for w in ours})
 
 
 def duration(seconds: float) -> str:
@@ -116,78 +78,90 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench comm")
-    parser.add_argument(
-        "--only", action="append", default=[], help="only this operation (repeatable)"
-    )
-    parser.add_argument("--pairs", type=int, default=9)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--sizes", default=",".join(SIZES))
-    parser.add_argument("--transports", default="tcp,file")
-    options = parser.parse_args()
-    operations = options.only or list(OPERATIONS)
-    unknown = [o for o in operations if o not in OPERATIONS]
-    if unknown:
-        parser.error(f"no operation {unknown[0]!r}; there are {', '.join(OPERATIONS)}")
-    sizes = options.sizes.split(",")
-    if any(s not in SIZES for s in sizes):
-        parser.error(f"sizes are {', '.join(SIZES)}; got {options.sizes}")
-    names = options.transports.split(",")
-    has_torch = importlib.util.find_spec("torch") is not None
-    console = Console(highlight=False)
+def table_of(name: str, ranks: int, cells: list[Cell], peers: list[str], pairs: int) -> Table:
+    """One transport: time, bandwidths, what it held beyond its tensors, and the ratios."""
+    title = f"{name}, {ranks} ranks, medians of {pairs} turns"
+    table = Table(title=title, box=SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
+    headings = ["", "bytes", "time", "GB/s", "bus", "held"]
+    for heading in [*headings, *[word for peer in peers for word in (peer, f"/{peer}")]]:
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for cell in cells:
+        middle, nbytes = statistics.median(cell.times[name]), SIZES[cell.size]
+        row = [cell.operation, "", duration(middle), "", "", ""]
+        if cell.operation != "barrier":
+            moved = nbytes * (2 if cell.operation == "send_recv" else 1) / middle / 1e9
+            row[1], row[3] = cell.size, f"{moved:.2f}"
+            row[4] = f"{moved * bus_factor(cell.operation, ranks):.2f}"
+            row[5] = f"{cell.held[name] / nbytes:.2f}" if nbytes >= 1 << 16 else ""
+        for peer in peers:
+            row += [duration(statistics.median(cell.times[peer])), f"{cell.ratio(name, peer):.2f}"]
+        table.add_row(*row)
+    return table
+
+
+def summary(cells: list[Cell], ours: str, theirs: str) -> str:
+    """`file / gloo: geometric mean 0.13, worst 0.47 (send_recv 64MB)`"""
+    ratios = {str(cell): cell.ratio(ours, theirs) for cell in cells}
+    mean = math.exp(statistics.fmean(math.log(r) for r in ratios.values()))
+    worst = max(ratios, key=lambda cell: ratios[cell])
+    return f"{ours} / {theirs}: geometric mean {mean:.2f}, worst {ratios[worst]:.2f} ({worst})"
+
+
+def report(console: Console, ranks: int, names: list[str], peers: list[str],
+           operations: list[str], sizes: list[str], pairs: int) -> None:  # fmt: skip
+    """Measure one number of ranks, and print it."""
     with tempfile.TemporaryDirectory() as folder:
-        worlds = [
-            World(n, options.ranks, Path(folder)) for n in [*names, *([PEER] if has_torch else [])]
-        ]
+        worlds: list[World] = []
         try:
-            report(console, worlds, names, operations, sizes, options)
+            worlds += (World(name, ranks, Path(folder)) for name in [*names, *peers])
+            cells = [
+                measure(worlds, operation, size, pairs)
+                for operation in operations
+                for size in (["8B"] if operation == "barrier" else sizes)
+            ]
         finally:
             for world in worlds:
                 world.close()
-    return 0
-
-
-def report(
-    console: Console, worlds: list[World], names: list[str], operations: list[str],
-    sizes: list[str], options: argparse.Namespace,
-) -> None:  # fmt: skip
-    """One table per transport: time, bandwidths, and the ratio to gloo where that is there."""
-    found: dict[str, list[tuple[str, ...]]] = {name: [] for name in names}
-    ratios: dict[str, list[float]] = {name: [] for name in names}
-    for operation in operations:
-        for size in sizes if operation != "barrier" else ["8B"]:
-            nbytes = SIZES[size]
-            times = measure(worlds, operation, nbytes, options.pairs)
-            for name in names:
-                middle = statistics.median(times[name])
-                row = [operation, "" if operation == "barrier" else size, duration(middle)]
-                if operation == "barrier":
-                    row += ["", ""]
-                else:
-                    moved = nbytes * (2 if operation == "send_recv" else 1) / middle / 1e9
-                    row += [f"{moved:.3g}", f"{moved * bus_factor(operation, options.ranks):.3g}"]
-                if PEER in times:
-                    pairs = zip(times[name], times[PEER], strict=True)
-                    ratio = statistics.median(a / b for a, b in pairs)
-                    ratios[name].append(ratio)
-                    row += [duration(statistics.median(times[PEER])), f"{ratio:.2f}"]
-                found[name].append(tuple(row))
     for name in names:
-        table = Table(
-            title=f"{name}, {options.ranks} ranks, medians of {options.pairs} turns", box=SIMPLE
-        )
-        headings = ["operation", "bytes", "time", "GB/s", "bus GB/s"]
-        for heading in headings + (["gloo", "ratio"] if ratios[name] else []):
-            table.add_column(heading, justify="left" if heading == "operation" else "right")
-        for cells in found[name]:
-            table.add_row(*cells)
-        console.print(table)
-        if ratios[name]:
-            mean = math.exp(statistics.fmean(math.log(r) for r in ratios[name]))
-            console.print(
-                f"{name} / gloo: geometric mean {mean:.2f}, worst {max(ratios[name]):.2f}"
-            )
+        console.print(table_of(name, ranks, cells, peers, pairs))
+    for name in names:
+        others = [*peers, *(["file"] if name == "queue" and "file" in names else [])]
+        for other in others:
+            console.print(summary(cells, name, other))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", action="append", default=[], metavar="OPERATION",
+                        help=f"only this one (repeatable): {', '.join(OPERATIONS)}")  # fmt: skip
+    parser.add_argument("--pairs", type=int, default=9, help="turns of each world per cell (9)")
+    parser.add_argument("--ranks", default="2", help="numbers of ranks, as in 2,4 (2)")
+    parser.add_argument("--sizes", default=",".join(SIZES), help=f"of {','.join(SIZES)}")
+    parser.add_argument("--transports", default="tcp,file", help=f"of {','.join(TRANSPORTS)}")
+    parser.add_argument("--against", default=",".join(PEERS), help=f"of {','.join(PEERS)}, or none")
+    options = parser.parse_args()
+    chosen = {
+        "--only": (options.only or list(OPERATIONS), OPERATIONS),
+        "--sizes": (options.sizes.split(","), SIZES),
+        "--transports": (options.transports.split(","), TRANSPORTS),
+        "--against": ([p for p in options.against.split(",") if p not in ("", "none")], PEERS),
+    }
+    for option, (given, known) in chosen.items():
+        for word in given:
+            if word not in known:
+                parser.error(f"{option}: there is no {word!r}; there are {', '.join(known)}")
+    if not all(word.isdigit() and int(word) > 1 for word in options.ranks.split(",")):
+        parser.error(f"--ranks: numbers from 2 on, as in 2,4; got {options.ranks!r}")
+    operations, sizes, names, wanted = ([*given] for given, _ in chosen.values())
+    console = Console(highlight=False)
+    for peer in [peer for peer in wanted if missing(peer)]:
+        wanted.remove(peer)
+        console.print(f"without {peer}: {missing(peer)}")
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
+    console.print(f"{os.cpu_count()} cores, load {load:.1f} before we began")
+    for ranks in map(int, options.ranks.split(",")):
+        report(console, ranks, names, wanted, operations, sizes, options.pairs)
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,89 +1,125 @@
 """One rank of a world that `mtd bench comm` times: waits for a line, does as it says, answers.
 
-The same lines run for torch's gloo and for every transport here: `python -m … LIBRARY BACKEND ADDRESS
-RANK WORLD`. A command is `operation bytes repeats`; rank 0 answers with the seconds of one operation.
-Between commands every rank blocks on its standard input, so that worlds which wait take no time from
-the one that is measured.
+`python -m … LIBRARY BACKEND ADDRESS RANK WORLD`; the same lines for torch, for mpi4py and for every
+transport here. A command is `time|memory operation bytes repeats`. The answer is the seconds of one
+operation, or how many bytes it held at most beyond what it was given. Between commands every rank
+sleeps in a read, so that worlds which wait take no time from the one that is measured.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
+import threading  # noqa: TID251 - ranks that are threads hand each other the commands
+import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import Any
 
-Action = Callable[[], Any]
+from minitorch_dist.cli import bench_comm_actions as actions
+from minitorch_dist.cli.bench_comm_actions import Actions
+
+Answer = Callable[[str], Any]
 
 
-def actions(t: Any, dist: Any, rank: int, world: int) -> dict[str, Callable[[int], Action]]:
-    """What each operation does with so many float32 elements (at least one per rank)."""
-
-    def barrier(count: int) -> Action:
-        return dist.barrier  # type: ignore[no-any-return]
-
-    def send_recv(count: int) -> Action:
-        x = t.ones(count)
-
-        def there_and_back() -> None:
-            if rank == 0:
-                dist.send(x, 1)
-                dist.recv(x, 1)
-            elif rank == 1:
-                dist.recv(x, 0)
-                dist.send(x, 0)
-
-        return there_and_back
-
-    def broadcast(count: int) -> Action:
-        x = t.ones(count)
-        return lambda: dist.broadcast(x, 0)
-
-    def all_reduce(count: int) -> Action:
-        x = t.zeros(count)  # zeros stay zeros, however often they are added up
-        return lambda: dist.all_reduce(x)
-
-    def all_gather(count: int) -> Action:
-        part, whole = t.ones(max(1, count // world)), t.ones(max(1, count // world) * world)
-        gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
-        return lambda: gather(whole, part)
-
-    def reduce_scatter(count: int) -> Action:
-        part, whole = t.zeros(max(1, count // world)), t.zeros(max(1, count // world) * world)
-        scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
-        return lambda: scatter(part, whole)
-
-    def all_to_all(count: int) -> Action:
-        a, b = (t.ones(max(1, count // world) * world) for _ in "ab")
-        return lambda: dist.all_to_all_single(a, b)
-
-    found = (barrier, send_recv, broadcast, all_reduce, all_gather, reduce_scatter, all_to_all)
-    return {action.__name__: action for action in found}
+def serve(known: Actions, commands: Iterable[str], answer: Answer) -> None:
+    """Do what is asked until the input ends."""
+    barrier = known["barrier"](1)
+    barrier()
+    answer("ready")
+    for line in commands:
+        what, operation, nbytes, repeats = line.split()
+        action = known[operation](max(1, int(nbytes) // 4))
+        action()
+        barrier()
+        if what == "memory":
+            answer(str(_peak(action)))
+            continue
+        start = perf_counter()
+        for _ in range(int(repeats)):
+            action()
+        answer(str((perf_counter() - start) / int(repeats)))
 
 
-def serve(library: str, backend: str, address: str, rank: int, world: int) -> None:
-    """Join the world and do what is asked until the input ends."""
-    warnings.simplefilter("ignore")
+def _peak(action: actions.Action) -> int:
+    """Bytes that Python and numpy held at most during one operation; a board is not among them."""
+    tracemalloc.start()
+    try:
+        action()
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        action()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def in_process(library: str, backend: str, address: str, rank: int, world: int) -> None:
     t = importlib.import_module(library)
     dist = importlib.import_module(f"{library}.distributed")
     if library == "torch":
         t.set_num_threads(1)
     dist.init_process_group(backend, init_method=address, rank=rank, world_size=world)
-    known = actions(t, dist, rank, world)
-    print("ready", flush=True)
-    for line in sys.stdin:
-        operation, nbytes, repeats = line.split()
-        action = known[operation](max(1, int(nbytes) // 4))
-        action()
-        dist.barrier()
-        start = perf_counter()
-        for _ in range(int(repeats)):
-            action()
-        print((perf_counter() - start) / int(repeats), flush=True)
+    serve(actions.of_torch(t, dist, rank, world), sys.stdin, say)
     dist.destroy_process_group()
 
 
+def in_threads(world: int) -> None:
+    """All ranks in this process. What they answer is the slowest's, or the greediest's."""
+    t = importlib.import_module("minitorch_dist")
+    dist = importlib.import_module("minitorch_dist.distributed")
+    launching = importlib.import_module("minitorch_dist.launching")
+    meet = threading.Barrier(world)
+    lines, answers = [""], [""] * world
+
+    def commands(rank: int) -> Iterator[str]:
+        while True:
+            if rank == 0:
+                lines[0] = sys.stdin.readline()
+            meet.wait()
+            if not lines[0]:
+                return
+            yield lines[0]
+
+    def body() -> None:
+        rank = dist.get_rank()
+
+        def answer(text: str) -> None:
+            answers[rank] = text
+            meet.wait()
+            if rank == 0:
+                say(max(answers, key=lambda a: float(a) if a != "ready" else 0))
+
+        serve(actions.of_torch(t, dist, rank, world), commands(rank), answer)
+
+    launching.launch(body, world)
+
+
+def in_mpi(folder: str) -> None:
+    """Under mpirun, which passes standard input to one rank only: each has a pair of pipes."""
+    mpi = importlib.import_module("mpi4py.MPI")
+    np = importlib.import_module("numpy")
+    rank, world = mpi.COMM_WORLD.rank, mpi.COMM_WORLD.size
+    with open(f"{folder}/mpi.{rank}.in") as commands, open(f"{folder}/mpi.{rank}.out", "w") as out:  # noqa: PTH123
+
+        def answer(text: str) -> None:
+            print(text, file=out, flush=True)
+
+        serve(actions.of_mpi(mpi, np, rank, world), iter(commands.readline, "end\n"), answer)
+    mpi.Finalize()
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
 if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
+    warnings.simplefilter("ignore")
+    library, backend, address, rank, world = sys.argv[1:]
+    if library == "mpi":
+        in_mpi(address)
+    elif backend == "queue":
+        in_threads(int(world))
+    else:
+        in_process(library, backend, address, int(rank), int(world))

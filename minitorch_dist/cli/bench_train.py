@@ -19,7 +19,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from minitorch_dist.cli.bench_comm import PEER, World, duration
+from minitorch_dist.cli.bench_comm import duration
+from minitorch_dist.cli.bench_comm_worlds import PEER, World
 from minitorch_dist.cli.bench_train_worker import BATCHES
 
 WORKER = "minitorch_dist.cli.bench_train_worker"
@@ -64,12 +65,12 @@ def turns(
 ) -> dict[tuple[str, str], list[float]]:
     """Seconds of a step for each world and each way, taken in turns."""
     runs = [(world, how) for world in worlds for how in hows]
-    longest = max(world.time(model, how, 2) for world, how in runs)
+    longest = max(world.tell(f"{model} {how} {2}") for world, how in runs)
     repeats = max(1, min(200, round(seconds / longest)))
     times: dict[tuple[str, str], list[float]] = {(w.name, how): [] for w, how in runs}
     for turn in range(pairs):
         for world, how in runs[turn % len(runs) :] + runs[: turn % len(runs)]:
-            times[world.name, how].append(world.time(model, how, repeats))
+            times[world.name, how].append(world.tell(f"{model} {how} {repeats}"))
     return times
 
 

@@ -38,7 +38,6 @@ from transports.turn import Turn
 
 Arrays = Mapping[Any, Array]
 KEPT: Final = 1024  # kinds of operations
-LOOKS: Final = 100  # before the transport is asked to wait
 DRIVE: Final = 64  # operations, after which the transport is driven although nobody had to wait
 
 
@@ -117,7 +116,7 @@ class BoardEnd:
         """Return when all ranks have done with what the slot of this round held before."""
         words = self._words
         for rank, word in enumerate(self._done):
-            if rank != self.rank and words[word] + SLOTS <= number:
+            if rank != self.rank and not self.board.comes(word, number - SLOTS):
                 operation.watch(rank, partial(self._is_free, word, number))
         others = [words[w] for rank, w in enumerate(self._done) if rank != self.rank]
         self.free = min(others) + SLOTS
@@ -128,10 +127,8 @@ class BoardEnd:
     def wait(self, operation: Operation, source: int, word: int, number: int) -> None:
         """Return when `source` has announced something of this round in its word."""
         words = self._words
-        for _ in range(LOOKS):
-            if words[word] > number:
-                return
-        operation.watch(source, lambda: words[word] > number)
+        if not self.board.comes(word, number):
+            operation.watch(source, lambda: words[word] > number)
 
     def sign(self, header: bytes, slot: int, rounds: int) -> None:
         """Say what the next rounds are about."""
