@@ -65,7 +65,7 @@ def turns(
 ) -> dict[tuple[str, str], list[float]]:
     """Seconds of a step for each world and each way, taken in turns."""
     runs = [(world, how) for world in worlds for how in hows]
-    longest = max(world.tell(f"{model} {how} {2}") for world, how in runs)
+    longest = max(world.tell(f"{model} {how} 2") for world, how in runs)
     repeats = max(1, min(200, round(seconds / longest)))
     times: dict[tuple[str, str], list[float]] = {(w.name, how): [] for w, how in runs}
     for turn in range(pairs):
