@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -301,3 +303,18 @@ def test_a_stranger_who_gets_in_is_caught() -> None:
 def test_a_name_that_is_no_check() -> None:
     with pytest.raises(ValueError, match=r"there are no checks \['size'\]; there are connect"):
         conformance.check(lambda size, program: [], only=["size"])
+
+
+def stop_rank_1(end: conformance.End) -> None:
+    if end.rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def queue(rank: int, world_size: int, folder: str) -> QueueTransport:
+    return QueueTransport(rank, world_size)
+
+
+@pytest.mark.slow
+def test_a_rank_that_was_stopped_is_not_waited_for_for_ever() -> None:
+    with pytest.raises(TimeoutError, match="rank 1 has said nothing for"):
+        conformance.in_processes(queue, patience=10.0)(3, stop_rank_1)

@@ -12,7 +12,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn, TypeAlias
 
-from transports.clock import SYSTEM, Clock
+from transports.clock import SYSTEM, Clock, Deadline
 from transports.conformance.bench import End
 from transports.contract import Transport
 from transports.stores import HashStore, PrefixStore
@@ -61,10 +61,11 @@ def in_threads(make: Make, clock: Clock = SYSTEM) -> Launch:
     return launch
 
 
-def in_processes(make: Make) -> Launch:
+def in_processes(make: Make, patience: float = 600.0) -> Launch:
     """Ranks are fresh processes that meet through a TCPStore of this one.
 
-    `make` is a function of a module, so that a new process can import it.
+    `make` is a function of a module, so that a new process can import it. Who has not answered when
+    `patience` seconds are over, because it hangs or was stopped, is ended: TimeoutError names it.
     """
 
     def launch(world_size: int, program: Program) -> list[Any]:
@@ -83,7 +84,12 @@ def in_processes(make: Make) -> Launch:
                 theirs.close()
                 processes.append(process)
                 pipes.append(ours)
-            return [_result(pipe) for pipe in pipes]
+            deadline = SYSTEM.deadline(patience)
+            return [_result(pipe, rank, deadline) for rank, pipe in enumerate(pipes)]
+        except TimeoutError:
+            for process in processes:
+                process.kill()
+            raise
         finally:
             for process, pipe in zip(processes, pipes, strict=True):
                 pipe.close()
@@ -97,7 +103,9 @@ def in_processes(make: Make) -> Launch:
     return launch
 
 
-def _result(pipe: Connection) -> Any:
+def _result(pipe: Connection, rank: int, deadline: Deadline) -> Any:
+    if not pipe.poll(deadline.left()):
+        raise TimeoutError(f"rank {rank} has said nothing for {deadline.seconds} s, and was ended")
     try:
         return pipe.recv()
     except EOFError:  # the process has died
