@@ -51,6 +51,11 @@ class PeerFailed(DistBackendError):
     """Another rank told us that the operation failed there."""
 
 
+NEXT_STEP = (
+    "Look for its first error; if it only had less to do than the others, see algorithms.join.Join"
+)
+
+
 class PeerLost(errors.PeerLost, DistBackendError):
     """A peer is gone, and what we were doing needed it."""
 
@@ -58,7 +63,7 @@ class PeerLost(errors.PeerLost, DistBackendError):
         super().__init__(rank, reason)
         self.doing = doing
         if doing:
-            self.args = (f"rank {rank} is lost ({reason}), which {doing}",)
+            self.args = (f"rank {rank} is lost ({reason}), which {doing}. {NEXT_STEP}",)
 
     def __reduce__(self) -> tuple[type[PeerLost], tuple[int, str, str]]:
         return type(self), (self.rank, self.reason, self.doing)

@@ -125,3 +125,22 @@ def leave_and_go_on() -> float:
 
 def test_go_on_without_the_one_that_left() -> None:
     assert launch(leave_and_go_on, 3) == [8.0, 8.0, 0.0]
+
+
+def uneven(transport: str = "") -> str:
+    try:
+        for _ in range(3 + (dist.get_rank() != 1)):
+            dist.all_reduce(torch.ones(2))
+    except dist.PeerLost as error:
+        return str(error)
+    finally:
+        dist.destroy_process_group()
+    return ""
+
+
+def test_a_rank_with_fewer_batches_is_named_and_join_too() -> None:
+    said = launch(uneven, 3)
+    assert said[1] == ""
+    for text in (said[0], said[2]):
+        assert "rank 1 is lost" in text and "all_reduce #3" in text
+        assert "less to do than the others, see algorithms.join.Join" in text
