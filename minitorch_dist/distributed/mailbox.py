@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
 from typing import Final, Protocol, runtime_checkable
 
@@ -259,13 +259,10 @@ class Mailbox:
         ranks = () if receive.source is None else (receive.source,)
         return Waiting(ranks, receive.owner.describe())
 
-    def loss_of(self, ranks: Iterable[int], doing: str) -> PeerLost | None:
-        """The first of these ranks that is gone, as an error of who needs it in `doing`."""
-        if self._gone:
-            for rank in ranks:
-                if rank in self._gone:
-                    return PeerLost(rank, self._gone[rank], f"rank {self.rank} needs in {doing}")
-        return None
+    @property
+    def gone(self) -> Mapping[int, str]:
+        """The ranks that were lost, and why."""
+        return self._gone
 
     def poll(self) -> None:
         """Deliver what has arrived, without waiting."""

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.schedules import steps as steps_of
 from minitorch_dist.distributed.schedules.everyone import Everyone
-from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.schedules.schedule import BUILT_IN, Schedule
 from minitorch_dist.distributed.schedules.steps import Chunks, Exchange, Receive, Send, Span
 
 Array = NDArray[Any]
@@ -61,13 +62,13 @@ def _in_pieces(
     width = max(1, ROOM // max(1, dtype.itemsize * size * max(1, int((sizes > 0).sum()))))
     if width >= longest:
         held = np.stack(vectors)
-        return _parts(_done(schedule, held, sizes, combine, whole), sizes, whole)
+        return _parts(_done(schedule, held, sizes, combine, whole), sizes, size, whole)
     sums = [np.empty(int(offsets[-1] if whole else sizes[rank]), dtype) for rank in range(size)]
     for begin in range(0, longest, width):
         pieces = np.clip(sizes - begin, 0, width)
         columns = _ranges(offsets[:-1] + begin, pieces)
         held = np.stack([vector[columns] for vector in vectors])
-        parts = _parts(_done(schedule, held, pieces, combine, whole), pieces, whole)
+        parts = _parts(_done(schedule, held, pieces, combine, whole), pieces, size, whole)
         for rank, part in enumerate(parts):
             if whole:
                 sums[rank][columns] = part
@@ -79,18 +80,22 @@ def _in_pieces(
 def _done(schedule: Schedule, held: Array, sizes: Integers, combine: Combine, whole: bool) -> Array:
     """What every rank holds in the end; one row for all, where all are alike."""
     with np.errstate(all="ignore"):
-        if schedule.name == "ring":
+        built_in = BUILT_IN.get((schedule.collective, schedule.name))
+        is_ours = built_in is not None and built_in.steps is schedule.steps
+        if is_ours and schedule.name == "ring":
             return round_the_ring(held, sizes, combine)
+        if is_ours and whole:  # all ranks get the same bits: one rank's will do
+            return step_by_step(schedule, held, sizes, combine, 0)[:1]
         return step_by_step(schedule, held, sizes, combine)
 
 
-def _parts(held: Array, sizes: Integers, whole: bool) -> list[Array]:
-    ranks = range(len(sizes))
+def _parts(held: Array, sizes: Integers, size: int, whole: bool) -> list[Array]:
+    """What each rank has in the end."""
     rows = len(held)
     if whole:
-        return list(held) if rows > 1 else [held[0]] * len(sizes)
+        return list(held) if rows > 1 else [held[0]] * size
     ends = np.cumsum(sizes)
-    return [held[rank % rows][ends[rank] - sizes[rank] : ends[rank]] for rank in ranks]
+    return [held[rank % rows][ends[rank] - sizes[rank] : ends[rank]] for rank in range(size)]
 
 
 def round_the_ring(held: Array, sizes: Integers, combine: Combine) -> Array:
@@ -114,12 +119,36 @@ def round_the_ring(held: Array, sizes: Integers, combine: Combine) -> Array:
     return total[None]
 
 
-def step_by_step(schedule: Schedule, held: Array, sizes: Integers, combine: Combine) -> Array:
-    """Any schedule. One row for each rank, scratch cut off."""
+def step_by_step(
+    schedule: Schedule, held: Array, sizes: Integers, combine: Combine, only: int | None = None
+) -> Array:
+    """Any schedule. One row for each rank, scratch cut off; with `only`, that rank's row is right, and
+    nothing is computed that it does not depend on."""
+    size = len(held)
     fold = _Fold(schedule, held, sizes, combine)
-    for step in schedule(Everyone(len(held)), len(held)):
-        fold.take(step)
-    return fold.held.reshape(len(held), -1)[:, : held.shape[1]]
+    steps = list(schedule(Everyone(size), size))
+    for step, needed in zip(steps, _needed(steps, size, only), strict=True):
+        fold.take(step, needed)
+    return fold.held.reshape(size, -1)[:, : held.shape[1]]
+
+
+def _needed(steps: Sequence[Any], size: int, only: int | None) -> list[NDArray[np.bool_]]:
+    """For each step, whose values matter after it."""
+    needed = np.full(size, only is None)
+    found = []
+    if only is not None:
+        needed[only] = True
+    for step in reversed(steps):
+        found.append(needed)
+        if isinstance(step, Exchange | Receive) and step.only is not False and not needed.all():
+            who = np.flatnonzero(needed & _mask(step.only, size))
+            needed = needed.copy()
+            needed[_of(step.source, who)] = True
+    return found[::-1]
+
+
+def _mask(only: Any, size: int) -> NDArray[np.bool_]:
+    return np.full(size, True) if only is True else np.asarray(only, bool)
 
 
 class _Fold:
@@ -134,33 +163,37 @@ class _Fold:
         self.held = rows.reshape(-1)
         self.under_way: list[_Batch] = []
 
-    def take(self, step: Any) -> None:
+    def take(self, step: Any, needed: NDArray[np.bool_]) -> None:
         if step.only is False:
             return
-        who = np.arange(self.size) if step.only is True else np.flatnonzero(step.only)
+        every = np.flatnonzero(_mask(step.only, self.size))
+        who = every[needed[every]]  # who receives
+        if isinstance(step, Exchange | Send):
+            senders = every[needed[_of(step.to, every)]]
+            if len(senders):
+                self._send(
+                    senders, step.to, step.send if isinstance(step, Exchange) else step.chunks
+                )
         if not len(who):
             return
         if isinstance(step, Exchange):
-            self._send(who, step.to, step.send)
             self._receive(who, step.source, step.receive, step.reduce)
-        elif isinstance(step, Send):
-            self._send(who, step.to, step.chunks)
         elif isinstance(step, Receive):
             self._receive(who, step.source, step.chunks, step.reduce)
-        else:
-            of, _ = self._places(who, step.of)
-            into, _ = self._places(who, step.into)
-            theirs = self.held[of]
+        elif isinstance(step, steps_of.Combine):
+            into = self._places(who, step.into)
+            theirs = self._places(who, step.of).take(self.held)
             if step.reduce:
-                mine = self.held[into]
-                self.held[into] = self.combine(mine, theirs, out=mine)
-            else:
-                self.held[into] = theirs
+                mine = into.take(self.held)
+                theirs = self.combine(mine, theirs, out=mine)
+            into.give(self.held, theirs)
 
     def _send(self, who: Integers, to: Any, chunks: Chunks) -> None:
-        places, count = self._places(who, chunks)
-        start = np.cumsum(count) - count
-        self.under_way.append(_Batch(who, _of(to, who), start, count, self.held[places]))
+        places = self._places(who, chunks)
+        length = places.length
+        start = np.cumsum(length) - length
+        values = places.take(self.held)
+        self.under_way.append(_Batch(who, _of(to, who), start, length, values))
 
     def _receive(self, who: Integers, source: Any, chunks: Chunks, reduce: bool) -> None:
         source = _of(source, who)
@@ -170,60 +203,59 @@ class _Fold:
             at[batch.source] = np.arange(len(batch.source))
             index = at[source]
             found = (index >= 0) & (batch.to[index] == who)
-            if found.any():
-                taken = index[found]
-                values = batch.values
-                if not np.array_equal(taken, np.arange(len(batch.source))):
-                    values = values[_ranges(batch.start[taken], batch.length[taken])]
-                self._put(who[found], source[found], chunks, values, reduce)
-                stays = np.ones(len(batch.source), bool)
-                stays[taken] = False
-                if stays.any():
-                    keep = _ranges(batch.start[stays], batch.length[stays])
-                    count = batch.length[stays]
-                    left.append(
-                        _Batch(
-                            batch.source[stays], batch.to[stays], np.cumsum(count) - count, count,
-                            batch.values[keep],
-                        )
-                    )  # fmt: skip
-                who, source = who[~found], source[~found]
-            else:
+            if not found.any():
                 left.append(batch)
+                continue
+            taken = index[found]
+            values = batch.values
+            if not np.array_equal(taken, np.arange(len(batch.source))):
+                values = _Places(batch.start[taken], batch.length[taken]).take(values)
+            self._put(who[found], source[found], chunks, values, reduce)
+            who, source = who[~found], source[~found]
+            stays = np.ones(len(batch.source), bool)
+            stays[taken] = False
+            if stays.any():
+                rest = batch.length[stays]
+                values = _Places(batch.start[stays], rest).take(batch.values)
+                start = np.cumsum(rest) - rest
+                left.append(_Batch(batch.source[stays], batch.to[stays], start, rest, values))
         self.under_way = left
 
     def _put(
         self, who: Integers, source: Integers, chunks: Chunks, theirs: Array, reduce: bool
     ) -> None:
-        into, count = self._places(who, chunks)
+        places = self._places(who, chunks)
         if not reduce:
-            self.held[into] = theirs
+            places.give(self.held, theirs)
             return
-        mine = self.held[into]
-        first = np.repeat(source < who, count)  # the lower rank's value stands first
-        if first.all():
+        mine, first = places.take(self.held), source < who
+        if first.all():  # the lower rank's value stands first
             mine = self.combine(theirs, mine, out=mine)
         elif not first.any():
             mine = self.combine(mine, theirs, out=mine)
         else:
-            after = ~first
-            mine[first] = self.combine(theirs[first], mine[first], out=theirs[first].copy())
-            mine[after] = self.combine(mine[after], theirs[after], out=theirs[after].copy())
-        self.held[into] = mine
+            if places.same:  # whole rows at a time
+                mine, theirs = mine.reshape(len(who), -1), theirs.reshape(len(who), -1)
+            else:
+                first = np.repeat(first, places.length)
+            left, right = theirs.copy(), mine.copy()
+            left[~first], right[~first] = mine[~first], theirs[~first]
+            mine = self.combine(left, right, out=mine).reshape(-1)
+        places.give(self.held, mine)
 
-    def _places(self, who: Integers, chunks: Chunks) -> tuple[Integers, Integers]:
-        """The elements of these ranks' chunks, one rank after the other; how many each has."""
-        begins, counts = [], []
-        for begin, count in self._spans(chunks, who):
+    def _places(self, who: Integers, chunks: Chunks) -> _Places:
+        """Where the chunks of these ranks are, one rank after the other."""
+        begins, lengths = [], []
+        for begin, length in self._spans(chunks, who):
             begins.append(begin + who * self.width)
-            counts.append(count)
+            lengths.append(length)
         if not begins:
-            return np.empty(0, np.int64), np.zeros(len(who), np.int64)
+            nothing = np.zeros(len(who), np.int64)
+            return _Places(nothing, nothing)
         if len(begins) == 1:
-            return _ranges(begins[0], counts[0]), counts[0]
-        return (
-            _ranges(np.stack(begins, 1).reshape(-1), np.stack(counts, 1).reshape(-1)),
-            np.sum(counts, axis=0),
+            return _Places(begins[0], lengths[0])
+        return _Places(
+            np.stack(begins, 1).reshape(-1), np.stack(lengths, 1).reshape(-1), len(begins)
         )
 
     def _spans(self, chunks: Chunks, who: Integers) -> list[tuple[Integers, Integers]]:
@@ -250,6 +282,36 @@ def _of(value: Any, who: Integers) -> Integers:
         value = value.array()
     value = np.asarray(value, dtype=np.int64)
     return value[who] if value.ndim else np.full(len(who), value)
+
+
+class _Places:
+    """Parts of a row of elements: they begin at `begin` and have `count` elements. `parts` of them
+    following each other belong to one message, which has `length` elements."""
+
+    def __init__(self, begin: Integers, count: Integers, parts: int = 1) -> None:
+        self.begin, self.count = begin, count
+        self.length = count if parts == 1 else count.reshape(-1, parts).sum(axis=1)
+        self.same = int(count[0]) if len(count) and (count == count[0]).all() else 0
+
+    def take(self, of: Array) -> Array:
+        """A copy of all these elements."""
+        if self.same:
+            return _windows(of, self.same)[self.begin].reshape(-1)
+        taken: Array = of[_ranges(self.begin, self.count)]
+        return taken
+
+    def give(self, to: Array, values: Array) -> None:
+        if self.same:
+            _windows(to, self.same)[self.begin] = values.reshape(-1, self.same)
+        else:
+            to[_ranges(self.begin, self.count)] = values
+
+
+def _windows(row: Array, length: int) -> Array:
+    """Entry i is row[i : i + length]."""
+    return np.lib.stride_tricks.as_strided(
+        row, (len(row) - length + 1, length), (row.itemsize, row.itemsize)
+    )
 
 
 def _ranges(start: Integers, count: Integers) -> Integers:

@@ -61,18 +61,25 @@ class Lockstep(Ports):
         self.cut(sizes)
         self.tx, self.rx = tx, rx
         self._last: Numbers = -1  # at each port, the arrival of what was asked for last,
-        self._from: Any = -1  # and whose it was
+        self._from: Any = -1  # and whose it was,
+        self._turned_by = 0  # or how far round, where everybody's came from as far
 
     def _arrive(self, who: Integers | None, source: Any, arrival: Numbers) -> None:
-        if who is None and isinstance(arrival, int):
-            if isinstance(self._last, int) and arrival > self._last:
-                self._last, self._from = arrival, None
-                return
-            arrival = np.full(self.size, arrival, np.int64)
         if who is None:
-            who, source = self.everyone, (self.everyone + source) % self.size
-        if self._from is None:  # somebody's: any other one's is a doubt
-            self._from = np.full(self.size, self.size, np.int64)
+            if source == self._turned_by:  # what one rank sends cannot overtake
+                self._last = arrival
+                return
+            alike = isinstance(arrival, int) and isinstance(self._last, int)
+            if alike and arrival > self._last:
+                self._last, self._turned_by = arrival, source
+                return
+            who, places = self.everyone, source
+            source, arrival = (self.everyone + source) % self.size, self.spread(arrival)
+        else:
+            places = 0
+        if self._turned_by:
+            self._from = (self.everyone + self._turned_by) % self.size
+        self._turned_by = places
         last, of = self.spread(self._last), self.spread(self._from)
         before = (arrival < last[who]) | ((arrival == last[who]) & (source < of[who]))
         if before.any():

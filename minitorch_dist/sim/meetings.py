@@ -11,7 +11,7 @@ Both give the same times and the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed import collectives
-from minitorch_dist.distributed.exceptions import DistTimeout
+from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.operations import Operation
 from minitorch_dist.distributed.plan import Vector
@@ -79,7 +79,7 @@ class Engine:
         self.operations = {"messages": 0, "lockstep": 0, "closed": 0, "one by one": 0}
         self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
         self._meetings: dict[tuple[int, int], Meeting] = {}
-        self._wires: dict[tuple[int, ...], declared.Wires | None] = {}
+        self._wires: dict[int, declared.Wires | None] = {}
         self._moved: dict[Any, lockstep.Moved] = {}
         self._meters: dict[Any, lockstep.Meters] = {}
 
@@ -109,9 +109,8 @@ class Engine:
         size = group.size()
         if size == 1:
             return
-        sizes = self._sizes(group, recipe, arrays) if self._may_meet(group, recipe) else None
-        if sizes is not None:
-            self._meet(group, operation, recipe, sizes, arrays, combine)
+        if self._may_meet(group, recipe):
+            self._meet(group, operation, recipe, arrays, combine)
             return
         self.operations["messages"] += operation.channel.rank == 0
         vector = recipe.vector(recipe.schedule)
@@ -136,31 +135,14 @@ class Engine:
         )
 
     def _wires_of(self, group: Group) -> declared.Wires | None:
-        ranks = group.channel.ranks
-        if ranks not in self._wires:
+        number = group.channel.number
+        if number not in self._wires:
             topology = self.medium.network.topology
-            self._wires[ranks] = declared.wires_of(topology, ranks, self.adding)
-        return self._wires[ranks]
-
-    def _sizes(self, group: Group, recipe: Recipe, arrays: Mapping[Any, Array]) -> Integers | None:
-        """Elements of each chunk; None where the ranks need not agree on them."""
-        schedule, size = recipe.schedule, group.size()
-        if schedule.collective == "barrier":
-            return np.zeros(schedule.total(size), np.int64)
-        itemsize = next(iter(arrays.values())).itemsize
-        if schedule.collective in ("all_reduce",):
-            return schedule.sizes(size, recipe.nbytes // itemsize)
-        if "work" in arrays and recipe.nbytes == arrays["work"].nbytes:  # all_gather_into
-            return schedule.sizes(size, recipe.nbytes // itemsize)
-        if "source" in arrays:
-            return schedule.sizes(size, recipe.nbytes // itemsize)
-        sizes = recipe.vector(schedule).sizes
-        if schedule.collective == "all_to_all":
-            return np.array(sizes[:size], np.int64) if len(set(sizes)) == 1 else None
-        return np.array(sizes, np.int64)
+            self._wires[number] = declared.wires_of(topology, group.channel.ranks, self.adding)
+        return self._wires[number]
 
     def _meet(
-        self, group: Group, operation: Operation, recipe: Recipe, sizes: Integers,
+        self, group: Group, operation: Operation, recipe: Recipe,
         arrays: Mapping[Any, Array], combine: Combine | None,
     ) -> None:  # fmt: skip
         channel, rank = operation.channel, operation.channel.rank
@@ -173,7 +155,10 @@ class Engine:
         meeting.came[rank] = self.clock.now(), operation, arrays
         if len(meeting.came) == meeting.size and meeting.error is None:
             del self._meetings[key]
-            self._conclude(group, meeting, recipe, sizes, combine)
+            try:
+                self._conclude(group, meeting, recipe, combine)
+            except DistMismatch as error:
+                self._fail(meeting, error)
         waiting = _Waiting(meeting, operation, rank, self.clock)
         deadline = self.clock.deadline(operation.timeout)
         meeting.waiters[rank] = self.clock.me()
@@ -200,20 +185,23 @@ class Engine:
             f"is in {operation.describe()}", first.channel.mailbox.rank,
             first.header(), operation.expects,
         )  # fmt: skip
+        operation.fail(error)
+        self._fail(meeting, error)
+
+    def _fail(self, meeting: Meeting, error: Exception) -> None:
         meeting.error = error
         for _, other, _ in meeting.came.values():
             other.fail(error)
-        operation.fail(error)
         for strand in meeting.waiters.values():
             self.clock.wake(strand)
 
     def _conclude(
-        self, group: Group, meeting: Meeting, recipe: Recipe, sizes: Integers,
-        combine: Combine | None,
-    ) -> None:  # fmt: skip
+        self, group: Group, meeting: Meeting, recipe: Recipe, combine: Combine | None
+    ) -> None:
         """The last one has come: what becomes of the values, and when does each rank go on?"""
         schedule, size, ranks = recipe.schedule, meeting.size, group.channel.ranks
         came = [meeting.came[rank] for rank in range(size)]
+        sizes = _sizes(recipe, [arrays for _, _, arrays in came])
         self._compute(schedule, sizes, [arrays for _, _, arrays in came], combine)
         some = next(iter(came[0][2].values()), None)
         nbytes = sizes * (some.itemsize if some is not None else 1)
@@ -295,6 +283,37 @@ class Engine:
         return f"<Engine, {self.operations}, {len(self._meetings)} meetings>"
 
 
+def _sizes(recipe: Recipe, arrays: Sequence[Mapping[Any, Array]]) -> Integers:
+    """Elements of each chunk; where ranks give lists of arrays, they must give the same ones."""
+    schedule, size, first = recipe.schedule, len(arrays), arrays[0]
+    if schedule.collective == "barrier":
+        return np.zeros(schedule.total(size), np.int64)
+    itemsize = next(iter(first.values())).itemsize
+    if schedule.collective == "all_to_all":
+        given = np.array([[own["source", to].size for to in range(size)] for own in arrays])
+        taken = np.array([[own["work", of].size for of in range(size)] for own in arrays])
+        if (given != taken.T).any():
+            of, to = (int(at[0]) for at in np.nonzero(given != taken.T))
+            raise DistMismatch(
+                f"in {recipe.fingerprint.operation} rank {of} has {given[of, to]} elements for rank "
+                f"{to}, which expects {taken[to, of]}. Sender and receiver must name the same number"
+            )
+        if (given == given[0, 0]).all():
+            given = given[0]
+        return np.array(given.reshape(-1), np.int64)
+    if "source" in first or ("work" in first and schedule.collective != "reduce_scatter"):
+        return schedule.sizes(size, recipe.nbytes // itemsize)
+    kind = "source" if schedule.collective == "reduce_scatter" else "work"
+    lists = np.array([[own[kind, rank].size for rank in range(size)] for own in arrays])
+    if (lists != lists[0]).any():
+        rank = int(np.nonzero((lists != lists[0]).any(axis=1))[0][0])
+        raise DistMismatch(
+            f"in {recipe.fingerprint.operation} rank 0 has lists of {lists[0].tolist()} elements and "
+            f"rank {rank} of {lists[rank].tolist()}: they must be the same on all ranks"
+        )
+    return np.array(lists[0], np.int64)
+
+
 class _Waiting:
     """One rank at a meeting."""
 
@@ -313,7 +332,13 @@ class _Waiting:
         """Why nothing will come of this meeting."""
         if self.meeting.done is not None or self.meeting.error is not None:
             return self.meeting.error
-        return self.operation.channel.mailbox.loss_of(self._absent(), self.operation.describe())
+        mailbox = self.operation.channel.mailbox
+        if mailbox.gone:
+            for rank in self._absent():
+                if rank in mailbox.gone:
+                    doing = f"rank {mailbox.rank} needs in {self.operation.describe()}"
+                    return PeerLost(rank, mailbox.gone[rank], doing)
+        return None
 
     def _absent(self) -> list[int]:
         """Ranks of the world that have not come."""
