@@ -257,6 +257,17 @@ class SimTransport(Transport):
                 self.virtual.wake(strand)
             else:
                 self._waiters.append(entry)
+        if not self._waiters and self._world is not None:
+            self._world.waiting.pop(self.rank, None)
+
+    def need_no_news(self) -> None:
+        """Who waits here knows when it will go on: that others leave is told afterwards."""
+        if self._world is not None:
+            self._world.waiting.pop(self.rank, None)
+
+    def look_again(self) -> None:
+        """What somebody here waits for may be there, without any message."""
+        self._rouse()
 
     def take(self, message: Message) -> None:
         if not (self._is_closed or message.is_void or message.src.rank in self._lost):

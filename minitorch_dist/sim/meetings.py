@@ -32,6 +32,7 @@ from minitorch_dist.sim import declared, fold, lockstep
 from minitorch_dist.sim.stepwise import Stepwise
 from transports.contract import Waiting
 from transports.medium import Medium
+from transports.sim import SimTransport
 from transports.virtual_clock import VirtualClock
 
 TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
@@ -56,7 +57,7 @@ class Meeting:
     def __init__(self, size: int, first: Operation) -> None:
         self.size, self.first = size, first
         self.came: dict[int, tuple[int, Operation, Mapping[Any, Array]]] = {}  # by group rank
-        self.waiters: dict[int, Any] = {}  # strands
+        self.ends: dict[int, SimTransport] = {}  # at which they wait
         self.done: Integers | None = None  # when each rank may go on,
         self.busy: Integers | None = None  # and how long it was busy with adding
         self.error: Exception | None = None
@@ -161,10 +162,12 @@ class Engine:
                 self._fail(meeting, error)
         waiting = _Waiting(meeting, operation, rank, self.clock)
         deadline = self.clock.deadline(operation.timeout)
-        meeting.waiters[rank] = self.clock.me()
+        end = group.world.transport
+        assert isinstance(end, SimTransport)
+        meeting.ends[rank] = end
         try:
             while not waiting.is_over():
-                group.world.transport.progress(deadline.left(), waiting.is_over)
+                end.progress(deadline.left(), waiting.is_over)
                 if not waiting.is_over() and deadline.is_over():
                     raise DistTimeout(waiting.late(deadline.elapsed()))
         except BaseException as error:
@@ -192,8 +195,8 @@ class Engine:
         meeting.error = error
         for _, other, _ in meeting.came.values():
             other.fail(error)
-        for strand in meeting.waiters.values():
-            self.clock.wake(strand)
+        for end in meeting.ends.values():
+            end.look_again()
 
     def _conclude(
         self, group: Group, meeting: Meeting, recipe: Recipe, combine: Combine | None
@@ -224,6 +227,8 @@ class Engine:
             done.tobytes(), int(done.max()),
         )  # fmt: skip
         meeting.done, meeting.busy = done, meters.added * self.adding
+        for end in meeting.ends.values():
+            end.need_no_news()
         for instant in np.unique(done).tolist():
             if instant > self.clock.now():
                 those = np.flatnonzero(done == instant).tolist()
@@ -233,9 +238,8 @@ class Engine:
 
     def _go_on(self, meeting: Meeting, ranks: list[int]) -> None:
         for rank in ranks:
-            strand = meeting.waiters.get(rank)
-            if strand is not None:
-                self.clock.wake(strand)
+            if rank in meeting.ends:  # else the last one, who is not waiting yet
+                meeting.ends[rank].look_again()
 
     def _compute(
         self, schedule: Schedule, sizes: Integers, arrays: list[Mapping[Any, Array]],

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.world import World
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import outside
 from minitorch_dist.sim.declared import links_of
@@ -95,11 +96,14 @@ def run(
     if prepared is not None:
         prepared(stage)
 
-    def observed() -> Any:
-        extras = world.current().extras
-        extras["engine"] = together
+    def equip(here: World) -> None:
+        here.extras["engine"] = together
         if links is not None:
-            extras.setdefault("links", links)
+            here.extras.setdefault("links", links)
+
+    stage.entered.append(equip)
+
+    def observed() -> Any:
         try:
             return stage.live(lambda: fn(*args, **kwargs or {}))
         finally:
