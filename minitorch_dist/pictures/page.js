@@ -154,9 +154,11 @@ for (const [text, title, id, act] of BUTTONS) {
 
 // ------------------------------------------------------------------------------ filters and legend
 function legend() {
-  const keys = names[state.by].map(n => `<span><i class="key" style="background:${colour(n)}"></i>${esc(S[n]) || "—"}</span>`).join(" ");
-  const kinds = [["compute", "computes"], ["coming", "its message is on its way"], ["wait", "waits"]].filter(([, t], i) => runs.some(r => r.spans.some(s => s[3] == [1, 3, 2][i])));
-  $("legend").innerHTML = keys + " " + kinds.map(([v, t]) => `<span><i class="key" style="background:var(--${v})"></i>${t}</span>`).join(" ");
+  const key = (style, text) => `<span><i class="key" style="background:${style}"></i>${text}</span>`;
+  const kinds = [[1, "compute", "computes"], [3, "coming", "its message is on its way"], [2, "wait", "waits"]].filter(([k]) => runs.some(r => r.spans.some(s => s[3] == k)));
+  const held = runs.find(r => Object.keys(r.memory).length);
+  $("legend").innerHTML = [...names[state.by].map(n => key(colour(n), esc(S[n]) || "—")), ...kinds.map(([, v, t]) => key(`var(--${v})`, t)),
+    ...(held ? [key("var(--compute);opacity:.35", "beneath: " + esc(held.memoryIs))] : [])].join(" ");
 }
 function choice(title, items, set) {
   const box = document.createElement("details");

@@ -160,6 +160,22 @@ def test_pieces_are_read_as_one(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other.mtd", "other.mtd.txt", "run.mtd"]
 
 
+def test_a_program_of_its_own_leaves_nothing_of_an_earlier_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As torchrun starts it: nobody but the variable says that there is a journal."""
+    launch(ring, 3, journal=tmp_path / "run.mtd")
+    for rank in (0, 4):
+        (tmp_path / f"run.mtd.{rank}").write_text("old")
+    monkeypatch.setenv(journal.VARIABLE, str(tmp_path / "run.mtd"))
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    dist.barrier()
+    dist.destroy_process_group()
+    assert [p.name for p in tmp_path.iterdir()] == ["run.mtd.0"]
+    (operation,) = journal.read(tmp_path / "run.mtd").operations
+    assert operation.begin.operation == "barrier" and operation.end is not None
+
+
 def test_after_a_torn_line_a_new_one_begins(tmp_path: Path) -> None:
     path = tmp_path / "run.mtd"
     sheet = sheets.Sheet(path)

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 VERSION: Final = 1
 KINDS: Final = ("issue", "begin", "end", "send", "post", "receive", "wait", "compute")
+DEEDS: Final = {"issue": "asks for", "begin": "begins", "end": "ends"}
 POINT_TO_POINT: Final = -1  # the sequence number of what has none
 GATE: Final = 1 << 31  # marks a step as the request for a large message (see `executor`)
 MAX_RANK: Final = 1 << 24
@@ -106,24 +107,27 @@ class Event(NamedTuple):
 
     def __str__(self) -> str:
         """In words: `rank 0 sends 40 bytes to rank 1 in all_reduce #5 of group … at train.py:41`"""
-        tag = f" with tag {self.step}" if self.is_point_to_point and self.step else ""
-        within = f" in {self.name}" if self.sequence >= 0 else tag
+        return (
+            f"rank {self.rank} {self._deed()}{self.where}{f': {self.error}' if self.error else ''}"
+        )
+
+    def _deed(self) -> str:
+        what = self.what
+        if what == "compute":
+            return "computes"
+        if what in DEEDS:
+            return f"{'fails in' if what == 'end' and self.error else DEEDS[what]} {self.name}"
+        tag = f" with tag {self.step}" if self.sequence < 0 and self.step else ""
         peer = "anybody" if self.peer < 0 else f"rank {self.peer}"
+        if what == "post":
+            return f"is ready to receive from {peer}{tag}"
+        if what == "wait" and self.peer < 0 and self.operation:
+            return f"waits for {self.name}"
+        within = f" in {self.name}" if self.sequence >= 0 else tag
+        if what == "wait":
+            return f"waits for {peer}{within}"
         amount = "a request" if self.is_gate else f"{self.nbytes} bytes"
-        waited = f"for {peer}" if self.peer >= 0 or not self.operation else f"for {self.name}"
-        said = {
-            "issue": f"asks for {self.name}",
-            "begin": f"begins {self.name}",
-            "end": f"ends {self.name}",
-            "send": f"sends {amount} to {peer}{within}",
-            "post": f"is ready to receive from {peer}{tag}",
-            "receive": f"receives {amount} from {peer}{within}",
-            "wait": f"waits {waited}{within if self.peer >= 0 else ''}",
-            "compute": "computes",
-        }[self.what]
-        if self.what == "end" and self.error:
-            said = f"fails in {self.name}"
-        return f"rank {self.rank} {said}{self.where}{f': {self.error}' if self.error else ''}"
+        return f"{'sends' if what == 'send' else 'receives'} {amount} {'to' if what == 'send' else 'from'} {peer}{within}"
 
 
 # ------------------------------------------------------------------------------------------ reading

@@ -42,7 +42,10 @@ def begin(transport: Transport, identity: str, given: Mapping[str, Any]) -> Rank
     path = sheets.wanted(sheet)
     if path is None:
         return None
-    own = Sheet(sheets.piece(path, transport.rank), more=identity not in ("", "1"))
+    is_first = identity in ("", "1")
+    if is_first and transport.rank == 0 and sheet is None:  # nobody launched us who would do it
+        sheets.begin_anew(path, transport.world_size)
+    own = Sheet(sheets.piece(path, transport.rank), more=not is_first)
     return RankRecorder(transport, identity, own, is_shared=False)
 
 
@@ -126,6 +129,8 @@ class RankRecorder:
             if isinstance(getattr(doing, "fingerprint", None), Fingerprint):
                 is_within = source is not None and doing.sequence != wire.POINT_TO_POINT
                 more = "" if is_within else self._said(doing)
+                if getattr(doing, "receive", None) is not None:  # of p2p, whose message is a send
+                    more = more.replace('"op":"send', '"op":"recv', 1)
                 origin = "" if source is None else f',"from":{source}'
                 self._write("wait", doing, f'{origin}{more},"at":{since},"until":{self.now()}')
 

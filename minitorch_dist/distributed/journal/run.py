@@ -112,9 +112,13 @@ class Journal:
 
     # ----------------------------------------------------------------------------------- pictures
 
-    def scene(self, title: str = "") -> Scene:
+    def scene(self) -> Scene:
         """What pictures are drawn from."""
-        return scene_of(self, title)
+        return self._scene
+
+    @cached_property
+    def _scene(self) -> Scene:
+        return scene_of(self)
 
     def svg(self, width: int = 900, by: str = "operation", ranks: int = 64) -> str:
         """The space-time diagram for a paper or a notebook; `by` "operation" or "group"."""

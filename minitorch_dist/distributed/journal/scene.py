@@ -47,7 +47,7 @@ class Recorded(Protocol):
     def order(self) -> Order: ...
 
 
-def scene_of(journal: Recorded, title: str = "") -> Scene:
+def scene_of(journal: Recorded) -> Scene:
     """The scene of a `Journal`. Times count from its first event."""
     start, end = journal.start, journal.end
     numbers = {id(event): number for number, event in enumerate(journal.events)}
@@ -66,7 +66,7 @@ def scene_of(journal: Recorded, title: str = "") -> Scene:
     if len(journal.events) > MOST_MOMENTS:
         note = f"steps: the first {MOST_MOMENTS} of {len(journal.events)} events. {note}".rstrip()
     return Scene(
-        title or Path(journal.name).name or f"{journal.world_size} ranks over {journal.transport}",
+        Path(journal.name).name or f"{journal.world_size} ranks over {journal.transport}",
         [f"rank {rank}" for rank in range(journal.world_size)],
         sorted(spans, key=lambda span: (span.start, -span.end)), arrows, _moments(journal, start),
         memory, what, journal.is_virtual, note,

@@ -97,10 +97,13 @@ def pieces(path: Path) -> list[Path]:
     return [found[rank] for rank in sorted(found)]
 
 
-def begin_anew(path: Path) -> None:
-    """Take away what an earlier run left under this name."""
+def begin_anew(path: Path, ranks: int = 0) -> None:
+    """Take away what an earlier run left under this name, but for the pieces of the first `ranks`:
+    these begin theirs anew by themselves."""
+    kept = [piece(path, rank) for rank in range(ranks)]
     for old in (path, *pieces(path)):
-        old.unlink(missing_ok=True)
+        if old not in kept:
+            old.unlink(missing_ok=True)
 
 
 def merge(path: Path) -> None:
