@@ -14,7 +14,7 @@ The places are read from the frames of the blocked threads, so they cost nothing
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -25,8 +25,14 @@ from transports.strands import Strand
 INSIDE = ("transports", "minitorch_dist", "threading", "functools")
 
 
-def report(now: int, heads: Sequence[Strand], blocked: Sequence[Strand]) -> str:
-    """`heads` are the ranks, `blocked` all strands, each of which waits."""
+def report(
+    now: int,
+    heads: Sequence[Strand],
+    blocked: Sequence[Strand],
+    remark: Callable[[int], str] | None = None,
+) -> str:
+    """`heads` are the ranks, `blocked` all strands, each of which waits. `remark` knows more of a
+    rank."""
     frames = sys._current_frames()
     waits: dict[int, list[int]] = {}
     lines = []
@@ -38,7 +44,13 @@ def report(now: int, heads: Sequence[Strand], blocked: Sequence[Strand]) -> str:
                 ranks, what = waiting(strand)
                 waits.setdefault(head.rank, []).extend(ranks)
                 who = f"rank {head.rank}" + ("" if strand is head else f", thread {strand.name!r},")
-                lines.append(f"  {who} waits for {_object(ranks, what)}{_place(strand, frames)}")
+                more = remark(head.rank) if remark is not None and strand is head else ""
+                where = _place(strand, frames)
+                if where.removeprefix(", at ") in what:  # it says so itself
+                    where = ""
+                lines.append(
+                    f"  {who} waits for {_object(ranks, what)}{where}{more and '; ' + more}"
+                )
     stuck = [head.rank for head in heads if not head.is_over]
     return "\n".join(
         [

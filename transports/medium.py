@@ -230,8 +230,9 @@ class Medium:
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether single messages may fare differently: then nobody may move them together."""
-        return self.fate is not None or self.meets is not None
+        """Whether single messages may fare differently, or are watched: then nobody may move them
+        together."""
+        return not (self.fate is None and self.meets is None and self.witness is None)
 
     def ports(self, ranks: Sequence[int]) -> tuple[list[int], list[int]]:
         """When these ranks' own ports are free."""

@@ -368,7 +368,8 @@ class VirtualClock(Clock):
     def _stuck(self) -> None:
         """Nobody can run and nothing can happen: tell everyone who waits for a peer."""
         blocked = list(self._strands)
-        words = deadlock.report(self._agenda.now, self._heads, blocked)
+        remark = self.extras.get("remark")
+        words = deadlock.report(self._agenda.now, self._heads, blocked, remark)
         cause = self.extras.get("cause")  # of those above, who know what the ranks called
         if cause is not None and (more := cause()):
             words += f"\n{more}"

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.operations import Operation
 from minitorch_dist.distributed.plan import Local, Part, Plan, Post, Sending
 from minitorch_dist.distributed.receives import Array, Receive
 from minitorch_dist.distributed.reductions import Combine
 
-GATE: Final = 1 << 31  # marks the empty message that asks for a large one
 EMPTY: Final = np.empty(0, np.uint8)
 
 Arrays = Mapping[Any, Array]
@@ -59,7 +59,7 @@ class Execution:
 
     def _send(self, action: Sending) -> None:
         if action.waits:
-            gate = self.operation.receive(action.to, EMPTY, GATE | action.step)
+            gate = self.operation.receive(action.to, EMPTY, wire.GATE | action.step)
             self.operation.wait(gate)
         parts = action.parts
         message = self._at(parts[0]) if len(parts) == 1 else self._packed(parts)
@@ -80,7 +80,7 @@ class Execution:
             post.source, into, post.step, combine, operand
         )
         if post.opens:
-            self.operation.send(post.source, EMPTY, GATE | post.step)
+            self.operation.send(post.source, EMPTY, wire.GATE | post.step)
 
     def _need(self, numbers: Any) -> None:
         """Return when these receives have arrived and are where they belong."""

@@ -55,7 +55,7 @@ _log = logging.getLogger("minitorch_dist.distributed")
 
 @runtime_checkable
 class Explaining(Protocol):
-    """Something other than a receive that a thread may wait for."""
+    """A receive, or something else that a thread may wait for."""
 
     def waiting_for(self) -> Waiting: ...
 
@@ -252,12 +252,7 @@ class Mailbox:
     def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
         """Whom a thread waits for that called `progress(…, done)`, and in what."""
         receive = getattr(done, "__self__", None)
-        if isinstance(receive, Explaining):
-            return receive.waiting_for()
-        if not isinstance(receive, Receive):
-            return None
-        ranks = () if receive.source is None else (receive.source,)
-        return Waiting(ranks, receive.owner.describe())
+        return receive.waiting_for() if isinstance(receive, Explaining) else None
 
     @property
     def gone(self) -> Mapping[int, str]:

@@ -15,7 +15,9 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.reductions import Combine
+from transports.contract import Waiting
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -89,6 +91,13 @@ class Receive:
 
     def is_done(self) -> bool:
         return self.done
+
+    def waiting_for(self) -> Waiting:
+        """Whom somebody waits for who waits for this, and in what."""
+        _, sequence, step = wire.MATCH.unpack(self.match)
+        at = f", step {step & ~wire.GATE}" if sequence < wire.NOTICE else ""
+        ranks = () if self.source is None else (self.source,)
+        return Waiting(ranks, self.owner.describe() + at)
 
     def begin(self, sender: int, header: bytes, nbytes: int) -> None:
         """The message is coming."""

@@ -28,6 +28,7 @@ VERSION: Final = 1
 MATCH: Final = struct.Struct("<QQI")
 GROUP_AND_SEQUENCE: Final = struct.Struct("<QQ")
 STEP: Final = struct.Struct("<I")
+GATE: Final = 1 << 31  # a bit of the step: the empty message that asks for a large one
 FINGERPRINT: Final = struct.Struct("<BBBBBHi")
 KIND_SIZE: Final = 3  # the fingerprint's version, operation and dtype: what a recv compares
 

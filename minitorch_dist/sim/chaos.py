@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from transports.clock import PICO
 from transports.faults import chance
 from transports.plans import Clog, Crash, Fault, Partition, Slow, Strike
 
 HARMLESS = ("slow", "drop", "delay", "duplicate", "reorder", "partition", "clog")
+
+LONGEST = PICO  # of a partition: a transport that cannot send for long enough gives a peer up
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Chaos:
         kind = self.kinds[int(draw("kind") * len(self.kinds))]
         rank = int(draw("rank") * world_size)
         at = int(draw("at") * horizon)
-        end = at + 1 + int(draw("span") * horizon)
+        end = at + 1 + int(draw("span") * min(horizon, LONGEST))
         if kind == "slow":
             what = "compute" if draw("what") < 0.5 else "network"
             return Slow(rank, 1 + round(9 * draw("x"), 1), what)

@@ -90,7 +90,7 @@ def differences(stage: Stage) -> Iterator[Call]:
         by_rank = {channel.mailbox.rank: channel for channel in members}
         ranks = members[0].ranks
         counts = [by_rank[rank].count if rank in by_rank else 0 for rank in ranks]
-        begun = False
+        elsewhere: Call | None = None
         for op in range(max(0, max(counts) - REMEMBERED), max(counts)):
             calls = {rank: by_rank[rank].find(op) if rank in by_rank else None for rank in ranks}
             if op < min(counts) and None in calls.values():
@@ -98,10 +98,11 @@ def differences(stage: Stage) -> Iterator[Call]:
             call = Call(members[0], op, calls)
             if call.missing() or len(call.kinds()) > 1:
                 yield call
+                if elsewhere is not None:
+                    yield elsewhere
                 break
-            if not begun and len(call.sites()) > 1:
-                begun = True
-                yield call
+            if elsewhere is None and len(call.sites()) > 1:
+                elsewhere = call
 
 
 def cause(stage: Stage) -> str:
@@ -144,13 +145,18 @@ def doing(stage: Stage, rank: int) -> str:
 
 
 def last_sent(stage: Stage, rank: int) -> str:
-    """To whom it sent its last message, and in what."""
+    """To whom it sent its last message, and in what; "" if it has sent nothing."""
     here = stage.worlds.get(rank)
     latest = getattr(here.transport, "latest", None) if here is not None else None
     if here is None or latest is None:
         return ""
     dst, header = latest
-    return f"the last it sent was to rank {dst}, in {here.mailbox.said(header)}"
+    try:
+        said = wire.decode(header)
+    except wire.WireError:
+        return ""
+    number = "" if said.is_point_to_point else f" #{said.sequence}, step {said.step & ~wire.GATE}"
+    return f"its last message went to rank {dst}, in {said.fingerprint.operation}{number}"
 
 
 def _where(stage: Stage, call: Call) -> list[str]:

@@ -67,6 +67,7 @@ class Stage:
         self.sometimes: dict[str, bool] = {}
         clock.extras["stage"] = self
         clock.extras["cause"] = self.cause
+        clock.extras["remark"] = lambda rank: scene.last_sent(self, rank)
 
     def live(self, function: Callable[[], T]) -> T | None:
         """Call it as this rank, and again after each restart; None if the rank was killed for good."""

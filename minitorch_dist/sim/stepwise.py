@@ -161,8 +161,9 @@ class Stepwise:
     def waiting_for(self) -> Waiting:
         """For the report of a deadlock."""
         receive = self._receive
-        ranks = () if receive is None or receive.source is None else (receive.source,)
-        return Waiting(ranks, self.operation.describe())
+        if receive is None:
+            return Waiting((), self.operation.describe())
+        return receive.waiting_for()
 
     # ----------------------------------------------------------------------------------- one step
 
