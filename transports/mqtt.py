@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import warnings
 from collections.abc import Callable, Iterator
 
 from transports import rendezvous
@@ -97,6 +98,13 @@ class MqttTransport(Transport):
         if not place.host:
             there = addresses.parse(cards[0].broker)
             place = place._replace(host=there.host, port=there.port)
+        if place.is_in_clear:
+            warnings.warn(
+                f"{place.shown} is not encrypted: whoever is on the way can read the ranks' messages "
+                "(though not change them) and the broker's password; add ?tls=1 to the address",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         base = "/".join(filter(None, ("mtd", place.run, cards[0].run)))
         window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
         return Exchange(self.rank, cards, base, window, place, self.clock)

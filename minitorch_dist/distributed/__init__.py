@@ -14,6 +14,7 @@ from minitorch_dist.distributed.device_mesh import (
     init_device_mesh as init_device_mesh,
 )
 from minitorch_dist.distributed.distributed_c10d import (
+    _coalescing_manager as _coalescing_manager,
     abort as abort,
     default_pg_timeout as default_pg_timeout,
     destroy_process_group as destroy_process_group,

@@ -9,7 +9,10 @@ import pytest
 
 from tests.transports.brokers import KINDS, Broker
 from transports import conformance
+from transports.conformance.bench import Tray
+from transports.errors import ConnectError
 from transports.mqtt import MqttTransport
+from transports.stores import HashStore
 
 ALIVE = [name for name in conformance.CHECKS if not name.startswith("death")]
 DEADLY = [name for name in conformance.CHECKS if name.startswith("death")]
@@ -45,3 +48,13 @@ def test_it_keeps_the_contract_between_processes(broker: Broker, world_size: int
     """Death included: within the 12 s that are promised."""
     launch = conformance.in_processes(make)
     conformance.check(launch, [world_size], only=["sizes", *DEADLY], patience=12)
+
+
+def test_what_others_could_read_is_told() -> None:
+    transport = MqttTransport(0, 1, "mqtt://192.0.2.1")  # nobody's address
+    with (
+        pytest.warns(RuntimeWarning, match=r"192.0.2.1:1883 is not encrypted.*add \?tls=1"),
+        pytest.raises(ConnectError),
+    ):
+        transport.connect(HashStore(), Tray(lambda n: True), 0.1)
+    transport.close()

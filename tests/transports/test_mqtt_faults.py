@@ -255,6 +255,7 @@ def test_patience(broker: Broker) -> None:
             world.ranks[1].send(0, b"", b"x")
 
 
+@pytest.mark.slow
 def test_idle_ranks_live(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through many beats in which nobody says anything; with a pulse ten times as fast."""
     monkeypatch.setattr(exchange, "BEAT", 0.2)

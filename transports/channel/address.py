@@ -39,6 +39,11 @@ class Address(NamedTuple):
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"mqtt://{host}:{self.port}"
 
+    @property
+    def is_in_clear(self) -> bool:
+        """Whether others on the way could read what is sent, and the password of the broker."""
+        return not self.tls and self.host not in ("127.0.0.1", "::1", "localhost")
+
     def tls_context(self) -> ssl.SSLContext | None:
         return ssl.create_default_context(cafile=self.ca) if self.tls else None
 
