@@ -204,8 +204,8 @@ print("rank", parser.parse_args().local_rank)
 def test_redirects_and_tees(tmp_path: Path) -> None:
     script = written(tmp_path, "talk.py", """
 import os, sys
-print("out", os.environ["RANK"])
-print("err", os.environ["RANK"], file=sys.stderr)
+sys.stdout.write(f"out {os.environ['RANK']}\\n")
+sys.stderr.write(f"err {os.environ['RANK']}\\n")
 sys.stdout.write("no newline")
 """)  # fmt: skip
     logs = tmp_path / "logs"
