@@ -61,6 +61,10 @@ from minitorch_dist.distributed.flight import (
     set_debug_level as set_debug_level,
     set_debug_level_from_env as set_debug_level_from_env,
 )
+from minitorch_dist.distributed.grad_bucket import (
+    BuiltinCommHookType as BuiltinCommHookType,
+    GradBucket as GradBucket,
+)
 from minitorch_dist.distributed.measuring import measure_links as measure_links
 from minitorch_dist.distributed.messages import (
     P2POp as P2POp,

@@ -20,7 +20,7 @@ from typing import Any, Final
 from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.boards import BoardEnd
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.exceptions import DistMismatch
+from minitorch_dist.distributed.exceptions import DistBackendError, DistMismatch
 from minitorch_dist.distributed.operations import Channel, Operation
 from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.work import Task, Work, Worker
@@ -110,6 +110,14 @@ class Group:
         """Begin the group's next operation and let `body` carry it out: now, or (asynchronous) by
         the group's worker, beside the caller; then a Work is returned."""
         self.demand_open()
+        if self._worker is not None and self._worker.is_me():
+            raise DistBackendError(
+                f"{fingerprint.operation} was called by a callback (Future.then) of another "
+                f"operation of group {self.channel.name!r}. Callbacks run as soon as that operation "
+                "is done, sooner or later on each rank, so the ranks' operations would be in "
+                "different orders; and it would wait for itself. Call it where the future is waited "
+                "for: a communication hook of DDP returns a `Deferred` (ddp_comm_hooks.deferred)"
+            )
         operation = self.channel.begin(fingerprint, callsite() if site is None else site, timeout)
 
         def carry_out() -> None:

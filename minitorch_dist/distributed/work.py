@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, Final
 
@@ -242,6 +243,9 @@ class Task(Work):
         return super()._state() if self._is_over else f"going on: {self._doing()}"
 
 
+_me: ContextVar[Worker | None] = ContextVar("worker", default=None)
+
+
 class Worker:
     """Carries out tasks, one after the other."""
 
@@ -265,7 +269,12 @@ class Worker:
             self._changed.notify_all()
         return task
 
+    def is_me(self) -> bool:
+        """Whether the calling thread is this worker: a callback of one of its tasks."""
+        return _me.get() is self
+
     def _run(self) -> None:
+        _me.set(self)
         while True:
             with self._changed:
                 self._is_busy = False

@@ -176,6 +176,31 @@ def test_hooks_by_name(kind: DDPCommHookType) -> None:
     assert on_ranks(2, act) == [True, True]
 
 
+@pytest.mark.parametrize("kind", list(dist.BuiltinCommHookType), ids=str)
+def test_builtin_hooks(kind: Any) -> None:
+    def act(rank: int, size: int) -> Any:
+        model = DDP(scalar())
+        model._register_builtin_comm_hook(kind)
+        model(mtd.full((1, 1), rank + 1.0)).sum().backward()
+        return model.module.weight.grad.item()
+
+    assert on_ranks(3, act) == [pytest.approx(2.0, rel=1e-3)] * 3
+
+
+def test_a_callback_that_calls_a_collective_is_told_not_to() -> None:
+    def twice(state, bucket):  # type: ignore[no-untyped-def]
+        work = dist.all_reduce(bucket.buffer(), async_op=True)
+        return work.get_future().then(lambda future: dist.all_reduce(future.value()[0]))
+
+    def act(rank: int, size: int) -> Any:
+        model = DDP(scalar())
+        model.register_comm_hook(None, twice)
+        model(mtd.ones(1, 1)).sum().backward()
+
+    for error in on_ranks(2, act, transport="sim://"):  # the worker runs while the rank waits
+        assert "all_reduce was called by a callback" in str(error)
+
+
 # -------------------------------------------------------------------------------------- PowerSGD
 
 

@@ -20,7 +20,9 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.algorithms.ddp_comm_hooks import default_hooks
 from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
+from minitorch_dist.distributed.grad_bucket import BuiltinCommHookType
 from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel import agreement, logging_data
@@ -319,6 +321,15 @@ class DistributedDataParallel(Module, Joinable):
             )
         self._comm_hook_name = getattr(hook, "__qualname__", repr(hook))
         self.reducer.hook = hook, state
+
+    def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
+        """One of the hooks by name, on this model's group."""
+        hooks = {
+            BuiltinCommHookType.ALLREDUCE: default_hooks.allreduce_hook,
+            BuiltinCommHookType.FP16_COMPRESS: default_hooks.fp16_compress_hook,
+        }
+        self.register_comm_hook(self.process_group, hooks[comm_hook_type])
+        self._comm_hook_name = str(comm_hook_type)
 
     def _register_buffer_comm_hook(
         self,
