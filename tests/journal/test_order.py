@@ -98,6 +98,42 @@ def test_vector_clocks_are_reachability(size: int, tmp_path: Path) -> None:
         assert not run.happened_before(number, number)
 
 
+@pytest.mark.parametrize("transport", ["queue://", "sim://"])
+def test_messages_that_look_alike_are_told_apart(transport: str, tmp_path: Path) -> None:
+    """The same tag again and again, and one step in many segments."""
+
+    def program() -> None:
+        ring(5)
+        sum_by("ring", 1_500_007)
+
+    launch(program, 3, transport, journal=tmp_path / "run.mtd")
+    run = journal.read(tmp_path / "run.mtd")
+    assert any(m.send.nth for m in run.messages if m.send.sequence >= 0)
+    assert len({id(m.receive) for m in run.messages}) == len(run.messages)
+    for send, receive in run.messages:
+        assert receive is not None and receive.nth == send.nth and receive.nbytes == send.nbytes
+        assert send.at <= receive.arrived <= receive.at
+    alike = [m for m in run.messages if m.send.sequence < 0 and m.send.rank == 0]
+    assert [m.send.nth for m in alike] == list(range(5))
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+def test_causes_run_along_messages_and_programs(size: int, tmp_path: Path) -> None:
+    run = recorded(everything, size, tmp_path)
+    numbers = {id(event): number for number, event in enumerate(run.events)}
+    for send, receive in run.messages:
+        assert receive is not None and send.nbytes == receive.nbytes
+        assert run.happened_before(numbers[id(send)], numbers[id(receive)])
+        assert not run.happened_before(numbers[id(receive)], numbers[id(send)])
+    barriers = [op for op in run.operations if op.begin.operation == "barrier"]
+    for one in barriers:  # nobody leaves a barrier before everybody has come
+        for other in barriers:
+            assert one.end is not None
+            assert run.happened_before(numbers[id(other.begin)], numbers[id(one.end)])
+    firsts = [next(n for n, e in enumerate(run.events) if e.rank == rank) for rank in range(size)]
+    assert not any(run.happened_before(a, b) for a in firsts for b in firsts)
+
+
 def test_what_goes_on_beside_the_program_is_concurrent(tmp_path: Path) -> None:
     def program() -> None:
         work = dist.all_reduce(torch.ones(4), async_op=True)
