@@ -107,6 +107,10 @@ class Reader:
     def fill(self, place: int, value: Any) -> None:
         self._kept[place] = value
 
+    def kept(self, place: int) -> Any:
+        """The n-th value that has an identity; the writer's `kept` has the same order."""
+        return self._kept[place] if 0 <= place < len(self._kept) else None
+
     # --------------------------------------------------------------------------------- containers
 
     def items(self) -> list[Any]:

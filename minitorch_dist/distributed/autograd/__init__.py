@@ -1,0 +1,17 @@
+"""PyTorch's `torch.distributed.autograd`: gradients that travel back along remote calls.
+
+    with dist_autograd.context() as context_id:
+        loss = model(x)                                  # calls functions of other workers
+        dist_autograd.backward(context_id, [loss])       # gradients go back where tensors came from
+        grads = dist_autograd.get_gradients(context_id)  # of this worker's tensors; `.grad` is left alone
+
+Read `contexts` (what a context remembers on each worker), `travelling` (how a call enters the graph),
+`passes` (backward).
+"""
+
+from minitorch_dist.distributed.autograd import travelling as travelling
+from minitorch_dist.distributed.autograd.contexts import context as context
+from minitorch_dist.distributed.autograd.passes import (
+    backward as backward,
+    get_gradients as get_gradients,
+)
