@@ -9,7 +9,7 @@ Read `contexts` (what a context remembers on each worker), `travelling` (how a c
 `passes` (backward).
 """
 
-from minitorch_dist.distributed.autograd import travelling as travelling
+from minitorch_dist.distributed.autograd import contexts as contexts, travelling as travelling
 from minitorch_dist.distributed.autograd.contexts import context as context
 from minitorch_dist.distributed.autograd.passes import (
     backward as backward,

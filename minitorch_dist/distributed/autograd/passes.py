@@ -148,7 +148,11 @@ class Pass:
 
     def _run(self, node: Node, task: Task) -> Sequence[Gradient]:
         grads = self._hooked(node, task)
-        results = node.run(grads)
+        try:
+            results = node.run(grads)
+        except RuntimeError as error:
+            self._explain(node, error)
+            raise
         if node.hooks is not None:
             results = node.hooks.run_after(results, grads, node.device)
         if node.device is not devices.CPU:
@@ -156,6 +160,17 @@ class Pass:
         if not self._retain and not isinstance(node, SendRpcBackward):
             node.release()
         return results
+
+    def _explain(self, node: Node, error: RuntimeError) -> None:
+        """If what the node reads was written to by an optimizer's step, say whose."""
+        steps = self._ours.agent.extras.get("steps", {})
+        for storage, version, _ in node.reads or ():
+            if storage.version != version and id(storage) in steps:
+                error.add_note(
+                    f"({steps[id(storage)]}, between the forward and the backward pass of context "
+                    f"{self._context.id}. Give every trainer parameters of its own, or let forward, "
+                    "backward and step of one trainer be over before the next one's begin)"
+                )
 
     def _collect(self, node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> None:
         """A leaf's gradient stays in the context; `.grad` is left alone."""

@@ -1,5 +1,6 @@
 """Optimizers that are spread over ranks, or average over them."""
 
+from minitorch_dist.distributed.optim.optimizer import DistributedOptimizer as DistributedOptimizer
 from minitorch_dist.distributed.optim.post_localSGD_optimizer import (
     PostLocalSGDOptimizer as PostLocalSGDOptimizer,
 )
