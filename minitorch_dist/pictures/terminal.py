@@ -35,5 +35,10 @@ def painted(picture: Picture, scene: Scene, console: Console) -> Text:
         style = colours[what].terminal if what in colours else STYLES.get(what, "")
         if style:
             text.stylize(style, starts[row] + column, starts[row] + column + 1)
+    shown = {what for _, _, what in picture.paint}
+    if console.color_system is not None and len(colours) > 1 and shown & set(colours):
+        text.append("\n")
+        for name in colours:
+            text.append(sayable(f"  ● {name}", console), colours[name].terminal)
     text.rstrip()
     return text

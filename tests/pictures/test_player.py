@@ -20,6 +20,7 @@ from minitorch_dist.distributed import journal
 from minitorch_dist.pictures import player
 from minitorch_dist.pictures.player import Player
 from minitorch_dist.pictures.scene import Scene
+from minitorch_dist.pictures.terminal import painted
 from tests.journal.programs import everything, ring
 from tests.pictures.scenes import empty, ping
 
@@ -224,3 +225,15 @@ def test_keys_in_a_terminal(tmp_path: Path) -> None:
     assert (first, second) == ("1", "2")
     assert frames[2] == frames[0] != frames[1]
     assert process.returncode == 0
+
+
+def test_colours_where_there_are_some() -> None:
+    shown = []
+    for how in ({"force_terminal": True, "color_system": "standard"}, {"color_system": None}):
+        console = Console(file=io.StringIO(), width=60, highlight=False, **how)  # type: ignore[arg-type]
+        picture = Player(ping()).frame(60)
+        console.print(painted(picture, ping(), console))
+        shown.append(console.file.getvalue())  # type: ignore[attr-defined]
+    coloured, plain = shown
+    assert "\x1b[34m●" in coloured and "● broadcast" in coloured
+    assert "\x1b" not in plain and "● broadcast" not in plain and picture.plain() in plain
