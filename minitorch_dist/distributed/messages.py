@@ -79,6 +79,13 @@ def recv(
     group_src: int | None = None,
 ) -> int:
     """Receive into the tensor from a rank, or from any; the sender's rank in the world."""
+    is_plain = isinstance(tensor, TensorBase) and tensor.array.flags.carray
+    if is_plain and src is not None and groups.is_member(group):
+        which = or_default(group)  # nothing to convert, and nobody to hand a Work to
+        source = groups.canonical_rank(which, src, group_src)
+        point_to_point.receive(which, tensor.array, source, tag)
+        tensor.storage.version += 1
+        return src
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1

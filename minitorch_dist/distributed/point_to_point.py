@@ -108,6 +108,26 @@ def irecv(
     arrived: Callable[[], None] | None = None,
 ) -> Receiving:
     """Receive from a group rank, or from any (None), into a contiguous array."""
+    receive, noted = _posted(group, array, src, tag, operation)
+    return Receiving(group.world, receive, group.timeout, output, group.ranks, arrived, noted)
+
+
+def receive(group: Group, array: Array, src: int, tag: int = 0) -> None:
+    """Receive from a group rank, and wait for it: `irecv(…).wait()`, without a Work."""
+    posted, noted = _posted(group, array, src, tag, "send")
+    if not posted.done:
+        mailbox = group.world.mailbox
+        mailbox.wait(posted, mailbox.clock.deadline(group.timeout))
+    if noted is not None:
+        noted()
+    if posted.error is not None:
+        raise posted.error
+
+
+def _posted(
+    group: Group, array: Array | None, src: int | None, tag: int, operation: str
+) -> tuple[Receive, Callable[[], None] | None]:
+    """A receive, and what is to be called for the journal once it is over."""
     group.demand_open()
     check_tag(tag)
     dtype, shape = (OCTET, None) if array is None else (array.dtype, array.shape)
@@ -120,7 +140,7 @@ def irecv(
         mailbox.recorder.posted(owner, source)
         noted = partial(mailbox.recorder.received, owner, receive)
     mailbox.post(receive)
-    return Receiving(group.world, receive, group.timeout, output, group.ranks, arrived, noted)
+    return receive, noted
 
 
 def recv(

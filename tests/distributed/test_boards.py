@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import signal
 import time
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 from tests.distributed.test_collectives_in_processes import expected, rough
+from transports import board
 
 LINKS = Links(alpha=1_000_000, beta=100, gamma=125)
 
@@ -156,6 +159,52 @@ def each_kind() -> str:
 def test_many_small_ones_in_a_row(tmp_path: Path) -> None:
     found = launch(each_kind, 3, f"file://{tmp_path}/ranks", timeout=60)
     assert all("4 slots of" in said for said in found)
+
+
+SMALL = 1 << 17  # bytes: Python's own objects
+
+
+def held() -> dict[str, int]:
+    """Bytes that each operation holds at most beyond what it was given."""
+    group = world.current().default_group
+    rank, size, count = group.rank(), group.size(), 1 << 17
+    x, y = np.ones(count * size, np.float32), np.ones(count * size, np.float32)
+    part = np.ones(count, np.float32)
+    rows, others = list(x.reshape(size, count)), list(y.reshape(size, count))
+    root = rank == 0
+    operations: dict[str, Callable[[], Any]] = {
+        "broadcast": lambda: collectives.broadcast(group, x, 0),
+        "reduce": lambda: collectives.reduce(group, x, 0),
+        "all_reduce": lambda: collectives.all_reduce(group, x),
+        "gather": lambda: collectives.gather(group, part, others if root else None, 0),
+        "scatter": lambda: collectives.scatter(group, part, rows if root else None, 0),
+        "all_gather": lambda: collectives.all_gather(group, part, others),
+        "all_gather_into": lambda: collectives.all_gather_into(group, part, y),
+        "reduce_scatter": lambda: collectives.reduce_scatter(group, part, rows),
+        "reduce_scatter_from": lambda: collectives.reduce_scatter_from(group, part, x),
+        "all_to_all": lambda: collectives.all_to_all(group, others, rows),
+    }
+    found = {}
+    for name, operation in operations.items():
+        operation()
+        collectives.barrier(group)
+        tracemalloc.start()
+        operation()
+        found[name] = tracemalloc.get_traced_memory()[1] - SMALL
+        tracemalloc.stop()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", ["", "?board=0"])
+def test_what_an_operation_holds(asked: str, tmp_path: Path) -> None:
+    """Never more than 1.25 times its vector; and beside a board, whatever the vector, no more than
+    two of its slots."""
+    vector = 3 * 4 << 17
+    limit = 5 * vector // 4 if asked else 2 * board.ROOM
+    for found in launch(held, 3, f"file://{tmp_path}/ranks{asked}", timeout=60):
+        assert len(found) == 10
+        assert {name: nbytes for name, nbytes in found.items() if nbytes > limit} == {}
 
 
 def with_one_journal(rank: int, size: int, folder: str) -> None:
