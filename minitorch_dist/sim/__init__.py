@@ -40,6 +40,7 @@ from minitorch_dist.sim.inside import (
     sometimes as sometimes,
     start as start,
 )
+from minitorch_dist.sim.nets import Hockney as Hockney, LogGP as LogGP, mesh as mesh
 from minitorch_dist.sim.report import RankReport as RankReport, Report as Report
 from minitorch_dist.sim.runner import run as run
 from transports.errors import Deadlock as Deadlock, Livelock as Livelock

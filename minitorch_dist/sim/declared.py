@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed.schedules import links
+from minitorch_dist.sim.nets import Mesh
 from transports.topology import Link, Matrix, Topology, TwoLevel, Uniform
 
 
@@ -83,7 +84,25 @@ def wires_of(topology: Topology, ranks: Sequence[int], adding: int = 0) -> Wires
         kinds: dict[Link, int] = {}
         rows = [[kinds.setdefault(topology.rows[a][b], len(kinds)) for b in ranks] for a in ranks]
         return _wires(list(kinds), np.array(rows, np.int64), adding)
+    if isinstance(topology, Mesh):
+        routes: dict[Link, int] = {}
+        table = np.zeros((len(ranks), len(ranks)), np.int64)
+        for at, a in enumerate(ranks):
+            for to, b in enumerate(ranks):
+                if a != b:
+                    table[at, to] = routes.setdefault(topology.route(a, b).link, len(routes))
+        return _wires(list(routes) or [topology.link], table, adding)
     return None
+
+
+def fastest(topology: Topology, size: int, adding: int = 0) -> links.Links:
+    """Equal links, none slower than any of these: for bounds, that hold whatever the placement."""
+    wires = wires_of(topology, range(size), adding)
+    if wires is None or size == 1:
+        return links.Links(0, 0, adding, 0)
+    alpha, wire = np.min(wires.alpha), np.min(wires.wire)
+    beta = np.min(np.array(wires.numerator) // np.array(wires.denominator))
+    return links.Links(int(alpha), int(beta), adding, int(wire))
 
 
 def _wires(found: list[Link], table: Any, adding: int) -> Wires:

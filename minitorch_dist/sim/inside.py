@@ -7,19 +7,25 @@ from collections.abc import Callable
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.sim import stage
+from minitorch_dist.sim.power import Power
 from transports.clock import PICO, Thread, picoseconds
 from transports.quantities import span
 from transports.virtual_clock import VirtualClock
 
 
-def compute(duration: str | float) -> None:
-    """Be busy for "3ms", or for so many seconds of virtual time. Where time is real it passes by
-    itself while one computes: there this does nothing."""
+def compute(duration: str | float = 0.0, *, flops: float | None = None) -> None:
+    """Be busy for "3ms", for so many seconds of virtual time, or for so many operations. Where time
+    is real it passes by itself while one computes: there this does nothing."""
     place = world.place()
     clock, recorder = place.clock, None if place.world is None else place.world.mailbox.recorder
     since = 0 if recorder is None else recorder.now()
     if isinstance(clock, VirtualClock):
         picos = span(duration) if isinstance(duration, str) else picoseconds(duration)
+        power = clock.extras.get("power")
+        if flops is not None:
+            picos += (power or Power(None, {})).of(flops)
+        if power is not None:
+            picos = power.span(clock.me().rank, picos)
         moving = clock.extras.get("medium")
         if moving is not None and moving.fate is not None:
             picos = moving.fate.compute(clock.me().rank, picos)

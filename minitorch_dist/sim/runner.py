@@ -13,10 +13,11 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.world import World
 from minitorch_dist.launching import launch
-from minitorch_dist.sim import outside
+from minitorch_dist.sim import nets, outside
 from minitorch_dist.sim.declared import links_of
 from minitorch_dist.sim.hardship import Hardship
 from minitorch_dist.sim.meetings import MANY, Engine
+from minitorch_dist.sim.power import Power
 from minitorch_dist.sim.report import RankReport, Report
 from minitorch_dist.sim.stage import Stage
 from transports import medium, plans
@@ -46,6 +47,8 @@ def run(
     limit: float | None = None,
     engine: str = "auto",
     adding: str | None = None,
+    flops: float | str | None = None,
+    speeds: Mapping[int, float] | None = None,
     journal: str | os.PathLike[str] | None = None,
     faults: Sequence[Fault | str] | Plan = (),
     hardships: str = "",
@@ -59,7 +62,9 @@ def run(
     at the same instant; without it, who came first goes first. `timeout` is that of every operation
     (30 minutes of virtual time). If nothing can happen any more but that timeouts of at least
     `endless` seconds end, it is a deadlock; None lets them end. `limit` ends a run that goes on for
-    longer than so many seconds. `adding`, a rate such as "8GB/s", lets reductions take time.
+    longer than so many seconds. `adding`, a rate such as "8GB/s", lets reductions take time; `flops`
+    is what a rank computes in a second (for `sim.compute(flops=…)`), and `speeds` are factors of
+    ranks that compute faster (2.0) or slower (0.5) than others.
 
     `engine`: "threads", or "greenlet" (the same, faster), simulate message by message. "lockstep"
     does collectives for all ranks at once where that is exact; "auto" does so for groups of 64 ranks
@@ -80,9 +85,10 @@ def run(
     hardship = Hardship(hardships, seed or 0)
     order = hardship.order_seed() if hardships else seed
     clock = VirtualClock(order, endless, limit, strands, events)
-    found = Network.parse(net) if isinstance(net, str) else net
+    found = nets.read(net) if isinstance(net, str) else net
     network = hardship.narrowed(found if isinstance(found, Network) else Network(found))
     moving = medium.attach(clock, network)
+    clock.extras["power"] = Power(flops, speeds or {})
     links = links_of(network.topology, gamma)
     together = Engine(clock, moving, gamma, ENGINES[engine])
     ends: dict[int, tuple[int, int, int]] = {}

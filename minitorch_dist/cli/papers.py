@@ -1,0 +1,48 @@
+"""`mtd papers`: what papers printed, and what our own code makes of it."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from minitorch_dist.sim.papers import PAPERS, paper
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "names", nargs="*", metavar="PAPER", help=f"some of {', '.join(PAPERS)} (all)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    console = Console(highlight=False)
+    try:
+        found = [paper(name) for name in options.names or PAPERS]
+    except ValueError as error:
+        console.print(f"mtd papers: {error}")
+        return 2
+    holds = True
+    for one in found:
+        console.print(f"\n[bold]{one.title}[/bold]\n{one.source}\n{one.about}")
+        table = Table(box=SIMPLE)
+        for name in ("", "published", "ours", "difference", ""):
+            table.add_column(name, justify="right" if name else "left")
+        for row in one.rows():
+            holds = holds and row.holds
+            difference = "" if row.difference is None else f"{row.difference:+.3%}"
+            table.add_row(
+                row.what, _said(row.published, row.unit), _said(row.ours, row.unit), difference,
+                "✓" if row.holds else "✗",
+            )  # fmt: skip
+        console.print(table)
+    return 0 if holds else 1
+
+
+def _said(number: float | tuple[float, float], unit: str) -> str:
+    if isinstance(number, tuple):
+        return f"{number[0]:.3g} … {number[1]:.3g} {unit}".rstrip()
+    return f"{number:.6g} {unit}".rstrip()

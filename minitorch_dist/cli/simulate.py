@@ -1,0 +1,69 @@
+"""`mtd simulate all_reduce --ranks 64 --bytes 100MB`: every algorithm on a described network, in no time.
+
+What a script takes on it is told by `mtd run --sim`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
+from minitorch_dist.sim import estimates, nets
+from transports.quantities import amount, byte_time, in_words
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "collective", choices=COLLECTIVES, metavar="COLLECTIVE", help=", ".join(COLLECTIVES)
+    )
+    parser.add_argument("--ranks", type=int, default=8, help="how many (%(default)s)")
+    parser.add_argument(
+        "--bytes", default="1MB", help="of the whole vector, like 64KB (%(default)s)"
+    )
+    parser.add_argument(
+        "--net", default="sim://",
+        help="sim://?latency=5us&rate=100Gb/s, two_level:nodes=…,gpus=…,intra=2us/150GB/s,"
+        "inter=5us/100Gb/s, or a file of mtd calibrate (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--algorithm", default="all", help="one of them, or auto (all)")
+    parser.add_argument("--adding", help="the rate of additions, like 8GB/s (they are free)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        if options.ranks < 1:
+            raise ValueError(f"a world has at least one rank, not {options.ranks}")
+        net, nbytes = nets.read(options.net), amount(options.bytes)
+        gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
+        found = estimates.compare(
+            options.collective, options.ranks, nbytes, net.topology, options.algorithm, gamma
+        )
+    except ValueError as error:
+        print(f"mtd simulate: {error}", file=sys.stderr)
+        return 2
+    table = Table(box=SIMPLE)
+    for name in ("algorithm", "rounds", "messages", "most sent", "time", "of the bound"):
+        is_name = name == "algorithm"
+        table.add_column(
+            name, justify="left" if is_name else "right", overflow="fold", no_wrap=not is_name
+        )
+    for one in found:
+        ratio = f"{one.time / one.bound:.2f}×" if one.bound else "–"
+        table.add_row(
+            one.schedule.algorithm, f"{one.rounds:,}", f"{one.messages:,}", f"{one.max_sent:,} B",
+            in_words(one.time), ratio,
+        )  # fmt: skip
+    console = Console(highlight=False)
+    console.print(
+        f"{options.collective} of {nbytes:,} bytes, {options.ranks} ranks, {options.net}; no schedule "
+        f"can take less than {in_words(found[0].bound)}"
+    )
+    console.print(table)
+    return 0

@@ -1,0 +1,23 @@
+"""Figures and tables of papers, made again by our own code: published, ours, difference.
+
+One file for each paper. It offers a `Paper`, whose `rows` runs our code (its counters, its ledger, its
+clock; never the printed formula) and puts what came out beside what was published. To add one: write
+the file, name it in PAPERS. `mtd papers` prints them, and a test holds each row to its tolerance.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from minitorch_dist.sim.papers.paper import Paper as Paper, Row as Row
+
+PAPERS = ("fsdp_all_gather", "goyal", "horovod", "parameter_server", "ring")
+
+
+def paper(name: str) -> Paper:
+    """By the name of its file."""
+    if name not in PAPERS:
+        raise ValueError(f"there is no paper {name!r} here; there are {', '.join(PAPERS)}")
+    found = importlib.import_module(f"minitorch_dist.sim.papers.{name}").PAPER
+    assert isinstance(found, Paper)
+    return found

@@ -1,0 +1,42 @@
+"""What a reproduced table is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """One number. `published` may be a bracket (low, high) in which ours has to lie, or which ours
+    spans around a published number (then `ours` is the bracket)."""
+
+    what: str
+    published: float | tuple[float, float]
+    ours: float | tuple[float, float]
+    tolerance: float = 0.0  # relative
+    unit: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Relative; None where one of both is a bracket."""
+        if isinstance(self.published, tuple) or isinstance(self.ours, tuple):
+            return None
+        return (self.ours - self.published) / self.published if self.published else self.ours
+
+    @property
+    def holds(self) -> bool:
+        if isinstance(self.ours, tuple) and not isinstance(self.published, tuple):
+            return self.ours[0] <= self.published <= self.ours[1]
+        if isinstance(self.published, tuple) and not isinstance(self.ours, tuple):
+            return self.published[0] <= self.ours <= self.published[1]
+        difference = self.difference
+        return difference is not None and abs(difference) <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Paper:
+    title: str
+    source: str
+    about: str  # what is done here, and what is not checked
+    rows: Callable[[], Sequence[Row]]

@@ -1,0 +1,38 @@
+"""How fast the ranks of a simulated world compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transports.clock import PICO
+from transports.quantities import amount
+
+
+class Power:
+    """`flops`: operations a second ("10T" are 10¹³); `speeds`: factors of single ranks."""
+
+    def __init__(self, flops: float | str | None, speeds: Mapping[int, float]) -> None:
+        self.flops = (
+            None if flops is None else float(amount(flops) if isinstance(flops, str) else flops)
+        )
+        self.speeds = dict(speeds)
+        wrong = {rank: speed for rank, speed in self.speeds.items() if not speed > 0}
+        if wrong or (self.flops is not None and not self.flops > 0):
+            raise ValueError(f"a speed is a factor above 0, and flops too: {wrong or self.flops}")
+
+    def span(self, rank: int, picos: int) -> int:
+        """What this rank needs for what takes `picos` elsewhere."""
+        speed = self.speeds.get(rank, 1.0)
+        return picos if speed == 1.0 else round(picos / speed)
+
+    def of(self, operations: float) -> int:
+        """Picoseconds for so many operations, at speed 1."""
+        if self.flops is None:
+            raise ValueError(
+                "sim.compute(flops=…) needs to know how many a rank does in a second: pass "
+                'sim.run(…, flops="10T")'
+            )
+        return round(operations * PICO / self.flops)
+
+    def __repr__(self) -> str:
+        return f"<Power of {self.flops} flops, {len(self.speeds)} ranks differ>"
