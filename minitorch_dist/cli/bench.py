@@ -1,4 +1,4 @@
-"""`mtd bench nn`, `comm`, `train`, `journal`: time steps, collectives, training, beside torch's where it is.
+"""`mtd bench nn`, `comm`, `train`, …: time steps, collectives, training, beside torch's where it is.
 
 What follows the target is for the target: `mtd bench comm --help` lists it.
 """
@@ -13,6 +13,7 @@ import sys
 TARGETS = {
     "nn": "minitorch_dist.cli.bench_nn",
     "comm": "minitorch_dist.cli.bench_comm",
+    "faults": "minitorch_dist.cli.bench_faults",
     "journal": "minitorch_dist.cli.bench_journal",
     "train": "minitorch_dist.cli.bench_train",
 }

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from minitorch_dist.sim import cases
+from minitorch_dist.sim import cases, outside
 from minitorch_dist.sim.cases import Case
 from minitorch_dist.sim.chaos import Chaos, chaos
 from minitorch_dist.sim.failure import EVENTS, Failure, Outcome, Setting
@@ -118,6 +118,20 @@ def survey(
     allowed = tolerate if isinstance(tolerate, tuple) else (tolerate,)
     setting = Setting(fn, args, kwargs or {}, net, timeout, events, check, allowed)
     found = Survey(0, None, Counter(), Counter())
+    with outside.kept_out():  # once for all runs
+        _survey(found, setting, world_size, seeds, faults, hardships)
+    return found
+
+
+def _survey(
+    found: Survey,
+    setting: Setting,
+    world_size: int,
+    seeds: int | Iterable[int],
+    faults: Chaos | Plan | Sequence[Fault | str] | None,
+    hardships: str,
+) -> None:
+    """Count what the runs do, up to the first that fails."""
     horizon = None
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
         if horizon is None and seed:
@@ -133,7 +147,6 @@ def survey(
             found.failure = Failure(setting, outcome)
             _warn_if_it_varies(setting, outcome)
             break
-    return found
 
 
 def replay(
