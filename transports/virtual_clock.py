@@ -114,9 +114,11 @@ class VirtualClock(Clock):
         me = self.me()
         if span <= 0:
             return self.look(gives_way=True)
-        self.at(self._agenda.now + span, lambda: self.wake(me))
+        until = self._agenda.now + span
+        self.at(until, lambda: self.wake(me))
         waited = me.waited
-        self.park(why=_sleeping)
+        while self._agenda.now < until:  # a sleep that was broken off may wake us too early
+            self.park(why=_sleeping)
         me.slept += me.waited - waited
         me.waited = waited
 
