@@ -17,7 +17,7 @@ from minitorch_dist.distributed.algorithms import join
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
 from minitorch_dist.distributed.optim import zero_redundancy_optimizer as zero
 from minitorch_dist.distributed.tensor_collectives import all_reduce
-from minitorch_dist.nn.parallel import agreement, distributed, unused
+from minitorch_dist.nn.parallel import agreement, distributed, gradients, unused, watching
 from minitorch_dist.nn.parallel.reducer import Reducer
 from minitorch_dist.tensors import base
 from minitorch_dist.tensors.tensor import Tensor
@@ -74,13 +74,13 @@ def sum_for_mean() -> Any:
 @killed_by(CONTRACT + "test_gradients_are_the_average")
 def mean_of_means() -> Any:
     """Divided before and after."""
-    give = Reducer._give
+    hand_out = Reducer._hand_out
 
-    def mutant(self: Reducer, p: Any, view: Tensor) -> None:
-        view.array[...] /= self.size
-        give(self, p, view)
+    def mutant(self: Reducer, bucket: Any, flat: Any, nowhere: set[int]) -> None:
+        flat.array[...] /= self.size
+        hand_out(self, bucket, flat, nowhere)
 
-    return mock.patch.object(Reducer, "_give", mutant)
+    return mock.patch.object(Reducer, "_hand_out", mutant)
 
 
 @killed_by(CONTRACT + "test_values_and_buffers_are_those_of_rank_0")
@@ -100,14 +100,14 @@ def buffers_are_forgotten() -> Any:
 @killed_by(CONTRACT + "test_no_sync_adds_up_until_the_next_backward")
 def micro_batches_are_never_reduced() -> Any:
     """Only the last micro-batch's gradient is sent, and what was collected before is lost."""
-    copy_in = Reducer._copy_in
+    put = gradients.put
     seen: dict[int, Any] = {}
 
-    def mutant(self: Reducer, p: Any, view: Tensor) -> None:
+    def mutant(p: Any, *rest: Any) -> None:
         last = seen.pop(id(p), None)
         if last is not None and p._grad is not None:
             p._grad.array[...] -= last
-        copy_in(self, p, view)
+        put(p, *rest)
 
     arrived = Reducer._arrived
 
@@ -121,7 +121,7 @@ def micro_batches_are_never_reduced() -> Any:
     @contextmanager
     def both() -> Iterator[None]:
         with (
-            mock.patch.object(Reducer, "_copy_in", mutant),
+            mock.patch.object(gradients, "put", mutant),
             mock.patch.object(Reducer, "_arrived", remember),
         ):
             yield
@@ -174,13 +174,13 @@ def bucket_is_filled_again_before_it_is_back() -> Any:
 @killed_by(CONTRACT + "test_found_unused_parameters_count_as_zero[{}]")
 def unused_gradients_of_the_last_time_are_sent() -> Any:
     """A bucket is not cleared where a rank has no gradient: it still holds the last iteration's."""
-    copy_in = Reducer._copy_in
+    put = gradients.put
 
-    def mutant(self: Reducer, p: Any, view: Tensor) -> None:
+    def mutant(p: Any, *rest: Any) -> None:
         if p._grad is not None:
-            copy_in(self, p, view)
+            put(p, *rest)
 
-    return mock.patch.object(Reducer, "_copy_in", mutant)
+    return mock.patch.object(gradients, "put", mutant)
 
 
 @killed_by(CONTRACT + "test_found_unused_parameters_count_as_zero[{}]")
@@ -202,12 +202,12 @@ def a_second_backward_stays_local() -> Any:
 
     def mutant(self: Reducer, running: Any) -> None:
         begin(self, running)
-        self._watched.clear()
+        self.outputs._nodes.clear()
 
     reached = Reducer.reached
 
     def once(self: Reducer) -> None:
-        if self._watched:
+        if self.outputs._nodes:
             reached(self)
 
     @contextmanager
@@ -224,7 +224,7 @@ def a_second_backward_stays_local() -> Any:
 @killed_by(CONTRACT + "test_passes_around_ddp_and_autograd_grad_stay_local")
 def every_pass_is_reduced() -> Any:
     """Also those through `model.module`, for which the other ranks are not there."""
-    return mock.patch.object(Reducer, "_is_due", lambda self, running: True)
+    return mock.patch.object(watching.Outputs, "are_on", lambda self, running: True)
 
 
 @killed_by(CONTRACT + "test_other_models_are_told_apart")
@@ -268,7 +268,7 @@ def a_shadow_keeps_no_gradients() -> Any:
     shadow = Reducer.shadow
 
     def mutant(self: Reducer) -> None:
-        with without(self, "_give"):
+        with without(self, "_hand_out"):
             shadow(self)
 
     return mock.patch.object(Reducer, "shadow", mutant)

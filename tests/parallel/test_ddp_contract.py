@@ -88,15 +88,27 @@ def test_no_sync_adds_up_until_the_next_backward() -> None:
     assert on_ranks(2, act) == [(1.0, 16.5), (2.0, 16.5)]
 
 
-def test_sync_gradients_averages_what_no_sync_has_collected() -> None:
+@pytest.mark.parametrize(
+    "told", [{}, {"static_graph": True, "gradient_as_bucket_view": True}, {"batched_grad_copy": True}],
+    ids=str,
+)  # fmt: skip
+def test_sync_gradients_averages_what_no_sync_has_collected(told: dict[str, Any]) -> None:
     def act(rank: int, size: int) -> Any:
-        model = DDP(scalar())
-        with model.no_sync():
-            model(x_of(rank)).sum().backward()
-        model.sync_gradients()
-        return model.module.weight.grad.item()
+        model = DDP(scalar(bias=True), **told)
+        model.module.bias.requires_grad_(False)
+        found = []
+        for _ in range(2):
+            model.zero_grad()
+            with model.no_sync():
+                model(x_of(rank)).sum().backward()
+            model.sync_gradients()
+            found.append((model.module.weight.grad.item(), model.module.bias.grad))
+        model.module.bias.requires_grad_(True)
+        model.zero_grad()
+        model(x_of(rank)).sum().backward()
+        return found, model.module.weight.grad.item()
 
-    assert on_ranks(3, act) == [2.0] * 3
+    assert on_ranks(3, act) == [([(2.0, None), (2.0, None)], 2.0)] * 3
 
 
 @pytest.mark.filterwarnings("ignore:backward")

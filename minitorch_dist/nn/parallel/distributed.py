@@ -12,11 +12,9 @@ The constructor, `forward` and `backward` are collectives, which all ranks must 
 from __future__ import annotations
 
 import copy
-import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
@@ -25,7 +23,7 @@ from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
 from minitorch_dist.distributed.grad_bucket import BuiltinCommHookType
 from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.nn.parallel import agreement, logging_data
+from minitorch_dist.nn.parallel import agreement, arguments, logging_data
 from minitorch_dist.nn.parallel.advice import advising
 from minitorch_dist.nn.parallel.buckets import Caps
 from minitorch_dist.nn.parallel.buffer_hook import BufferHook, _BufferCommHookLocation
@@ -82,7 +80,7 @@ class DistributedDataParallel(Module, Joinable):
                 "same time."
             )
         self.device_mesh = device_mesh
-        self.process_group = _group(process_group, device_mesh)
+        self.process_group = arguments.group_of(process_group, device_mesh)
         delayed = list(delay_all_reduce_named_params or ())
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self.parameters_to_ignore = ignored | {name for name, _ in delayed}
@@ -93,8 +91,11 @@ class DistributedDataParallel(Module, Joinable):
                 "that requires a gradient."
             )
         self.module, self.dim = module, dim
-        self._place(own or [p for _, p in delayed], device_ids, output_device)
-        at_start, self.forward_sync_buffers = _which_buffers(
+        place = arguments.place_of(own or [p for _, p in delayed], device_ids, output_device)
+        self.device, self.device_type = place.device, place.device.type
+        self.device_ids, self.output_device = place.ids, place.output
+        self.is_multi_device_module = place.is_split
+        at_start, self.forward_sync_buffers = arguments.which_buffers(
             broadcast_buffers, forward_sync_buffers
         )
         if check_reduction:
@@ -132,35 +133,6 @@ class DistributedDataParallel(Module, Joinable):
         self.reducer = self._make_reducer()
         if self._delayed is not None:
             self._delayed.attach(self.reducer)
-
-    def _place(self, parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> None:
-        """Check where the module is, against what was said about it."""
-        if device_ids is not None and len(device_ids) > 1:
-            raise ValueError("device_ids can only be None or contain a single element.")
-        used = {p.storage.device for p in parameters}
-        types = {device.type for device in used}
-        if len(types) != 1:
-            raise ValueError(
-                "DistributedDataParallel's input module must be on the same type of devices, but "
-                f"input module parameters locate in {types}."
-            )
-        self.is_multi_device_module = len(used) > 1
-        self.device_type = next(iter(types))
-        self.device = parameters[0].storage.device
-        self.device_ids: list[int] | None = None
-        self.output_device: int | None = None
-        if not device_ids or self.device_type == "cpu" or self.is_multi_device_module:
-            if device_ids or output is not None:
-                raise ValueError(
-                    "DistributedDataParallel device_ids and output_device arguments only work with "
-                    "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
-                    f"{device_ids}, output_device {output}, and module parameters {used}."
-                )
-            return
-        ids = [devices.resolve(given).index for given in device_ids]
-        self.device_ids = [0 if index is None else index for index in ids]
-        chosen = self.device_ids[0] if output is None else devices.resolve(output).index
-        self.output_device = chosen
 
     def _trained(self) -> tuple[list[str], list[TensorBase]]:
         """The parameters to be reduced, in the order of registration, and their names."""
@@ -244,12 +216,12 @@ class DistributedDataParallel(Module, Joinable):
         if not grad_mode.is_grad_enabled():
             self.require_forward_param_sync = False
             return output
-        tensors = list(_tensors_in(output))
+        tensors = list(arguments.tensors_in(output))
         if self._low is not None:
             self._low.watch(tensors)
         self.require_forward_param_sync = self.require_backward_grad_sync
         if self.require_backward_grad_sync:
-            self.reducer.watch(tensors)
+            self.reducer.outputs.watch(tensors)
         return output
 
     def _warn_of_late_sync(self) -> None:
@@ -314,7 +286,7 @@ class DistributedDataParallel(Module, Joinable):
         Buckets are not divided for it. Once, and before the first backward."""
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
-        _check_signature(hook)
+        arguments.check_signature(hook)
         if self.reducer.hook is not None:
             raise RuntimeError(
                 "register_comm_hook or register_builtin_comm_hook can only be called once."
@@ -393,64 +365,3 @@ class DistributedDataParallel(Module, Joinable):
         super().__setstate__(state)
         self.process_group = distributed_c10d._get_default_group()
         self.reducer = self._make_reducer()
-
-
-def _group(given: ProcessGroup | None, mesh: Any) -> ProcessGroup:
-    if mesh is None:
-        return distributed_c10d._get_default_group() if given is None else given
-    if given is not None:
-        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
-    if mesh.ndim != 1:
-        raise RuntimeError(f"Only 1D device mesh is supported, but got {mesh}.")
-    found = mesh.get_group(mesh_dim=0)
-    assert isinstance(found, ProcessGroup)
-    return found
-
-
-def _which_buffers(old: bool | None, new: bool | None) -> tuple[bool, bool]:
-    """Whether buffers are taken from rank 0 at construction, and before each forward."""
-    if old is not None and new is not None:
-        warnings.warn(
-            "Both `broadcast_buffers` and `forward_sync_buffers` were specified. "
-            "`broadcast_buffers` is deprecated and its value is ignored when "
-            "`forward_sync_buffers` is provided.",
-            FutureWarning,
-            stacklevel=3,
-        )
-    elif old is not None:
-        warnings.warn(
-            "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead, which unlike it "
-            "leaves the synchronisation at construction alone.",
-            FutureWarning,
-            stacklevel=3,
-        )
-    if new is not None:
-        return True, new
-    return old is not False, old is not False
-
-
-def _tensors_in(output: Any) -> Iterator[TensorBase]:
-    if isinstance(output, TensorBase):
-        yield output
-    elif isinstance(output, list | tuple):
-        for item in output:
-            yield from _tensors_in(item)
-    elif isinstance(output, dict):
-        yield from _tensors_in(list(output.values()))
-    elif is_dataclass(output) and not isinstance(output, type):
-        for field in fields(output):
-            yield from _tensors_in(getattr(output, field.name))
-
-
-def _check_signature(hook: Hook) -> None:
-    """torch's checks of a hook's annotations, where it has any."""
-    parameters = inspect.signature(hook).parameters
-    note = parameters["bucket"].annotation if "bucket" in parameters else inspect.Parameter.empty
-    name = getattr(note, "__name__", str(note))
-    if note is not inspect.Parameter.empty and not name.endswith("GradBucket"):
-        raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
-    returned = inspect.signature(hook).return_annotation
-    if returned is not inspect.Signature.empty and "Future[" not in str(returned):
-        raise ValueError(
-            "Communication hook: return annotation should be torch.futures.Future[torch.Tensor]."
-        )

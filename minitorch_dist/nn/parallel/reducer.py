@@ -25,8 +25,7 @@ un-averaged, without a word), and passes around DDP, through `model.module`, are
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -36,13 +35,12 @@ from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.distributed.tensor_collectives import all_reduce, broadcast
 from minitorch_dist.distributed.work import Work
-from minitorch_dist.nn.parallel import unused
+from minitorch_dist.nn.parallel import gradients, unused, watching
 from minitorch_dist.nn.parallel.advice import advising
 from minitorch_dist.nn.parallel.buckets import Bucket, Caps, assign
 from minitorch_dist.nn.parallel.measured import Measured
-from minitorch_dist.tensors import base, devices, engine, graph, ledger
+from minitorch_dist.tensors import base, engine
 from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.hooks import RemovableHandle
 from minitorch_dist.tensors.tensor import Tensor
 
 Hook = Callable[[Any, GradBucket], Any]
@@ -77,8 +75,7 @@ class Reducer:
         self.on_late_sync: Callable[[], None] = lambda: None
         self.extra: list[Callable[[], Callable[[], None]]] = []  # sent after all buckets
         self.extra_futures: list[Any] = []  # of a hook for buffers
-        self._watched: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._expects_any = False
+        self.outputs = watching.Outputs(self.reached)
         self._pass: engine.Pass | None = None
         self._divisor = self.size
         self._sent: list[tuple[Bucket, Callable[[], TensorBase] | None]] = []
@@ -93,10 +90,8 @@ class Reducer:
         self.first_sizes = [bucket.nbytes for bucket in self.buckets]
         self.has_rebuilt = False
         self.may_be_static = True  # so far the same parameters were used in every pass
-        self._handles: list[RemovableHandle] = []
-        me = weakref.ref(self)
         for number, p in enumerate(parameters):
-            self._handles.append(_hook(p, me, number))
+            watching.when_complete(p, number, self._arrived)
 
     def build(self, assignment: list[list[int]]) -> None:
         """Make these buckets."""
@@ -111,27 +106,7 @@ class Reducer:
         }
         self._place = [places[number] for number in range(len(self.parameters))]
 
-    def detach(self) -> None:
-        """Take the hooks away from the parameters."""
-        for handle in self._handles:
-            handle.remove()
-
     # ------------------------------------------------------------------- what is to be reduced
-
-    def watch(self, outputs: Iterable[TensorBase]) -> None:
-        """Reduce the passes that come through these outputs of a forward."""
-        me = weakref.ref(self)
-        found = False
-        for output in outputs:
-            found = True
-            edge = graph.edge_of(output)
-            if edge is not None and edge[0] not in self._watched:
-                self._watched.add(edge[0])
-                RemovableHandle(edge[0].hooked().reached, _reached(me))
-        self._expects_any = not found  # an output of a kind that we cannot look into
-
-    def _is_due(self, running: engine.Pass) -> bool:
-        return self._expects_any or any(node in running.tasks for node in self._watched)
 
     def reached(self) -> None:
         """A watched output has been reached by a backward pass."""
@@ -145,7 +120,7 @@ class Reducer:
         if running is None:
             return
         if running is not self._pass:
-            if not self._is_due(running):
+            if not self.outputs.are_on(running):
                 return
             try:
                 self._begin(running)
@@ -180,7 +155,7 @@ class Reducer:
                 with suppress(Exception):
                     wait()
         self._pass = running
-        self._expects_any = False
+        self.outputs.forget_the_unknown()
         self.on_late_sync()
         self.measured.backward_begins()
         self._sent, self.order = [], []
@@ -242,29 +217,18 @@ class Reducer:
         """Put a parameter's gradient (or zeros) into its bucket, divided."""
         p, (bucket, position) = self.parameters[number], self._place[number]
         if not (self.whole_buckets or self._leaves_alone()):
-            self._copy_in(p, bucket.views[position])
+            gradients.put(p, bucket.views[position], self._divides_by(), self.as_views)
         bucket.pending -= 1
-
-    def _copy_in(self, p: TensorBase, view: Tensor) -> None:
-        grad, into = p._grad, view.array
-        if grad is None:
-            into[...] = 0
-        elif self.hook is not None or self.whole_buckets:
-            if grad is not view:
-                into[...] = grad.array
-        elif grad.array.dtype == into.dtype:
-            np.divide(grad.array, into.dtype.type(self._divisor), out=into)
-        else:
-            into[...] = grad.array
-            np.divide(into, into.dtype.type(self._divisor), out=into)
-        if self.as_views and grad is not None and grad is not view:
-            self._give(p, view)
 
     def _send_full_buckets(self) -> None:
         """Send, in order, what is full; the last bucket at the end of the pass."""
         buckets = self.buckets
         while len(self._sent) < len(buckets) - 1 and not buckets[len(self._sent)].pending:
             self._send(buckets[len(self._sent)])
+
+    def _divides_by(self) -> int | None:
+        """What a gradient is divided by on its way into the bucket; a hook divides for itself."""
+        return self._divisor if self.hook is None else None
 
     def _leaves_alone(self) -> bool:
         """Whether each gradient is its own average already, and stays where it is."""
@@ -279,7 +243,7 @@ class Reducer:
             return
         if self.whole_buckets:
             for p, view in zip(bucket.parameters, bucket.views, strict=True):
-                self._copy_in(p, view)
+                gradients.put(p, view, None, self.as_views)
             if self.hook is None:
                 np.divide(
                     bucket.flat.array,
@@ -383,32 +347,24 @@ class Reducer:
             bucket.flat.array[...] = flat.array.reshape(-1)
         for number, p, view in zip(bucket.numbers, bucket.parameters, bucket.views, strict=True):
             if number not in nowhere:
-                self._give(p, view)
-
-    def _give(self, p: TensorBase, view: Tensor) -> None:
-        """Let the parameter's gradient be what stands in the bucket."""
-        grad = p._grad
-        if self.as_views and view.array.dtype == p.array.dtype:
-            p._grad = view
-            view.storage.version += 1
-        elif grad is None or grad.array.dtype != p.array.dtype:
-            p._grad = base.new(Tensor, view.array.astype(p.array.dtype), p.storage.device)
-            if p.storage.device is not devices.CPU:
-                ledger.retag(p._grad.array, p.storage.device, "gradient")
-        else:
-            grad.array[...] = view.array
-            grad.storage.version += 1
+                gradients.give(p, view, self.as_views)
 
     def reduce_now(self) -> None:
-        """Average what is in `.grad`, outside of a backward pass."""
+        """Average what is in `.grad`, outside of a backward pass; that is no iteration."""
         self._divisor, self._sent, self.missing = self.size, [], set()
-        self._left = [0] * len(self._left)
-        self._may_reenter = False
-        self.order = list(reversed(range(len(self.parameters))))
-        self._fires = [1] * len(self._fires)
+        empty = {n for n, p in enumerate(self.parameters) if p._grad is None}
+        nowhere = unused.everywhere(self.group, empty, len(self.parameters))
         for number in range(len(self.parameters)):
             self._fill(number)
-        self._finish()
+        for bucket in self.buckets:
+            self._send(bucket)
+        more = [begin() for begin in self.extra]
+        for bucket, wait in self._sent:
+            if wait is not None:
+                self._hand_out(bucket, wait(), nowhere)
+        for late in more:
+            late()
+        self._sent = []
 
     # ------------------------------------------------------------------------- better buckets
 
@@ -458,24 +414,3 @@ class Reducer:
             f"<Reducer of {len(self.parameters)} parameters over {self.size} ranks, buckets of "
             f"[{sizes}] bytes, {self.iteration} reductions done>"
         )
-
-
-def _hook(p: TensorBase, me: weakref.ref[Reducer], number: int) -> RemovableHandle:
-    edge = graph.edge_of(p)
-    assert edge is not None, "parameters of a reducer require grad"
-
-    def arrived(_: Any) -> None:
-        reducer = me()
-        if reducer is not None:
-            reducer._arrived(number)
-
-    return RemovableHandle(edge[0].hooked().collected, arrived)
-
-
-def _reached(me: weakref.ref[Reducer]) -> Callable[[], None]:
-    def reached() -> None:
-        reducer = me()
-        if reducer is not None:
-            reducer.reached()
-
-    return reached

@@ -1,0 +1,109 @@
+"""What DistributedDataParallel is told: torch's checks of its arguments and of hooks."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
+
+from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.base import TensorBase
+
+
+class Place(NamedTuple):
+    """Where a module is: on one device (which inputs are moved to, if it was named), or on several."""
+
+    device: devices.device
+    ids: list[int] | None
+    output: int | None
+    is_split: bool
+
+
+def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> Place:
+    """Where the parameters are, checked against what was said about it."""
+    if device_ids is not None and len(device_ids) > 1:
+        raise ValueError("device_ids can only be None or contain a single element.")
+    used = {p.storage.device for p in parameters}
+    types = {device.type for device in used}
+    if len(types) != 1:
+        raise ValueError(
+            "DistributedDataParallel's input module must be on the same type of devices, but "
+            f"input module parameters locate in {types}."
+        )
+    first, is_split = parameters[0].storage.device, len(used) > 1
+    if not device_ids or first.type == "cpu" or is_split:
+        if device_ids or output is not None:
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with "
+                "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
+                f"{device_ids}, output_device {output}, and module parameters {used}."
+            )
+        return Place(first, None, None, is_split)
+    index = devices.resolve(device_ids[0]).index or 0
+    to = index if output is None else devices.resolve(output).index
+    return Place(first, [index], to, is_split)
+
+
+def group_of(given: ProcessGroup | None, mesh: Any) -> ProcessGroup:
+    if mesh is None:
+        return distributed_c10d._get_default_group() if given is None else given
+    if given is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if mesh.ndim != 1:
+        raise RuntimeError(f"Only 1D device mesh is supported, but got {mesh}.")
+    found = mesh.get_group(mesh_dim=0)
+    assert isinstance(found, ProcessGroup)
+    return found
+
+
+def which_buffers(old: bool | None, new: bool | None) -> tuple[bool, bool]:
+    """Whether buffers are taken from rank 0 at construction, and before each forward."""
+    if old is not None and new is not None:
+        warnings.warn(
+            "Both `broadcast_buffers` and `forward_sync_buffers` were specified. "
+            "`broadcast_buffers` is deprecated and its value is ignored when "
+            "`forward_sync_buffers` is provided.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    elif old is not None:
+        warnings.warn(
+            "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead, which unlike it "
+            "leaves the synchronisation at construction alone.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    if new is not None:
+        return True, new
+    return old is not False, old is not False
+
+
+def tensors_in(output: Any) -> Iterator[TensorBase]:
+    if isinstance(output, TensorBase):
+        yield output
+    elif isinstance(output, list | tuple):
+        for item in output:
+            yield from tensors_in(item)
+    elif isinstance(output, dict):
+        yield from tensors_in(list(output.values()))
+    elif is_dataclass(output) and not isinstance(output, type):
+        for field in fields(output):
+            yield from tensors_in(getattr(output, field.name))
+
+
+def check_signature(hook: Callable[..., Any]) -> None:
+    """torch's checks of a hook's annotations, where it has any."""
+    parameters = inspect.signature(hook).parameters
+    note = parameters["bucket"].annotation if "bucket" in parameters else inspect.Parameter.empty
+    name = getattr(note, "__name__", str(note))
+    if note is not inspect.Parameter.empty and not name.endswith("GradBucket"):
+        raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+    returned = inspect.signature(hook).return_annotation
+    if returned is not inspect.Signature.empty and "Future[" not in str(returned):
+        raise ValueError(
+            "Communication hook: return annotation should be torch.futures.Future[torch.Tensor]."
+        )
