@@ -89,6 +89,23 @@ def test_early_messages_arrive_before_they_are_received(tmp_path: Path) -> None:
     assert (compute.at, compute.until, str(compute)[:19]) == (0, 10**9, "rank 1 computes at ")
 
 
+def test_what_waits_for_ever_is_written_down(tmp_path: Path) -> None:
+    def program() -> None:
+        dist.recv(torch.zeros(1), 1 - dist.get_rank())
+
+    with pytest.raises(sim.Deadlock):
+        sim.run(program, 2, journal=tmp_path / "run.mtd")
+    run = journal.read(tmp_path / "run.mtd")
+    waits = [str(event) for event in run.events if event.what == "wait"]
+    assert all(
+        said.startswith(f"rank {r} waits for rank {1 - r} of") for r, said in enumerate(waits)
+    )
+    assert len(waits) == 2 and all(": Deadlock: " in said for said in waits)
+    assert [(span.lane, span.kind) for span in run.scene().spans if span.failed] == [
+        (0, "wait"), (1, "wait")
+    ]  # fmt: skip
+
+
 def test_memory_is_that_of_the_rank_s_device(tmp_path: Path) -> None:
     def program() -> None:
         with torch.cuda.simulated(1, "1MB"):
@@ -174,6 +191,16 @@ def test_a_program_of_its_own_leaves_nothing_of_an_earlier_run(
     assert [p.name for p in tmp_path.iterdir()] == ["run.mtd.0"]
     (operation,) = journal.read(tmp_path / "run.mtd").operations
     assert operation.begin.operation == "barrier" and operation.end is not None
+
+
+@pytest.mark.parametrize("name", ["a*b.mtd", "[r]un.mtd", "ru?.mtd", "ränk 1.mtd"])
+def test_odd_names_are_names(name: str, tmp_path: Path) -> None:
+    for rank in (0, 1):
+        sheets.Sheet(sheets.piece(tmp_path / name, rank)).close()
+        (tmp_path / f"axb.mtd.{rank}").write_text("another's")
+    assert sheets.pieces(tmp_path / name) == [tmp_path / f"{name}.0", tmp_path / f"{name}.1"]
+    sheets.begin_anew(tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"axb.mtd.0", "axb.mtd.1"}
 
 
 def test_after_a_torn_line_a_new_one_begins(tmp_path: Path) -> None:

@@ -123,8 +123,12 @@ class RankRecorder:
     @contextmanager
     def waiting(self, doing: Any, source: int | None) -> Iterator[None]:
         since = self.now()
+        error: BaseException | None = None
         try:
             yield
+        except BaseException as caught:
+            error = caught
+            raise
         finally:
             if isinstance(getattr(doing, "fingerprint", None), Fingerprint):
                 is_within = source is not None and doing.sequence != wire.POINT_TO_POINT
@@ -132,7 +136,10 @@ class RankRecorder:
                 if getattr(doing, "receive", None) is not None:  # of p2p, whose message is a send
                     more = more.replace('"op":"send', '"op":"recv', 1)
                 origin = "" if source is None else f',"from":{source}'
-                self._write("wait", doing, f'{origin}{more},"at":{since},"until":{self.now()}')
+                self._write(
+                    "wait", doing,
+                    f'{origin}{more},"at":{since},"until":{self.now()}{_error(error)}',
+                )  # fmt: skip
 
     def computed(self, since: int, site: str) -> None:
         held = self.gauge()

@@ -114,16 +114,27 @@ def _others(journal: Recorded, start: int) -> list[Span]:
                 continue
             left = min(max(departed.get(event.message, wait.until), wait.at), wait.until)
             found.append(_span(wait, WAIT, wait.at - start, left - start))
-            found.append(_span(wait, TRANSFER, left - start, wait.until - start))
+            arriving = _span(wait, TRANSFER, left - start, wait.until - start)
+            found.append(arriving._replace(failed=bool(event.error)))
     found += [_span(wait, WAIT, wait.at - start, wait.until - start) for wait in waits.values()]
-    return [span for span in found if span.end > span.start]
+    return [span for span in found if span.end > span.start or span.failed]
 
 
 def _span(event: Event, kind: str, start: int, end: int) -> Span:
     text = str(event)
     if kind == TRANSFER:
         text += ": it is on its way"
-    return Span(event.rank, start, end, kind, event.operation, event.group, text, event.beside)
+    return Span(
+        event.rank,
+        start,
+        end,
+        kind,
+        event.operation,
+        event.group,
+        text,
+        event.beside,
+        bool(event.error),
+    )
 
 
 def _moments(journal: Recorded, start: int) -> list[Moment]:

@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+from glob import escape
 from pathlib import Path
+from threading import Lock  # noqa: TID251 - keeps a line in one piece where a disk takes it in two
 from typing import Any, Final
 
 from minitorch_dist.distributed.journal.events import VERSION
@@ -43,7 +45,7 @@ class Sheet:
 
     def __init__(self, path: Path, more: bool = False) -> None:
         """`more`: add to what the file holds, else begin it anew."""
-        self.path = path
+        self.path, self._guard = path, Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
         self._file = os.open(path, flags if more else flags | os.O_TRUNC, 0o644)
@@ -54,16 +56,14 @@ class Sheet:
 
     def write(self, line: str) -> None:
         """A line with its newline. A disk that is full ends the journal, never the program."""
-        if self._file < 0:
-            return
-        try:
-            octets = line.encode()
-            written = os.write(self._file, octets)
-            while written < len(octets):  # almost full: the system took a part
-                written += os.write(self._file, octets[written:])
-        except OSError as error:
-            _log.warning("the journal %s ends here: %s", self.path, error)
-            self.close()
+        octets = line.encode()
+        with self._guard:
+            try:
+                while octets and self._file >= 0:
+                    octets = octets[os.write(self._file, octets) :]
+            except OSError as error:
+                _log.warning("the journal %s ends here: %s", self.path, error)
+                self._close()
 
     def _end_torn_line(self) -> None:
         """A process that was killed may have left half a line."""
@@ -73,6 +73,10 @@ class Sheet:
                 self.write("\n")
 
     def close(self) -> None:
+        with self._guard:
+            self._close()
+
+    def _close(self) -> None:
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
@@ -90,7 +94,7 @@ def pieces(path: Path) -> list[Path]:
     """The files of a journal's processes, by rank."""
     found: dict[int, Path] = {}
     if path.parent.is_dir():
-        for beside in path.parent.glob(f"{path.name.replace('[', '[[]')}.*"):
+        for beside in path.parent.glob(f"{escape(path.name)}.*"):
             number = beside.name[len(path.name) + 1 :]
             if number.isascii() and number.isdigit() and str(int(number)) == number:
                 found[int(number)] = beside
