@@ -83,12 +83,9 @@ class Channel:
         """How many operations were begun."""
         return self._next
 
-    def find(self, sequence: int) -> Operation | None:
-        """The operation of that number, if it was begun here and is not forgotten."""
-        found = self._open.get(sequence)
-        if found is None:
-            found = next((op for op in self._finished if op.sequence == sequence), None)
-        return found
+    def remembered(self) -> dict[int, Operation]:
+        """The operations under way and the last that are finished, by number."""
+        return {op.sequence: op for op in (*self._finished, *self._open.values())}
 
     def under_way(self) -> list[Operation]:
         """What was begun and is not over."""

@@ -85,14 +85,14 @@ def differences(stage: Stage) -> Iterator[Call]:
     """For each group the first operation that not all its ranks have called alike; and before it,
     if there is one, the first that they called from different lines. That may be meant so, but where
     something is wrong it is where to look."""
-    for number, members in channels(stage).items():
-        del number
+    for members in channels(stage).values():
         by_rank = {channel.mailbox.rank: channel for channel in members}
         ranks = members[0].ranks
         counts = [by_rank[rank].count if rank in by_rank else 0 for rank in ranks]
+        known = {rank: channel.remembered() for rank, channel in by_rank.items()}
         elsewhere: Call | None = None
         for op in range(max(0, max(counts) - REMEMBERED), max(counts)):
-            calls = {rank: by_rank[rank].find(op) if rank in by_rank else None for rank in ranks}
+            calls = {rank: known[rank].get(op) if rank in known else None for rank in ranks}
             if op < min(counts) and None in calls.values():
                 continue  # too long ago
             call = Call(members[0], op, calls)
@@ -169,12 +169,19 @@ def _where(stage: Stage, call: Call) -> list[str]:
             sites.setdefault(said, []).append(rank)
     for said, ranks in sites.items():
         lines.append(f"{listed(ranks)} called {said}")
-    for rank in call.missing()[:MOST]:
+    for rank in sorted(call.missing(), key=lambda rank: _is_behind(stage, call, rank))[:MOST]:
         before = f", after op #{call.number - 1}" if call.number else ""
         lines.append(f"rank {rank} {doing(stage, rank)}{before}; it did not come to #{call.number}")
     if len(call.missing()) > MOST:
         lines.append(f"… and {len(call.missing()) - MOST} more")
     return lines
+
+
+def _is_behind(stage: Stage, call: Call, rank: int) -> bool:
+    """Whether a rank is in an earlier operation of the same group: it may only be late."""
+    here = stage.worlds.get(rank)
+    mine = [] if here is None or rank in stage.returned else here.channels
+    return any(c.number == call.channel.number and c.under_way() for c in mine)
 
 
 def _age(call: Call) -> tuple[bool, bool, int]:

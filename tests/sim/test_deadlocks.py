@@ -87,3 +87,18 @@ def test_sixty_four_ranks_are_told_at_once() -> None:
         sim.run(program, 64)
     assert perf_counter() - begun < 60
     assert "… and 24 more" in str(caught.value)
+
+
+def test_who_is_missing_comes_before_who_is_only_late() -> None:
+    """Of 40 ranks one has returned, and most are an operation behind."""
+
+    def program() -> None:
+        for turn in range(9):
+            if (dist.get_rank(), turn) == (33, 8):
+                return
+            dist.barrier()
+
+    with pytest.raises(dist.DistError) as caught:
+        sim.run(program, 40)
+    note = caught.value.__notes__[0].splitlines()
+    assert note[2].startswith("  rank 33 returned from its function at ")

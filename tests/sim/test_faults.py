@@ -263,3 +263,21 @@ def test_a_wrong_plan_is_refused() -> None:
         sim.run(train, 4, faults=[sim.slow(4, x=2)])
     with pytest.raises(TypeError, match="is no fault"):
         sim.run(train, 4, faults=[None])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(("killed", "came"), [("4us", False), ("6us", True)])
+def test_what_has_not_landed_when_its_sender_dies_is_void(killed: str, came: bool) -> None:
+    """A message takes 5 µs."""
+
+    def program() -> bool:
+        if dist.get_rank() == 1:
+            dist.send(torch.ones(1), 0)
+            sim.compute("1ms")
+            return True
+        try:
+            dist.recv(torch.zeros(1), 1)
+        except PeerLost:
+            return False
+        return True
+
+    assert sim.run(program, 2, net=NET, faults=[sim.crash(1, at=killed)]).results[0] == came
