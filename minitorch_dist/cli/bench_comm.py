@@ -81,7 +81,7 @@ def duration(seconds: float) -> str:
 def table_of(name: str, ranks: int, cells: list[Cell], peers: list[str], pairs: int) -> Table:
     """One transport: time, bandwidths, what it held beyond its tensors, and the ratios."""
     title = f"{name}, {ranks} ranks, medians of {pairs} turns"
-    table = Table(title=title, box=SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
+    table = Table(title=title, box=SIMPLE, padding=(0, 0), show_edge=False)
     headings = ["", "bytes", "time", "GB/s", "bus", "held"]
     for heading in [*headings, *[word for peer in peers for word in (peer, f"/{peer}")]]:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
@@ -94,7 +94,7 @@ def table_of(name: str, ranks: int, cells: list[Cell], peers: list[str], pairs: 
             row[4] = f"{moved * bus_factor(cell.operation, ranks):.2f}"
             row[5] = f"{cell.held[name] / nbytes:.2f}" if nbytes >= 1 << 16 else ""
         for peer in peers:
-            row += [duration(statistics.median(cell.times[peer])), f"{cell.ratio(name, peer):.2f}"]
+            row += [duration(statistics.median(cell.times[peer])), f"{cell.ratio(name, peer):#.3g}"]
         table.add_row(*row)
     return table
 

@@ -193,8 +193,12 @@ class Run:
             if showing.is_agreed or number < showing.shown:
                 self.act(showing.before, number)
             self.act(showing.after, number - 1)
+            if self.end._fence is not None:
+                self.end._fence()
             self.words[done] = self.first + number
         self.act(showing.after, showing.rounds - 1)
+        if self.end._fence is not None:
+            self.end._fence()
         self.end.round = self.words[done] = self.first + max(self.rounds, showing.rounds)
 
     def act(self, acts: tuple[Act, ...], number: int) -> None:

@@ -57,8 +57,7 @@ class Group:
         is_named = description != "undefined" and ":split:" not in description
         called = description if is_named else name
         self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
-        shared = world.transport.board() if description == "default_pg" else None
-        self.board = None if shared is None or len(ranks) < 2 else BoardEnd(self.channel, shared)
+        self.board = self._board()
         self.kinds: dict[Any, Any] = {}  # of calls that may come again (see `repeated`)
         self.bound_device_id: Any = None
         self.is_closed = False
@@ -69,6 +68,15 @@ class Group:
         self.point_to_point = wire.GROUP_AND_SEQUENCE.pack(number, wire.POINT_TO_POINT)
         world.groups[name] = self
         world.channels.append(self.channel)
+
+    def _board(self) -> BoardEnd | None:
+        """The transport's board, where it has one. It is the first group's that has the whole world."""
+        world = self.world
+        board = None if "board" in world.extras else world.transport.board()
+        if board is None or len(self.ranks) < 2 or self.ranks != tuple(range(world.world_size)):
+            return None
+        end = world.extras["board"] = BoardEnd(self.channel, board)
+        return end
 
     def rank(self) -> int:
         """This rank within the group."""

@@ -103,6 +103,8 @@ class Once:
                     combine(array if start is None else array[start:stop], theirs, into)
             else:
                 self._own(act[1], arrays)
+        if fence is not None:
+            fence()
         end.round = words[self._done] = number + rounds
 
     def _own(self, act: Own, arrays: Mapping[Any, Array]) -> None:

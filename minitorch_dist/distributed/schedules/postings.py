@@ -76,7 +76,7 @@ class _Own(NamedTuple):
     events: int
 
 
-def _last(schedule: Schedule, rank: int, size: int, root: int | None) -> _Own:
+def _own(schedule: Schedule, rank: int, size: int, root: int | None) -> _Own:
     """Follow the rank's steps: when does which chunk get which values, and who is sent them?"""
     total = schedule.total(size)
     made: dict[int, list[int]] = defaultdict(lambda: [0])  # of a chunk: after how many steps
@@ -140,7 +140,7 @@ class Program(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _all(schedule: Schedule, size: int, root: int | None) -> tuple[_Own, ...]:
-    return tuple(_last(schedule, rank, size, root) for rank in range(size))
+    return tuple(_own(schedule, rank, size, root) for rank in range(size))
 
 
 @lru_cache(maxsize=1024)
