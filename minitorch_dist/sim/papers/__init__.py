@@ -11,7 +11,17 @@ import importlib
 
 from minitorch_dist.sim.papers.paper import Paper as Paper, Row as Row
 
-PAPERS = ("fsdp_all_gather", "goyal", "horovod", "parameter_server", "ring")
+PAPERS = (
+    "bubbles",
+    "fsdp_all_gather",
+    "goyal",
+    "horovod",
+    "parameter_server",
+    "ring",
+    "tensor_parallel",
+    "zero_memory",
+    "zero_volume",
+)
 
 
 def paper(name: str) -> Paper:
