@@ -16,6 +16,7 @@ TARGETS = {
     "faults": "minitorch_dist.cli.bench_faults",
     "journal": "minitorch_dist.cli.bench_journal",
     "train": "minitorch_dist.cli.bench_train",
+    "rpc": "minitorch_dist.cli.bench_rpc",
 }
 KEEP = "--keep-pins"
 

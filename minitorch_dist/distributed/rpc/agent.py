@@ -24,7 +24,7 @@ from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.codec import Reader, Writer
 from minitorch_dist.distributed.rpc import baggage, frames
 from minitorch_dist.distributed.rpc.calls import Call, RpcFuture
-from minitorch_dist.distributed.rpc.crew import Crew, Job
+from minitorch_dist.distributed.rpc.crew import Crew, Job, is_ours
 from minitorch_dist.distributed.rpc.errors import NOT_INITIALIZED, RpcError, RpcTimeout, WorkerLost
 from minitorch_dist.distributed.rpc.frames import (
     ANSWER,
@@ -93,6 +93,7 @@ class Agent(frames.Assembling):
     def start(self, function: Job, name: str) -> Thread:
         """A thread of this worker."""
         context = self._context.copy()
+        context.run(is_ours.set, True)
         return self.clock.start(lambda: context.run(function), f"{name} of {self.me.name!r}")
 
     # ---------------------------------------------------------------------------------- calling
@@ -126,7 +127,7 @@ class Agent(frames.Assembling):
             with self._lock:
                 self.issued[to.id] += 1
         writer.depart()
-        self.crew.visits += 1
+        self.crew.visit()
         self._calls[call.id] = call
         parts = [writer.out, *writer.buffers]
         if self.may_lose:

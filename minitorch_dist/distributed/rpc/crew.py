@@ -50,6 +50,7 @@ class Ship(Protocol):
         """Let the watchman look."""
 
 
+is_ours: ContextVar[bool] = ContextVar("is_ours", default=False)  # a thread of some worker
 _runs_job: ContextVar[bool] = ContextVar("runs_job", default=False)
 
 
@@ -216,7 +217,7 @@ class Crew:
 
     def enter(self) -> bool:
         """The calling thread begins to wait for an answer; whether it runs a function of ours."""
-        self.visits += 1
+        self.visit()
         if not _runs_job.get():
             return False
         with self._changed:
@@ -233,6 +234,11 @@ class Crew:
         if self._is_deep:
             with self._changed:
                 self._changed.notify_all()
+
+    def visit(self) -> None:
+        """A thread of the user's makes calls, or waits for them: it will drive now and then."""
+        if not is_ours.get():
+            self.visits += 1
 
     def guest(self, it: object) -> None:
         self._guests.append(it)
