@@ -1,0 +1,62 @@
+"""The same program over RPC, in torch and here: three processes each, over TCP."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = [pytest.mark.parity, pytest.mark.slow]
+
+
+BETTER = {
+    "IndexError": ["raised", "IndexError"],  # torch: a RuntimeError, from an asynchronous call
+    "own rref": ["True", "True"],  # torch: to_here on the owner copies a list
+    "rref type": "'Counter'",  # torch: something without a name
+}
+
+
+def port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def begin(library: str) -> list[subprocess.Popen[str]]:
+    where = port()
+    return [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "tests.parity.rpc_program", library, str(rank), where],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in range(3)
+    ]  # fmt: skip
+
+
+def found(workers: list[subprocess.Popen[str]]) -> dict[str, Any]:
+    said = [worker.communicate(timeout=100) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0, 0], said[0][1][-2000:]
+    pairs = (line.partition(" ") for line in said[0][0].splitlines())
+    parts = {name: json.loads(rest) for name, _, rest in pairs if name in ("found", "after")}
+    return {**parts["found"], "shutdown twice": parts["after"]}
+
+
+def test_every_line_comes_to_the_same() -> None:
+    worlds = begin("torch"), begin("minitorch_dist")
+    try:
+        theirs, ours = found(worlds[0]), found(worlds[1])
+    finally:
+        for worker in (*worlds[0], *worlds[1]):
+            worker.kill()
+            worker.wait()
+    different = {
+        name: (theirs[name], ours[name])
+        for name in theirs
+        if BETTER.get(name, theirs[name]) != ours.get(name)
+    }
+    assert different == {}
