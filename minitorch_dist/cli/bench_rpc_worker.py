@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 library, rank, port = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -76,7 +77,7 @@ def what_to_do() -> dict[str, Callable[[], Any]]:
         "method": lambda: thing.rpc_sync().add(3),
         "remote": lambda: rpc.remote("w1", same, args=(3,)).to_here(),
         **{
-            f"echo-{size}": lambda tensor=tensor: rpc.rpc_sync("w1", same, args=(tensor,))
+            f"echo-{size}": partial(rpc.rpc_sync, "w1", same, args=(tensor,))
             for size, tensor in tensors.items()
         },
         "1000-async": many,
