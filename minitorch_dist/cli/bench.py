@@ -15,6 +15,7 @@ TARGETS = {
     "comm": "minitorch_dist.cli.bench_comm",
     "faults": "minitorch_dist.cli.bench_faults",
     "journal": "minitorch_dist.cli.bench_journal",
+    "sim": "minitorch_dist.cli.bench_sim",
     "train": "minitorch_dist.cli.bench_train",
     "rpc": "minitorch_dist.cli.bench_rpc",
 }

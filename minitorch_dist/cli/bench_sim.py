@@ -1,0 +1,197 @@
+"""`mtd bench sim`: how fast virtual time passes, beside its targets.
+
+Seconds are those of the processor, so that others who use the machine do not count. Each line says what
+it aims at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from minitorch_dist import sim
+from minitorch_dist.distributed import collectives, world
+from minitorch_dist.distributed.collectives import How
+from minitorch_dist.distributed.schedules.choice import named
+from minitorch_dist.sim import estimates
+from transports import simulation
+from transports.errors import Deadlock
+from transports.simulation import Node
+from transports.topology import uniform
+from transports.virtual_clock import has_greenlets
+
+
+class Line(NamedTuple):
+    what: str
+    found: float
+    target: float
+    unit: str
+    is_rate: bool = False  # more is better
+
+    @property
+    def holds(self) -> bool:
+        return self.found >= self.target if self.is_rate else self.found <= self.target
+
+
+def seconds(function: Callable[[], object]) -> float:
+    begin = time.process_time()
+    function()
+    return time.process_time() - begin
+
+
+def ring_of_bytes(turns: int) -> Callable[[Node], None]:
+    """What a ring all_reduce sends, without values."""
+
+    def program(node: Node) -> None:
+        right, left = (node.rank + 1) % node.world_size, (node.rank - 1) % node.world_size
+        chunk = bytes(64)
+        for _ in range(turns * 2 * (node.world_size - 1)):
+            node.send(right, chunk)
+            node.receive(left)
+
+    return program
+
+
+def all_reduces(sizes: list[int], algorithm: str | None = None) -> None:
+    group = world.current().default_group
+    for size in sizes:
+        collectives.all_reduce(group, np.ones(size, np.float32), how=How(algorithm))
+
+
+def nothing() -> None:
+    pass
+
+
+def rate(engine: str, ranks: int, turns: int) -> float:
+    """Messages a second between ranks that move bytes, with ports, counters and digest."""
+    net = uniform("5us", "100Gb/s")
+    outcome: list[simulation.Outcome[None]] = []
+    taken = seconds(
+        lambda: outcome.append(simulation.run(ring_of_bytes(turns), ranks, net, engine=engine))
+    )
+    return outcome[0].messages / taken
+
+
+def full_rate(engine: str, ranks: int, turns: int) -> float:
+    """The same through all_reduce: matching, fingerprints and additions."""
+    found: list[sim.Report[None]] = []
+    taken = seconds(
+        lambda: found.append(
+            sim.run(all_reduces, ranks, ([4 * ranks] * turns, "ring"), engine=engine)
+        )
+    )
+    return found[0].messages / taken
+
+
+def deadlock(ranks: int) -> float:
+    """Seconds from the moment when everybody waits until the report is there."""
+    begin = [0.0]
+
+    def program(node: Node) -> None:
+        begin[0] = time.process_time()
+        node.receive((node.rank + 1) % ranks)
+
+    try:
+        simulation.run(program, ranks)
+    except Deadlock:
+        return time.process_time() - begin[0]
+    raise AssertionError("nobody noticed the deadlock")
+
+
+BUCKETS = [1000, 400, 2500, 2500, 2500, 2500, 2500, 2500, 1200, 600]  # elements
+
+
+def lines(scale: str) -> list[Callable[[], Line]]:
+    ring = named("all_reduce", "ring")
+    net = uniform("5us", "100Gb/s")
+    greenlet = "greenlet" if has_greenlets() else "threads"
+    short: list[Callable[[], Line]] = [
+        lambda: Line(
+            "a world of 8 starts and ends",
+            1000 * statistics.median(seconds(lambda: sim.run(nothing, 8)) for _ in range(20)), 3, "ms",
+        ),
+        lambda: Line(
+            "ring all_reduce, 10,000 ranks, lockstep",
+            seconds(lambda: estimates.time_of(ring, 10_000, 40_000_000, net)), 1, "s",
+        ),
+        lambda: Line(f"messages, {greenlet}, 64 ranks", rate(greenlet, 64, 4), 250_000, "/s", True),
+        lambda: Line("messages, threads, 64 ranks", rate("threads", 64, 2), 50_000, "/s", True),
+        lambda: Line(
+            f"messages within all_reduce, {greenlet}, 64 ranks", full_rate(greenlet, 64, 4), 50_000,
+            "/s", True,
+        ),
+        lambda: Line("a deadlock of 64 ranks is told", 1000 * deadlock(64), 50, "ms"),
+        lambda: Line(
+            "ten all_reduces, 1,024 ranks run", seconds(lambda: sim.run(all_reduces, 1024, (BUCKETS,))),
+            1, "s",
+        ),
+    ]  # fmt: skip
+    long: list[Callable[[], Line]] = [
+        lambda: Line(
+            "ten all_reduces, 10,000 ranks run",
+            seconds(lambda: sim.run(all_reduces, 10_000, ([n // 10 for n in BUCKETS],))), 20, "s",
+        ),
+        lambda: Line(
+            "ring all_reduce, 1,024 ranks on threads",
+            seconds(lambda: sim.run(all_reduces, 1024, ([1024], "ring"), engine="threads")), 30, "s",
+        ),
+        lambda: Line("memory of 10,000 idle ranks", idle_memory(10_000), 600, "MB"),
+    ]  # fmt: skip
+    return short if scale == "short" else [*short, *long]
+
+
+def idle_memory(ranks: int) -> float:
+    """Of a fresh process with so many ranks that sleep at the same time."""
+    program = (
+        "import resource; from minitorch_dist import sim;"
+        f"sim.run(lambda: sim.compute('1s'), {ranks});"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return float(said.stdout)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--long", action="store_true", help="with what takes minutes")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    console = Console(highlight=False)
+    table = Table(box=SIMPLE)
+    for name in ("", "found", "target", ""):
+        table.add_column(name, justify="right" if name else "left")
+    holds = True
+    for line in lines("long" if options.long else "short"):
+        found = line()
+        holds = holds and found.holds
+        sign = "≥" if found.is_rate else "≤"
+        table.add_row(
+            found.what, f"{found.found:,.3g} {found.unit}" if found.found < 1000
+            else f"{found.found:,.0f} {found.unit}",
+            f"{sign} {found.target:,} {found.unit}", "✓" if found.holds else "✗",
+        )  # fmt: skip
+    console.print(table)
+    return 0 if holds else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mtd bench sim")
+    configure(parser)
+    return run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
