@@ -89,6 +89,12 @@ class Counters:
     bytes_received: int = 0
 
 
+class _Counting(dict[int, Counters]):
+    def __missing__(self, rank: int) -> Counters:
+        self[rank] = counters = Counters()
+        return counters
+
+
 class Message:
     __slots__ = (
         "dst", "has_landed", "header", "hold", "is_void", "medium", "nbytes", "payload", "route", "src",
@@ -132,7 +138,7 @@ class Medium:
 
     def __init__(self, clock: VirtualClock, network: Network) -> None:
         self.clock, self.network = clock, network
-        self.counters: dict[int, Counters] = {}
+        self.counters: dict[int, Counters] = _Counting()
         self.ends: dict[int, End] = {}  # the latest of each rank
         self.fate: Disturbs | None = None
         self.meets: Callable[[Message], bool] | None = None  # whether it waits for its receiver
@@ -145,6 +151,7 @@ class Medium:
         self.crossings = 0  # messages that met some of those, whose times are then not exact
         self._arriving: list[Message] = []
         self._digest = hashlib.blake2b(digest_size=16)
+        self._records = bytearray()  # not yet in the digest
 
     def depart(self, message: Message) -> None:
         """The message is on its way."""
@@ -170,20 +177,24 @@ class Medium:
         departing, self._departing = self._departing, []
         if len(departing) > 1:
             departing.sort(key=_sender)
+        now, at, rx_free = self.clock.now(), self.clock.at, self._rx_free
         for message in departing:
-            self._enter(message)
+            self._enter(message, now)
         arriving, self._arriving = self._arriving, []
         if len(arriving) > 1:
             arriving.sort(key=_sender)
-        now, at, rx_free = self.clock.now(), self.clock.at, self._rx_free
         for message in arriving:
             rx = message.route.rx
-            over = rx_free[rx] = max(now, rx_free.get(rx, 0)) + message.hold
+            free = rx_free.get(rx, 0)
+            over = rx_free[rx] = (free if free > now else now) + message.hold
             at(over, message.land)
+        if len(self._records) > RECORDS:
+            self._digest.update(self._records)
+            self._records.clear()
 
-    def _enter(self, message: Message) -> None:
+    def _enter(self, message: Message, now: int) -> None:
         """It takes its place at the transmit port."""
-        now, nbytes = self.clock.now(), message.nbytes
+        nbytes = message.nbytes
         if now < self._together_until:
             self.crossings += 1
         pair = message.src.rank, message.dst.rank
@@ -196,12 +207,13 @@ class Medium:
         if self.fate is not None:
             hold = self.fate.hold(*pair, hold)
         message.hold = hold
-        start = max(now, self._tx_free.get(tx, 0))
+        free = self._tx_free.get(tx, 0)
+        start = free if free > now else now
         self._tx_free[tx] = start + hold
-        counters = self.count(pair[0])
+        counters = self.counters[pair[0]]
         counters.messages_sent += 1
         counters.bytes_sent += nbytes
-        self._digest.update(_RECORD.pack(now, 0, *pair, nbytes))
+        self._records += _RECORD.pack(now, 0, *pair, nbytes)
         start += link.wire
         if start == now:
             self._arriving.append(message)
@@ -211,10 +223,10 @@ class Medium:
     def land(self, message: Message) -> None:
         """The last byte is there."""
         src, dst, nbytes = message.src, message.dst, message.nbytes
-        counters = self.count(dst.rank)
+        counters = self.counters[dst.rank]
         counters.messages_received += 1
         counters.bytes_received += nbytes
-        self._digest.update(_RECORD.pack(self.clock.now(), 1, src.rank, dst.rank, nbytes))
+        self._records += _RECORD.pack(self.clock.now(), 1, src.rank, dst.rank, nbytes)
         if self.fate is None:
             self.deliver(message)
         else:
@@ -254,16 +266,15 @@ class Medium:
             counters.messages_received += messages_in[at]
             counters.bytes_received += nbytes_in[at]
         self._together_until = max(self._together_until, end)
-        self._digest.update(record)
+        self._records += record
 
     def count(self, rank: int) -> Counters:
-        counters = self.counters.get(rank)
-        if counters is None:
-            counters = self.counters[rank] = Counters()
-        return counters
+        return self.counters[rank]
 
     @property
     def digest(self) -> str:
+        self._digest.update(self._records)
+        self._records.clear()
         return self._digest.hexdigest()
 
     def __repr__(self) -> str:
@@ -272,6 +283,7 @@ class Medium:
 
 
 _RECORD = struct.Struct("<qqqqq")
+RECORDS = 1 << 16  # bytes that are put into the digest at once
 
 
 def _sender(message: Message) -> int:

@@ -229,14 +229,15 @@ class SimTransport(Transport):
         self, ready: Callable[[], bool] | None, timeout: float | None, why: Callable[[], Waiting]
     ) -> None:
         """Wait until something is delivered and, if it is given, `ready` says yes."""
-        entry = (self.virtual.me(), ready)
+        me = self.virtual.me()
+        entry = me, ready
         self._waiters.append(entry)
         world = self._demand_open()
         world.waiting[self.rank] = self
         if self._offers:
             self._accept()
         try:
-            self.virtual.park(None if timeout is None else picoseconds(timeout), why)
+            self.virtual.park(None if timeout is None else picoseconds(timeout), why, me)
         finally:
             if entry in self._waiters:
                 self._waiters.remove(entry)

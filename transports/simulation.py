@@ -177,16 +177,19 @@ class Letters:
         self._gone[src] = reason
 
     def next(self, src: int, transport: SimTransport, timeout: float | None = None) -> bytes:
+        letters = self._arrived.get(src)
+        if letters:
+            return bytes(letters.popleft())
         awaited = Awaited(self, src)
-        deadline = transport.clock.deadline(timeout)
+        deadline = None if timeout is None else transport.clock.deadline(timeout)
         while not self._arrived.get(src):
             if src in self._gone:
                 raise self._gone[src]
-            if deadline.is_over():
+            if deadline is not None and deadline.is_over():
                 raise TimeoutError(
                     f"rank {transport.rank} waited {timeout} s for a message from rank {src}"
                 )
-            transport.progress(deadline.left(), awaited)
+            transport.progress(None if deadline is None else deadline.left(), awaited)
         return bytes(self._arrived[src].popleft())
 
     def explain(self, done: Callable[[], bool] | None) -> Waiting | None:

@@ -133,9 +133,13 @@ class VirtualClock(Clock):
         then it does not matter who did it first."""
         self._agenda.settle(act)
 
-    def park(self, timeout: int | None = None, why: Callable[[], Waiting] | None = None) -> bool:
-        """Wait until `wake` (True), or for `timeout` picoseconds (False)."""
-        me = self.me()
+    def park(
+        self, timeout: int | None = None, why: Callable[[], Waiting] | None = None,
+        me: Strand | None = None,
+    ) -> bool:  # fmt: skip
+        """Wait until `wake` (True), or for `timeout` picoseconds (False). `me`: who calls, if he
+        has asked already."""
+        me = me or self.me()
         if me.is_stopped:
             raise Stopped
         me.is_parked, me.was_woken, me.why = True, False, why
