@@ -26,7 +26,7 @@ from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 from tests.distributed.test_collectives_in_processes import expected, rough
-from transports import board
+from transports import board, places
 
 LINKS = Links(alpha=1_000_000, beta=100, gamma=125)
 
@@ -140,6 +140,28 @@ def test_slots_of_any_size_give_the_bits_of_the_schedule(
         assert [results[kind, name, count] for results in found] == wanted, (kind, name, count)
 
 
+def signed_by_rank() -> list[bytes]:
+    """Sums of nans that say whose they are: what stands first in an addition is what remains."""
+    group = world.current().default_group
+    found = []
+    for is_fast in (True, False):
+        if group.board is not None:
+            group.board.is_fast = is_fast
+        for name in ("recursive_doubling", "ring", "two_shot", "direct"):
+            x = np.full(37, 0x7FC0_0001 + group.rank(), np.uint32).view(np.float32)
+            collectives.all_reduce(group, x, how=How(name))
+            found.append(x.tobytes())
+    return found
+
+
+@pytest.mark.slow
+def test_the_lower_rank_stands_first(tmp_path: Path) -> None:
+    """So all ranks have the same bits, and they are those of the messages."""
+    shown = launch(signed_by_rank, 3, f"file://{tmp_path}/ranks", timeout=60)
+    assert shown[0] == shown[1] == shown[2]
+    assert shown == launch(signed_by_rank, 3, f"file://{tmp_path}/ranks?board=0", timeout=60)
+
+
 def each_kind() -> str:
     """Every dtype and op, and many operations in a row, so that ranks run ahead of each other."""
     group = world.current().default_group
@@ -153,6 +175,16 @@ def each_kind() -> str:
     collectives.all_reduce(group, y, Reduction("product"))
     assert group.board.round >= 600
     return repr(group.board)
+
+
+def test_what_may_be_asked_of_a_board() -> None:
+    assert places.parse("file:///x?board=0").board == 0
+    assert places.parse("file:///x?board=640").board == 640
+    assert places.parse("file:///x").board is None
+    for wrong in ("100", "-64", "many"):
+        with pytest.raises(ValueError, match=f"board.*{wrong}|{wrong}.*board"):
+            places.parse(f"file:///x?board={wrong}")
+    assert board.room(2) == board.ROOM and board.room(1000) == 8384
 
 
 @pytest.mark.slow
