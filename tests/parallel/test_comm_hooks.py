@@ -126,7 +126,9 @@ def test_a_hook_of_ones_own_is_handed_what_torch_hands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hook", "kind"), [(3, TypeError), (lambda state, bucket: None, type(None))]
+    ("hook", "kind"),
+    [(3, TypeError), (lambda state, bucket: None, type(None))],
+    ids=["number", "function"],
 )
 def test_what_is_no_hook(hook: Any, kind: type) -> None:
     def act(rank: int, size: int) -> Any:
@@ -204,7 +206,9 @@ def test_a_callback_that_calls_a_collective_is_told_not_to() -> None:
 # -------------------------------------------------------------------------------------- PowerSGD
 
 
-@pytest.mark.parametrize("hook", [power.powerSGD_hook, power.batched_powerSGD_hook], ids=str)
+@pytest.mark.parametrize(
+    "hook", [power.powerSGD_hook, power.batched_powerSGD_hook], ids=["each", "batched"]
+)
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_power_sgd_keeps_ranks_equal_and_errors_bounded(hook: Any, size: int) -> None:
     def act(rank: int, size: int) -> Any:
