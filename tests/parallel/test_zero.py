@@ -13,7 +13,12 @@ import minitorch_dist as mtd
 from minitorch_dist import cuda, nn, optim
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import ddp_zero_hook, default_hooks
 from minitorch_dist.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
-from minitorch_dist.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
+from minitorch_dist.distributed.optim import (
+    PostLocalSGDOptimizer,
+    ZeroRedundancyOptimizer,
+    _apply_optimizer_in_backward,
+    _get_in_backward_optimizers,
+)
 from minitorch_dist.tensors import ledger
 from tests.parallel.models import DDP, on_ranks, scalar, weights
 
@@ -251,3 +256,24 @@ def test_the_averagers_step_is_saved() -> None:
 def test_what_an_averager_refuses(told: dict[str, int], text: str) -> None:
     (error,) = on_ranks(1, lambda r, s: PeriodicModelAverager(**told))
     assert text in str(error)
+
+
+# ------------------------------------------------------------------------- steps within backward
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("wrap", [False, True])
+def test_optimizers_of_single_parameters(size: int, wrap: bool) -> None:
+    def act(rank: int, size: int) -> Any:
+        model = network()
+        _apply_optimizer_in_backward(optim.Adam, model.parameters(), {"lr": 0.01})
+        wrapped = DDP(model) if wrap else model
+        for number in range(4):
+            mtd.manual_seed(number)
+            wrapped(mtd.randn(6, 4)).square().mean().backward()
+        assert all(p.grad is None for p in model.parameters())
+        assert len(_get_in_backward_optimizers(model)) == 4
+        return weights(model)
+
+    for found in on_ranks(size, act):
+        assert equal(found, expected("adam"))

@@ -89,9 +89,13 @@ class Reducer:
         self.build(assign(parameters, caps.at_first(find_unused and not static)))
         self.first_sizes = [bucket.nbytes for bucket in self.buckets]
         self.has_rebuilt = False
+        self._steps_at_once = any("_in_backward_optimizers" in p.__dict__ for p in parameters)
         self.may_be_static = True  # so far the same parameters were used in every pass
         for number, p in enumerate(parameters):
             watching.when_complete(p, number, self._arrived)
+            handle = p.__dict__.pop("_in_backward_handle", None)
+            if handle is not None:  # its own optimizers step when the average is there
+                handle.remove()
 
     def build(self, assignment: list[list[int]]) -> None:
         """Make these buckets."""
@@ -233,7 +237,7 @@ class Reducer:
     def _leaves_alone(self) -> bool:
         """Whether each gradient is its own average already, and stays where it is."""
         is_plain = self.hook is None and not self.as_views and self.dtype is None
-        return self.size == 1 and is_plain
+        return self.size == 1 and is_plain and not self._steps_at_once
 
     def _send(self, bucket: Bucket) -> None:
         if self._leaves_alone():
@@ -348,6 +352,14 @@ class Reducer:
         for number, p, view in zip(bucket.numbers, bucket.parameters, bucket.views, strict=True):
             if number not in nowhere:
                 gradients.give(p, view, self.as_views)
+                self._step_at_once(p)
+
+    def _step_at_once(self, p: Any) -> None:
+        """Let a parameter's own optimizers step (see `_apply_optimizer_in_backward`)."""
+        if self._steps_at_once and "_in_backward_optimizers" in p.__dict__:
+            for optimizer in p._in_backward_optimizers:
+                optimizer.step()
+            p._grad = None
 
     def reduce_now(self) -> None:
         """Average what is in `.grad`, outside of a backward pass; that is no iteration."""
