@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import minitorch_dist as mtd
-from minitorch_dist.distributed import rpc
+from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.rpc.agent import current
 from minitorch_dist.distributed.rpc.references import book_of
 from tests.rpc import worlds
@@ -219,8 +219,6 @@ def test_every_way_of_a_reference(owner: int) -> None:
 
 
 def test_a_dead_workers_references_are_given_back() -> None:
-    from minitorch_dist.distributed import world
-
     kept.clear()
     done = threading.Event()
 
@@ -236,7 +234,7 @@ def test_a_dead_workers_references_are_given_back() -> None:
             gone.rpc_sync().add()
             done.set()
             with pytest.raises(rpc.WorkerLost):
-                rpc.rpc_sync("w1", threading.Event().wait, (30,)) if False else wait_for_loss()
+                wait_for_loss()
             assert not held.forks
             with pytest.raises(rpc.WorkerLost):
                 gone.to_here()

@@ -1,4 +1,4 @@
-"""Collectives that gradients pass through."""
+"""Collectives that gradients pass through, and modules that live on other workers."""
 
 from minitorch_dist.distributed.nn.functional import (
     all_gather as all_gather,
@@ -11,3 +11,4 @@ from minitorch_dist.distributed.nn.functional import (
     reduce_scatter as reduce_scatter,
     scatter as scatter,
 )
+from minitorch_dist.distributed.nn.remote_module import RemoteModule as RemoteModule
