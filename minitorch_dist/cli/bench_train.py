@@ -1,4 +1,4 @@
-"""`mtd bench train`: DistributedDataParallel over each transport, beside torch's over gloo.
+"""`mtd bench train`: DDP and FSDP over each transport, beside torch's over gloo.
 
 All worlds are alive at the same time and take turns, one short measurement each, so that a noisy
 machine hits all of them; a ratio is the median of the ratios of neighbours. Three questions: samples
@@ -31,6 +31,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="mtd bench train")
     parser.add_argument("--only", action="append", choices=[*BATCHES, "overhead"], default=[],
                         help="only this model, or what DDP costs on one rank (repeatable)")  # fmt: skip
+    parser.add_argument("--ways", default="ddp,fsdp,rows",
+                        help="of ddp, fsdp, rows (fully_shard); all by default")  # fmt: skip
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--transports", default="tcp,file")
@@ -45,8 +47,9 @@ def main() -> int:
             among = [*names, *([PEER] if has_torch else [])]
             worlds = [World(name, options.ranks, Path(folder), WORKER) for name in among]
             try:
-                beside_torch(console, worlds, together, options.pairs)
-                if "wide" in together:
+                for way in options.ways.split(","):
+                    beside_torch(console, worlds, together, options.pairs, way)
+                if "wide" in together and "ddp" in options.ways:
                     overlap(console, worlds, options.pairs)
             finally:
                 for world in worlds:
@@ -79,18 +82,23 @@ def ratio(times: list[float], beside: list[float]) -> float:
     return statistics.median(b / a for a, b in zip(times, beside, strict=True))
 
 
-def beside_torch(console: Console, worlds: list[World], models: list[str], pairs: int) -> None:
+WAYS = {"ddp": "DDP", "fsdp": "FullyShardedDataParallel", "rows": "fully_shard"}
+
+
+def beside_torch(
+    console: Console, worlds: list[World], models: list[str], pairs: int, way: str
+) -> None:
     ranks = worlds[0].size
-    table = Table(title=f"DDP, {ranks} ranks, medians of {pairs} turns", box=SIMPLE)
+    table = Table(title=f"{WAYS[way]}, {ranks} ranks, medians of {pairs} turns", box=SIMPLE)
     for heading in ("model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio"):  # fmt: skip
         table.add_column(heading, justify="left" if heading in ("model", "transport") else "right")
     for model in models:
-        times = turns(worlds, model, ["ddp"], pairs)
-        peer = times.get((PEER, "ddp"))
+        times = turns(worlds, model, [way], pairs)
+        peer = times.get((PEER, way))
         for world in worlds:
             if world.name == PEER:
                 continue
-            own = times[world.name, "ddp"]
+            own = times[world.name, way]
             middle = statistics.median(own)
             row = [model, world.name, duration(middle), f"{BATCHES[model] * ranks / middle:.0f}"]
             if peer:

@@ -1,8 +1,8 @@
 """One rank of a world that `mtd bench train` times: waits for a line, trains as it says, answers.
 
 The same lines run for torch and for minitorch_dist. A command is `model how repeats`: `ddp` trains in
-DistributedDataParallel, `whole` in one whose gradients are one bucket (so nothing overlaps), `plain`
-without. Each rank answers with the seconds of one step.
+DistributedDataParallel, `whole` in one whose gradients are one bucket (so nothing overlaps), `fsdp` and
+`rows` with FullyShardedDataParallel and fully_shard, `plain` without. Each rank answers with the seconds of one step.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def models(t: Any) -> dict[str, Callable[[], tuple[Any, Any, Any, Any]]]:
 
 def step_of(t: Any, name: str, how: str) -> Step:
     model, x, y, loss = models(t)[name]()
-    if how != "plain":
+    if how in ("fsdp", "rows"):
+        model = sharded(t, model, how)
+    elif how != "plain":
         cap = {"whole": 1 << 14}.get(how)
         model = t.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=cap)
     optimizer = t.optim.SGD(model.parameters(), lr=0.001)
@@ -53,6 +55,21 @@ def step_of(t: Any, name: str, how: str) -> Step:
         optimizer.step()
 
     return step
+
+
+def sharded(t: Any, model: Any, how: str) -> Any:
+    """Every layer with parameters a unit: by FullyShardedDataParallel, or by fully_shard."""
+    fsdp = importlib.import_module(f"{t.__name__}.distributed.fsdp")
+    wrap = importlib.import_module(f"{t.__name__}.distributed.fsdp.wrap")
+    if how == "fsdp":
+        policy = wrap.ModuleWrapPolicy({t.nn.Linear, t.nn.Conv2d})
+        return fsdp.FullyShardedDataParallel(
+            model, auto_wrap_policy=policy, device_id=t.device("cpu")
+        )
+    for layer in list(model.modules()):
+        if isinstance(layer, (t.nn.Linear, t.nn.Conv2d)):
+            fsdp.fully_shard(layer)
+    return fsdp.fully_shard(model)
 
 
 def serve(library: str, backend: str, address: str, rank: int, world: int) -> None:
