@@ -70,6 +70,30 @@ models.resnet.Bottleneck models.ConvNet
 """
 
 
+PARALLEL = """
+nn.DataParallel nn.SyncBatchNorm nn.parallel.DistributedDataParallel nn.parallel.DataParallel
+nn.parallel.distributed.DistributedDataParallel nn.parallel.data_parallel nn.parallel.replicate
+nn.parallel.scatter nn.parallel.gather nn.parallel.parallel_apply nn.parallel.comm.reduce_add
+nn.parallel.distributed._MixedPrecision nn.parallel.DistributedDataParallel.no_sync
+nn.parallel.DistributedDataParallel.join nn.parallel.DistributedDataParallel.register_comm_hook
+nn.parallel.DistributedDataParallel._get_ddp_logging_data
+nn.parallel.DistributedDataParallel._register_builtin_comm_hook
+distributed.GradBucket distributed.BuiltinCommHookType distributed.algorithms.Join
+distributed.algorithms.join.Join distributed.algorithms.join.Joinable
+distributed.algorithms.join.JoinHook distributed.optim.ZeroRedundancyOptimizer
+distributed.optim.PostLocalSGDOptimizer distributed.optim._apply_optimizer_in_backward
+distributed.algorithms.ddp_comm_hooks.DDPCommHookType
+distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_wrapper
+distributed.algorithms.ddp_comm_hooks.powerSGD_hook.batched_powerSGD_hook
+distributed.algorithms.ddp_comm_hooks.debugging_hooks.noop_hook
+distributed.algorithms.ddp_comm_hooks.post_localSGD_hook.PostLocalSGDState
+distributed.algorithms.ddp_comm_hooks.quantization_hooks.quantization_pertensor_hook
+distributed.algorithms.ddp_comm_hooks.ddp_zero_hook.hook_with_zero_step_interleaved
+distributed.algorithms.model_averaging.averagers.PeriodicModelAverager
+utils.data.distributed.DistributedSampler utils.data.DistributedSampler
+"""
+
+
 def _exists(path: str) -> bool:
     """Whether `minitorch_dist.path` is there: attributes, and modules that must be imported."""
     parts = path.split(".")
@@ -86,7 +110,9 @@ def _exists(path: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("table", [TENSOR, NN, VISION], ids=["tensor", "nn", "vision"])
+@pytest.mark.parametrize(
+    "table", [TENSOR, NN, VISION, PARALLEL], ids=["tensor", "nn", "vision", "parallel"]
+)
 def test_no_name_of_the_tables_is_missing(table: str) -> None:
     missing = [name for name in table.split() if not _exists(name)]
     assert missing == []
