@@ -30,7 +30,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from transports import deadlock
+from transports import deadlock, interrupts
 from transports.agenda import Agenda
 from transports.clock import Clock, picoseconds
 from transports.contract import Waiting
@@ -238,24 +238,21 @@ class VirtualClock(Clock):
 
     def _run_to_the_end(self) -> None:
         """An interrupt stops all strands where they wait; a second one also the one that runs."""
-        interrupt: KeyboardInterrupt | None = None
-        has_begun = False
-        while True:
-            try:
-                if not has_begun:
-                    has_begun = True
-                    self._pass_on()
-                if self._finished.acquire(timeout=1.0):  # another thread may have got the signal
-                    break
-            except KeyboardInterrupt as caught:
-                running = self._current
-                if interrupt is not None and running is not None:
-                    running.interrupt()
-                interrupt, self._is_interrupted = caught, True
-        if interrupt is not None:
-            raise interrupt
+        with interrupts.noted(self._interrupt) as seen:
+            self._pass_on()
+            while not self._finished.acquire(timeout=1.0):
+                pass  # another thread may have got the signal: look whether there was one
+        if seen:
+            self._is_interrupted = False
+            raise KeyboardInterrupt
         if self._error is not None:
             raise self._error
+
+    def _interrupt(self, number: int) -> None:
+        running = self._current
+        if number > 1 and running is not None:
+            running.interrupt()
+        self._is_interrupted = True
 
     # ------------------------------------------------------------------------------- the strands
 

@@ -456,3 +456,19 @@ def test_there_are_two_engines() -> None:
     assert VirtualClock().engine == virtual_clock.ENGINE
     with pytest.raises(ValueError, match="'threads' or 'greenlet', not 'fibers'"):
         VirtualClock(engine="fibers")
+
+
+def test_an_interrupt_while_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between starting the first thread and waiting for the end, nothing may be torn apart."""
+    begin, times = threading.Thread.start, []
+
+    def start(thread: threading.Thread) -> None:
+        begin(thread)
+        if not times:
+            times.append(1)
+            interrupt_main()
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(*[stand] * 3)
+    assert times and signal.getsignal(signal.SIGINT) is signal.default_int_handler

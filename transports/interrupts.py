@@ -1,0 +1,37 @@
+"""Ctrl-C, taken note of instead of raised: for whoever must not be torn out of what it does.
+
+An exception that can come between any two instructions also comes between starting a thread and
+knowing that it was started, or between getting a lock and knowing that one has it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def noted(act: Callable[[int], None]) -> Iterator[list[int]]:
+    """Within the block an interrupt calls `act(n)`, the n-th with n, and raises nothing; the list
+    holds them. Only the main thread gets interrupts, and only where Python's own handler is
+    installed; elsewhere this does nothing."""
+    seen: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(len(seen) + 1)
+        act(len(seen))
+
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield seen
+        return
+    try:
+        signal.signal(signal.SIGINT, note)
+    except ValueError:  # not in the main thread
+        yield seen
+        return
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
