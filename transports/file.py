@@ -36,8 +36,11 @@ from transports.watch import BEAT, Watch
 CLOSED = "it closed its transport"
 AMID = ", amid a message to us"
 GLANCE = PICO // 5  # between two looks whether the peers live
-LOOKS, YIELDS = 250, 400  # before a rank that waits sleeps; an answer comes within a few looks
-STRIDE = 32  # calls, after which it looks at them although it never had to wait
+LOOKS, YIELDS = 40, 400  # before a rank that waits sleeps; an answer comes within a few looks
+# At a word of the board one looks faster. Not for longer: two ranks may have been put on one core even
+# where there are two, and then each waits for the other to give it away.
+BOARD_LOOKS, BOARD_YIELDS = 400, 400
+STRIDE = 1024  # calls of progress, after which it looks at them although it never had to wait
 
 
 class Outlet(Protocol):
@@ -155,9 +158,10 @@ class FileTransport(Transport):
             if rings.board is not None:
                 rings.board.agree(self.uses_board)
             has_cores = self.world_size <= (cores or 1)
-            self._looks = LOOKS if has_cores else LOOKS // 100
+            self._looks = LOOKS if has_cores else LOOKS // 10
             if rings.board is not None:
-                rings.board.looks, rings.board.yields = (5000, 50) if has_cores else (10, 400)
+                rings.board.looks = BOARD_LOOKS if has_cores else BOARD_LOOKS // 40
+                rings.board.yields = BOARD_YIELDS
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running
             self._looks = self._yields = 0
             if self._board is not None:
