@@ -32,6 +32,8 @@ class Moved:
     clock: Integers  # when each rank is done
     tx: Integers  # when its ports are free again
     rx: Integers
+    first: Integers  # when the first of its messages reaches each rank's port,
+    last: Integers  # and the last one
     how: str  # "closed", "lockstep", "one by one"
 
 
@@ -44,6 +46,9 @@ class Meters:
     messages_in: Integers
     nbytes_in: Integers
     added: Integers  # bytes
+
+
+NEVER = 1 << 60  # picoseconds: 13 days
 
 
 class Overtaken(Exception):
@@ -60,11 +65,21 @@ class Lockstep(Ports):
         super().__init__(schedule, size, 0, 1, links, entry)
         self.cut(sizes)
         self.tx, self.rx = tx, rx
+        self.first = np.full(size, NEVER, np.int64)  # arrival at each port
+        self._has_first = False
         self._last: Numbers = -1  # at each port, the arrival of what was asked for last,
         self._from: Any = -1  # and whose it was,
         self._turned_by = 0  # or how far round, where everybody's came from as far
 
+    @property
+    def last(self) -> Integers:
+        return self.spread(self._last)
+
     def _arrive(self, who: Integers | None, source: Any, arrival: Numbers) -> None:
+        if not self._has_first:
+            where = self.everyone if who is None else who
+            self.first[where] = np.minimum(self.first[where], arrival)
+            self._has_first = who is None
         if who is None:
             if source == self._turned_by:  # what one rank sends cannot overtake
                 self._last = arrival
@@ -164,7 +179,10 @@ def move(
             found = _moved(schedule, sizes, size, links, 0, 0, 0, "closed")
             if kept is not None:
                 kept[key] = found
-        return Moved(found.clock + first, found.tx + first, found.rx + first, found.how)
+        return Moved(
+            found.clock + first, found.tx + first, found.rx + first, found.first + first,
+            found.last + first, found.how,
+        )  # fmt: skip
     try:
         return _moved(schedule, sizes, size, links, entry, tx.copy(), rx.copy(), "lockstep")
     except Overtaken:
@@ -185,4 +203,5 @@ def _moved(
             raise
         nothing = np.zeros(size, np.int64)
         return Moved(*overtaking.play(schedule, sizes, links, nothing, nothing, nothing), how)
-    return Moved(ports.spread(ports.clock), ports.spread(ports.tx), ports.spread(ports.rx), how)
+    clock, tx, rx = (ports.spread(numbers) for numbers in (ports.clock, ports.tx, ports.rx))
+    return Moved(clock, tx, rx, ports.first, ports.last, how)

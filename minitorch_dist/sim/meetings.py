@@ -81,6 +81,7 @@ class Engine:
         self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
         self._meetings: dict[tuple[int, int], Meeting] = {}
         self._wires: dict[int, declared.Wires | None] = {}
+        self._last: dict[int, int] = {}  # by rank: when the last message of a meeting reached it
         self._moved: dict[Any, lockstep.Moved] = {}
         self._meters: dict[Any, lockstep.Meters] = {}
 
@@ -220,6 +221,7 @@ class Engine:
         meters = self._meters.get(key)
         if meters is None:
             meters = self._meters[key] = lockstep.meters(schedule, nbytes, size)
+        self._look_back(ranks, moved)
         done = moved.clock
         self.medium.passed(
             ranks, moved.tx.tolist(), moved.rx.tolist(), meters.messages.tolist(),
@@ -235,6 +237,16 @@ class Engine:
                 self.clock.at(instant, partial(self._go_on, meeting, those))
             else:
                 self._go_on(meeting, np.flatnonzero(done == instant).tolist())
+
+    def _look_back(self, ranks: Sequence[int], moved: lockstep.Moved) -> None:
+        """Count the ranks at which this operation's messages come before the last one of an earlier
+        operation, whose times were found without knowing of them."""
+        if moved.how != "closed":
+            firsts = moved.first.tolist()
+            self.medium.crossings += sum(
+                self._last.get(rank, -1) >= first for rank, first in zip(ranks, firsts, strict=True)
+            )
+        self._last.update(zip(ranks, moved.last.tolist(), strict=True))
 
     def _go_on(self, meeting: Meeting, ranks: list[int]) -> None:
         for rank in ranks:

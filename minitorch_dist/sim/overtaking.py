@@ -27,11 +27,18 @@ GO_ON, ARRIVE = 0, 1
 
 def play(
     schedule: Schedule, sizes: Integers, links: Links, entry: Integers, tx: Integers, rx: Integers
-) -> tuple[Integers, Integers, Integers]:
-    """When each rank is done, and its ports are free (see `lockstep.move`)."""
+) -> tuple[Integers, Integers, Integers, Integers, Integers]:
+    """When each rank is done, its ports are free, and messages first and last come to it (see
+    `lockstep.Moved`)."""
     played = _Play(schedule, sizes, links, entry, tx, rx)
     played.run()
-    return tuple(np.array(n, np.int64) for n in (played.clock, played.tx, played.rx))  # type: ignore[return-value]
+    return tuple(
+        np.array(n, np.int64)
+        for n in (played.clock, played.tx, played.rx, played.first, played.last)
+    )  # type: ignore[return-value]
+
+
+NEVER = 1 << 60
 
 
 class _Play:
@@ -52,6 +59,7 @@ class _Play:
         self.landed: dict[tuple[int, int], deque[int]] = {}  # lengths, by (source, rank)
         self.heap: list[tuple[int, int, int, int, Any]] = []
         self.count = 0
+        self.first, self.last = [NEVER] * self.size, [-1] * self.size
 
     def run(self) -> None:
         for rank, instant in enumerate(self.clock):
@@ -65,6 +73,8 @@ class _Play:
             while self.heap and self.heap[0][:2] == (instant, ARRIVE):
                 arrived.append(heappop(self.heap)[4])
             for source, to, nbytes, hold in arrived:
+                self.first[to] = min(self.first[to], instant)
+                self.last[to] = instant
                 self.rx[to] = max(instant, self.rx[to]) + hold
                 self._at(self.rx[to], GO_ON, to, (to, (source, nbytes)))
         waiting = [rank for rank in range(self.size) if self.waits[rank] is not None]

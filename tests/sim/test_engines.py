@@ -63,6 +63,28 @@ def test_together_is_message_by_message(
     assert one.engine_used == "greenlet" and other.engine_used != "greenlet"
 
 
+def in_a_row(name: str, algorithm: str, entries: list[int]) -> list[tuple[bytes, int]]:
+    first = collective(name, algorithm, 3, entries)
+    return [first, collective(name, algorithm, 5), collective(name, algorithm, 1)]
+
+
+@pytest.mark.parametrize("schedule", MEETING, ids=str)
+@settings(max_examples=3)
+@given(world=worlds())
+def test_several_in_a_row_are_exact_unless_it_is_said(
+    schedule: Schedule, world: tuple[Any, list[int], int]
+) -> None:
+    net, entries, _ = world
+    what, size = (schedule.collective, schedule.algorithm, entries), len(entries)
+    one = sim.run(in_a_row, size, what, net=net, engine="greenlet")
+    other = sim.run(in_a_row, size, what, net=net, engine="lockstep")
+    assert other.crossings or one.ranks == other.ranks
+    if schedule.name == "ring":
+        assert not other.crossings
+    for ours, theirs in zip(one.results, other.results, strict=True):
+        assert [value for value, _ in ours] == [value for value, _ in theirs]
+
+
 @pytest.mark.parametrize("engine", ["greenlet", "lockstep"])
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_the_order_of_simulation_does_not_show_in_time(engine: str, seed: int | None) -> None:
