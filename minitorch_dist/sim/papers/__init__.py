@@ -13,12 +13,17 @@ from minitorch_dist.sim.papers.paper import Paper as Paper, Row as Row
 
 PAPERS = (
     "bubbles",
+    "diloco",
     "fsdp_all_gather",
+    "gpipe",
     "goyal",
     "horovod",
+    "megatron_size",
     "parameter_server",
+    "powersgd",
     "ring",
     "tensor_parallel",
+    "zero_largest",
     "zero_memory",
     "zero_volume",
 )
