@@ -36,6 +36,12 @@ class Moved:
     last: Integers  # and the last one
     how: str  # "closed", "lockstep", "one by one"
 
+    def later(self, span: int) -> Moved:
+        return Moved(
+            self.clock + span, self.tx + span, self.rx + span, self.first + span, self.last + span,
+            self.how,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Meters:
@@ -48,6 +54,7 @@ class Meters:
     added: Integers  # bytes
 
 
+KEPT = 64  # answers of one simulation
 NEVER = 1 << 60  # picoseconds: 13 days
 
 
@@ -179,14 +186,19 @@ def move(
             found = _moved(schedule, sizes, size, links, 0, 0, 0, "closed")
             if kept is not None:
                 kept[key] = found
-        return Moved(
-            found.clock + first, found.tx + first, found.rx + first, found.first + first,
-            found.last + first, found.how,
-        )  # fmt: skip
-    try:
-        return _moved(schedule, sizes, size, links, entry, tx.copy(), rx.copy(), "lockstep")
-    except Overtaken:
-        return Moved(*overtaking.play(schedule, sizes, links, entry, tx, rx), "one by one")
+        return found.later(first)
+    start = int(entry.min())  # all that matters is relative to it; a port that was free is free
+    entry, tx, rx = entry - start, np.maximum(tx - start, 0), np.maximum(rx - start, 0)
+    asked = schedule, sizes.tobytes(), id(links), entry.tobytes(), tx.tobytes(), rx.tobytes()
+    found = None if kept is None else kept.get(asked)
+    if found is None:
+        try:
+            found = _moved(schedule, sizes, size, links, entry, tx.copy(), rx.copy(), "lockstep")
+        except Overtaken:
+            found = Moved(*overtaking.play(schedule, sizes, links, entry, tx, rx), "one by one")
+        if kept is not None and len(kept) < KEPT:
+            kept[asked] = found
+    return found.later(start)
 
 
 def _moved(
