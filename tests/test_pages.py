@@ -1,0 +1,65 @@
+"""The programs in the pages run, and print what the pages say."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """The language and text of each fenced block."""
+    return re.findall(r"^```(\w*)\n(.*?)^```", (DOCS / page).read_text(), re.M | re.S)
+
+
+def run(program: str, folder: Path) -> str:
+    path = folder / "example.py"
+    path.write_text(program)
+    root = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, timeout=100, check=False,
+        env={**os.environ, "PYTHONPATH": root}, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_collectives(tmp_path: Path) -> None:
+    programs = [text for _, text in blocks("collectives.md") if "__main__" in text]
+    printed = [text for language, text in blocks("collectives.md") if not language]
+    assert run(programs[0], tmp_path).rstrip() == printed[0].rstrip()
+
+
+@pytest.mark.slow
+def test_pipelines(tmp_path: Path) -> None:
+    (program, printed), *_ = zip(
+        [t for language, t in blocks("pipelines.md") if language == "python"],
+        [t for language, t in blocks("pipelines.md") if not language],
+        strict=False,
+    )
+    found = [line.rstrip() for line in run(program, tmp_path).splitlines()]
+    assert found == printed.splitlines()
+
+
+@pytest.mark.slow
+def test_fsdp(tmp_path: Path) -> None:
+    """The numbers of its table are those of the ledger."""
+    program = next(t for language, t in blocks("fsdp.md") if language == "python")
+    printed = run(program, tmp_path)
+    table = re.findall(
+        r"^\| (parameters|gradients|optimizer|together) \| ([\d.]+ MB)",
+        (DOCS / "fsdp.md").read_text(),
+        re.M,
+    )
+    assert len(table) == 4
+    for name, number in table:
+        kind = {"parameters": "parameter", "gradients": "gradient"}.get(name, name)
+        line = next(line for line in printed.splitlines() if line.strip().startswith(kind))
+        assert line.endswith(number), line
