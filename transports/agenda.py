@@ -100,9 +100,9 @@ class Agenda:
         self._move_to(instant)
         self._gave_up = 0
         if self.happened > self._most:
-            happened, self.happened = self.happened, 0  # who catches it may go on
+            self._most += self.happened  # who catches it may go on
             raise Livelock(
-                f"livelock: {happened} events happened until {in_words(instant)}, and no end is in "
+                f"livelock: {self.happened} events happened until {in_words(instant)}, and no end is in "
                 "sight. Look for a loop in which ranks answer each other for ever, or raise the limit"
             )
         events = self._events[instant]
