@@ -22,7 +22,6 @@ from contextvars import ContextVar
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
 from typing import Any, Final
 
-from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.rpc import operations
 from minitorch_dist.distributed.rpc.agent import Agent, current
 from minitorch_dist.distributed.rpc.errors import WorkerLost
@@ -148,13 +147,7 @@ class Contexts:
                 self.tell(worker, operations.ABORT, (context.id, error))
 
     def tell(self, worker: int, operation: int, what: Any) -> None:
-        try:
-            self.agent.call(
-                self.agent.worker(worker), operation, lambda writer: writer.value(what),
-                "a context of autograd", 0.0, is_system=True,
-            )  # fmt: skip
-        except DistError:
-            return
+        self.agent.tell(self.agent.worker(worker), operation, what)
 
     def _lost(self, src: int, reason: str) -> None:
         for context in list(self.known.values()):

@@ -32,6 +32,7 @@ from minitorch_dist.distributed.rpc.frames import (
     FAILURE,
     HEADER,
     KNOWN,
+    ONE_WAY,
     PROBE,
     REQUEST,
     STATE,
@@ -142,6 +143,21 @@ class Agent(frames.Assembling):
         except TransportClosed:
             self._fail(call, RpcError(f"{call} was not made: RPC was shut down"))
         return future
+
+    def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
+        """Send word that needs no answer, if there is still somebody to hear it."""
+        if self.may_lose:
+            with suppress(RpcError):
+                self.call(
+                    to, operation, lambda writer: writer.value(what), "word", 0.0, is_system=True
+                )
+        elif self.is_open:
+            writer = RpcWriter(to.id, str)
+            writer.out.append(operation)
+            writer.value(what)
+            with suppress(PeerLost, TransportClosed):
+                parts = [writer.out, *writer.buffers]
+                self._send(to.id, REQUEST, SYSTEM | ONE_WAY, next(self._numbers), parts)
 
     def _device_name(self, to: WorkerInfo, is_answer: bool = False) -> Callable[[device], str]:
         maps = self.back_maps if is_answer else self.device_maps

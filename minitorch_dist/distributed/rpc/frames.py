@@ -25,6 +25,7 @@ from transports.contract import Sink
 HEADER: Final = struct.Struct("<BBHHQQ")
 REQUEST, ANSWER, FAILURE, PROBE, STATE, DONE, WAKE = range(7)
 SYSTEM: Final = 1  # flag of a request: it is about RPC itself, and runs no function of the user
+ONE_WAY: Final = 2  # flag of a request: nobody waits for an answer, and none is sent
 KNOWN: Final = 1  # flag of a STATE: the request is here and not answered yet
 SMALL: Final = 1 << 16
 

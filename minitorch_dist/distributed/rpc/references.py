@@ -189,7 +189,7 @@ class Book:
             if parent == self.me:
                 self._unpin(fork_id)
             else:
-                self.tell(parent, operations.ADOPT, tuple(fork_id))
+                self.agent.tell(self.agent.worker(parent), operations.ADOPT, tuple(fork_id))
             return entry
         fork = Fork(self, owner, id, fork_id, "")
         with self._lock:
@@ -198,7 +198,7 @@ class Book:
             fork.confirmed = True
         else:
             asked = (tuple(id), tuple(fork_id))
-            self.tell(
+            self._ask(
                 owner, operations.FORK, asked, lambda error: self._entered(fork, parent, error)
             )
         return fork
@@ -215,7 +215,7 @@ class Book:
         if parent == self.me:
             self.adopted(fork.fork_id)
         else:
-            self.tell(parent, operations.ADOPT, tuple(fork.fork_id))
+            self.agent.tell(self.agent.worker(parent), operations.ADOPT, tuple(fork.fork_id))
         self.settle(fork)
 
     def adopted(self, fork_id: Id) -> None:
@@ -227,11 +227,11 @@ class Book:
         if parent is not None:
             self.settle(parent)
 
-    def tell(
+    def _ask(
         self, to: int, operation: int, what: Any,
         settled: Callable[[Exception | None], None] | None = None,
     ) -> RpcFuture[Any] | None:  # fmt: skip
-        """Send word; nobody waits for it."""
+        """Ask a worker for something; nobody waits for the answer here."""
         try:
             return self.agent.call(
                 self.agent.worker(to), operation, lambda writer: writer.value(what), "an RRef", 0.0,
@@ -259,8 +259,8 @@ class Book:
                 held.is_released = True
                 self.settle(held)
 
-    def settle(self, fork: Fork) -> RpcFuture[Any] | None:
-        """Give a fork back, if the time has come."""
+    def settle(self, fork: Fork, is_last: bool = False) -> RpcFuture[Any] | None:
+        """Give a fork back, if the time has come; at the end with an answer that can be waited for."""
         with self._lock:
             if not (fork.is_released and fork.confirmed) or fork.children or fork.is_returned:
                 return None
@@ -268,7 +268,11 @@ class Book:
             self.forks.pop(fork.fork_id, None)
         if fork.owner in self.agent.lost_workers:
             return None
-        return self.tell(fork.owner, operations.DELETE, (tuple(fork.id), tuple(fork.fork_id)))
+        what = (tuple(fork.id), tuple(fork.fork_id))
+        if is_last:
+            return self._ask(fork.owner, operations.DELETE, what)
+        self.agent.tell(self.agent.worker(fork.owner), operations.DELETE, what)
+        return None
 
     def _lost(self, src: int, reason: str) -> None:
         """What a lost worker held is free, and what it owned is gone."""
@@ -301,7 +305,7 @@ class Book:
             fork.is_released = fork.confirmed = True
             fork.children.clear()
             fork.error = fork.error or DistError("RPC was shut down, and this RRef with it")
-            futures.append(self.settle(fork))
+            futures.append(self.settle(fork, is_last=True))
         self.parents.clear()
         for future in futures:
             if future is not None:

@@ -9,6 +9,7 @@ says that it has it: a second copy is answered again, and not carried out again.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from contextvars import copy_context
@@ -19,9 +20,11 @@ from minitorch_dist.distributed.codec import Reader, UnknownName, Unsendable
 from minitorch_dist.distributed.rpc import baggage, functions, operations
 from minitorch_dist.distributed.rpc.crew import Job
 from minitorch_dist.distributed.rpc.errors import RpcError
-from minitorch_dist.distributed.rpc.frames import ANSWER, FAILURE, SYSTEM, Message
+from minitorch_dist.distributed.rpc.frames import ANSWER, FAILURE, ONE_WAY, SYSTEM, Message
 from minitorch_dist.distributed.rpc.workers import WorkerInfo
 from minitorch_dist.futures import Future
+
+_log = logging.getLogger("minitorch_dist.distributed.rpc")
 
 
 class Home(Protocol):
@@ -127,7 +130,12 @@ class Server:
             handler = operations.find(reader.byte())
             result = handler(self._home, message.src, reader.value())
         except Exception as error:
-            self._fail(message, error)
+            if message.flags & ONE_WAY:
+                _log.exception("what worker %d said could not be heeded", message.src)
+            else:
+                self._fail(message, error)
+            return
+        if message.flags & ONE_WAY:
             return
         if isinstance(result, Future):
             result.add_done_callback(lambda future: self._settle(message, future))
