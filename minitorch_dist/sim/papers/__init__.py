@@ -13,6 +13,7 @@ from minitorch_dist.sim.papers.paper import Paper as Paper, Row as Row
 
 PAPERS = (
     "bubbles",
+    "ddp_overlap",
     "diloco",
     "fsdp_all_gather",
     "gpipe",
