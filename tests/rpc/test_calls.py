@@ -458,3 +458,27 @@ def test_options() -> None:
         options.set_device_map("w1", {2: 0})
     assert options.rpc_timeout == 60 and options.init_method == "env://"
     assert rpc.BackendType.PROCESS_GROUP in rpc.BackendType
+
+
+def test_nonsense_from_a_peer_does_not_end_a_worker(caplog: pytest.LogCaptureFixture) -> None:
+    from minitorch_dist.distributed.rpc import frames
+
+    def program(rank: int) -> None:
+        if rank == 0:
+            agent = api.current()
+            for kind in (frames.REQUEST, frames.ANSWER, frames.STATE, frames.PROBE, frames.DONE):
+                for body in (b"", b"\0", b"\xff" * 9, b"\x04\x0c\xff\xff\xff\xff"):
+                    for flags in (0, frames.SYSTEM, frames.SYSTEM | frames.ONE_WAY):
+                        header = frames.HEADER.pack(kind, flags, 0, 1, 1 << 40, 0)
+                        agent.transport.send(1, header, body)
+            assert rpc.rpc_sync("w1", add, (1, 1)) == 2
+
+    def worker() -> None:
+        rank = world.current().rank
+        rpc.init_rpc(f"w{rank}")
+        program(rank)
+        both.wait(30)
+        rpc.shutdown(graceful=False)
+
+    both = threading.Barrier(2)
+    mtd.launch(worker, 2)

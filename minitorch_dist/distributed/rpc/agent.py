@@ -11,6 +11,7 @@ that are long without an answer are asked for (PROBE), and sent again if they ar
 from __future__ import annotations
 
 import itertools
+import logging
 from _thread import get_ident
 from collections import Counter, deque
 from collections.abc import Callable
@@ -49,6 +50,7 @@ from transports.clock import PICO, Deadline, SystemClock, Thread
 from transports.contract import Transport
 from transports.errors import PeerLost, TransportClosed
 
+_log = logging.getLogger("minitorch_dist.distributed.rpc")
 RETRY: Final = 0.25  # seconds without an answer after which it is asked for, on a bad transport
 
 
@@ -270,17 +272,22 @@ class Agent(frames.Assembling):
                 message = self._arrived.popleft()
             except IndexError:  # another thread was faster
                 return None
-            if isinstance(message, Lost):
-                job = self._lose(message)
-            elif message.kind == REQUEST:
-                self.heard[message.src] = self.clock.now()
-                job = self.server.take(message)
-            else:
-                self.heard[message.src] = self.clock.now()
-                job = self._take(message)
+            try:
+                job = self._deal_with(message)
+            except Exception:  # a bug of ours, or nonsense of theirs: we go on serving
+                _log.exception("a message of worker %d could not be dealt with", message.src)
+                continue
             if job is not None:
                 return job
         return None
+
+    def _deal_with(self, message: Message | Lost) -> Job | None:
+        if isinstance(message, Lost):
+            return self._lose(message)
+        self.heard[message.src] = self.clock.now()
+        if message.kind == REQUEST:
+            return self.server.take(message)
+        return self._take(message)
 
     def _take(self, message: Message) -> Job | None:
         kind, id = message.kind, message.id
