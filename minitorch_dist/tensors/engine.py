@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import base, devices, grad_mode, ledger, ready_queue, watch
+from minitorch_dist.tensors import base, devices, grad_mode, ledger, ready_queue, watch, work
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.graph import edge_of
 from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node
@@ -87,7 +87,7 @@ def _walk(
     tasks: dict[Node, Task], ready: list[Task], wanted: Wanted | None, retain_graph: bool
 ) -> None:
     """Run every node that can be reached, newest first."""
-    cpu, watched = devices.CPU, watch.anomaly
+    cpu, watched = devices.CPU, watch.anomaly or work.on
     results: Sequence[Gradient]
     grad: Gradient
     while ready:

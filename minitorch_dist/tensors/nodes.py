@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from minitorch_dist.tensors import devices, watch
+from minitorch_dist.tensors import devices, watch, work
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.hooks import NodeHooks, RemovableHandle
 from minitorch_dist.tensors.storage import Storage
@@ -78,13 +78,18 @@ class Node:
         return [None] * len(self.edges)
 
     def run_watched(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
-        """As `run`, while `detect_anomaly` is on."""
+        """As `run`, while `detect_anomaly` is on or work is counted."""
+        outer = work.running.set(self)
         try:
             results = self.run(grads)
-            watch.check_for_nan(self.name_, results)
+            if watch.anomaly:
+                watch.check_for_nan(self.name_, results)
         except Exception:
-            watch.report(self)
+            if watch.anomaly:
+                watch.report(self)
             raise
+        finally:
+            work.running.reset(outer)
         return results
 
     def release(self) -> None:

@@ -60,7 +60,8 @@ def addmm(input: T, mat1: T, mat2: T, *, beta: Number = 1, alpha: Number = 1) ->
     """beta · input + alpha · mat1 @ mat2"""
     check_rank(mat1, 2, "addmm", "mat1 must be a matrix")
     check_rank(mat2, 2, "addmm", "mat2 must be a matrix")
-    return _fused("AddmmBackward0", input, mat1, mat2, beta, alpha, product,
+    return _fused("AddmmBackward0", input, mat1, mat2, beta, alpha,
+                  lambda x, y: product(x, y, "aten.addmm"),
                   lambda g, y: product(g, y.T), lambda g, x: product(x.T, g))  # fmt: skip
 
 
@@ -87,7 +88,8 @@ def addr(input: T, vec1: T, vec2: T, *, beta: Number = 1, alpha: Number = 1) -> 
 def baddbmm(input: T, batch1: T, batch2: T, *, beta: Number = 1, alpha: Number = 1) -> T:
     """beta · input + alpha · batch1 @ batch2, pair by pair"""
     _check_batches(batch1, batch2)
-    return _fused("BaddbmmBackward0", input, batch1, batch2, beta, alpha, product,
+    return _fused("BaddbmmBackward0", input, batch1, batch2, beta, alpha,
+                  lambda x, y: product(x, y, "aten.baddbmm"),
                   lambda g, y: product(g, y.swapaxes(1, 2)),
                   lambda g, x: product(x.swapaxes(1, 2), g))  # fmt: skip
 

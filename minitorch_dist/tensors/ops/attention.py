@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import distributions, dtypes, generator
+from minitorch_dist.tensors import distributions, dtypes, generator, work
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record_joint, wants
 from minitorch_dist.tensors.ops.arithmetic import broadcast_error, sum_to
@@ -58,7 +58,7 @@ def scaled_dot_product_attention(
     factor = q.dtype.type(1 / math.sqrt(q.shape[-1]) if scale is None else scale)
 
     try:
-        scores = (q * factor) @ k.swapaxes(-1, -2)
+        scores = _times(q * factor, k.swapaxes(-1, -2))
     except ValueError:
         raise broadcast_error(q.shape[:-2], k.shape[:-2]) from None
     hidden: Array | None = None
@@ -80,7 +80,7 @@ def scaled_dot_product_attention(
         """What dropout leaves of `array`."""
         return array if kept is None else array * kept * boost
 
-    out = thinned(weights) @ v
+    out = _times(thinned(weights), v)
 
     inputs: list[Any] = [query, key, value]
     if attn_mask is not None and attn_mask.array.dtype.kind != "b":
@@ -93,11 +93,10 @@ def scaled_dot_product_attention(
         found: list[Array | None] = [None] * count
         grad = grad.astype(out.dtype, copy=False)
         if want_v:
-            found[2] = _shared(thinned(weights).swapaxes(-1, -2) @ grad, groups, like_v).astype(
-                source, copy=False
-            )
+            d_value = _times(thinned(weights).swapaxes(-1, -2), grad)
+            found[2] = _shared(d_value, groups, like_v).astype(source, copy=False)
         if want_q or want_k or any(want_mask):
-            d = thinned(grad @ v.swapaxes(-1, -2))
+            d = thinned(_times(grad, v.swapaxes(-1, -2)))
             d *= weights
             d -= weights * np.add.reduce(d, axis=-1, keepdims=True)
             if any(want_mask):
@@ -105,11 +104,10 @@ def scaled_dot_product_attention(
             if want_q or want_k:
                 d *= factor
             if want_q:
-                found[0] = sum_to(d @ k, q.shape).astype(source, copy=False)
+                found[0] = sum_to(_times(d, k), q.shape).astype(source, copy=False)
             if want_k:
-                found[1] = _shared(d.swapaxes(-1, -2) @ q, groups, like_k).astype(
-                    source, copy=False
-                )
+                d_key = _times(d.swapaxes(-1, -2), q)
+                found[1] = _shared(d_key, groups, like_k).astype(source, copy=False)
         return found
 
     result: T = record_joint(
@@ -117,6 +115,13 @@ def scaled_dot_product_attention(
         reads=[query, key, value],
     )  # fmt: skip
     return result
+
+
+def _times(x: Array, y: Array) -> Array:
+    out: Array = x @ y
+    if work.on:
+        work.multiplied("aten.scaled_dot_product_attention", out.shape, x.shape[-1])
+    return out
 
 
 def softmax_in_place(scores: Array) -> Array:

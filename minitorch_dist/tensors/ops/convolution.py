@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors import dtypes, work
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record_joint, wants
 from minitorch_dist.tensors.nodes import Gradient
@@ -95,6 +95,9 @@ def _convolve(
     images, kernels = _images(x, dims), _kernels(w)
     offset = None if bias is None else _working(bias.array)
     out = grouped.correlate(images, kernels, rows, columns, offset, groups)
+    operations = 2 * len(images) * rows.out * columns.out * w.size
+    if work.on:
+        work.done("aten.convolution", operations)
     wanted = wants(input, weight, bias)
     inputs = [input, weight] if bias is None else [input, weight, bias]
     count = len(inputs)
@@ -102,6 +105,8 @@ def _convolve(
 
     def backward(g: Array) -> list[Gradient]:
         g = _images(g, dims)
+        if work.on:
+            work.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
         dx = dw = db = None
         if wanted[2]:
             db = _sum_channels(g).astype(dtype, copy=False)
@@ -153,6 +158,9 @@ def _convolve_transposed(
     source, dtype = x.shape, x.dtype
     images, kernels = _images(x, dims), _kernels(w)
     out = grouped.input_gradient(images, kernels, rows, columns, groups)
+    operations = 2 * len(images) * rows.out * columns.out * w.size
+    if work.on:
+        work.done("aten.convolution", operations)
     if bias is not None:
         out += _working(bias.array)[:, None, None]
     wanted = wants(input, weight, bias)
@@ -162,6 +170,8 @@ def _convolve_transposed(
 
     def backward(g: Array) -> list[Gradient]:
         g = _images(g, dims)
+        if work.on:
+            work.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
         dx = dw = db = None
         if wanted[2]:
             db = _sum_channels(g).astype(dtype, copy=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors import dtypes, work
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import sum_to
@@ -29,12 +29,12 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
     if x.shape[1] != w.shape[1]:
         raise misfit(x.shape, w.shape[::-1])
     if bias is None:
-        out = quiet(x.dot, w.T)
+        out = quiet(_dot, x, w.T)
         made = record(
             out,
             "MmBackward0",
-            (input, lambda g: g.dot(w), weight),
-            (weight, lambda g: g.T.dot(x), input),
+            (input, lambda g: _dot(g, w), weight),
+            (weight, lambda g: _dot(g.T, x), input),
         )
     else:
         b = bias.array
@@ -46,16 +46,23 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
             out,
             "AddmmBackward0",  # bias first: in torch's order leaves collect, and buckets fill
             (bias, lambda g: np.add.reduce(g) if g.shape[1:] == shape else sum_to(g, shape)),
-            (input, lambda g: g.dot(w), weight),
-            (weight, lambda g: g.T.dot(x), input),
+            (input, lambda g: _dot(g, w), weight),
+            (weight, lambda g: _dot(g.T, x), input),
         )
     if made._grad_fn is not None:
         made._grad_fn.owns = True  # all three are fresh arrays
     return made
 
 
+def _dot(x: Array, y: Array, name: str = "aten.mm") -> Array:
+    if work.on:
+        work.multiplied(name, (len(x), y.shape[1]), len(y))
+    out: Array = x.dot(y)
+    return out
+
+
 def _affine(x: Array, w: Array, b: Array) -> Array:
-    out: Array = x.dot(w.T)
+    out = _dot(x, w.T, "aten.addmm")
     out += b
     return out
 
@@ -73,7 +80,9 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
     if x.shape[-1] != k:
         raise misfit((count(x.shape[:-1]), x.shape[-1]), (k, n))
     rows = count(x.shape[:-1])
-    out = product(*_wide(x.reshape(rows, k), matrix.T)).reshape(x.shape[:-1] + w.shape[:-1])
+    name = "aten.mm" if bias is None else "aten.addmm"
+    left, right = _wide(x.reshape(rows, k), matrix.T)
+    out = product(left, right, name).reshape(x.shape[:-1] + w.shape[:-1])
     shape, wide = w.shape, x.shape
     inputs: list[tuple[Any, ...]] = [
         (

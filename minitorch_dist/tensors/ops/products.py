@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors import dtypes, work
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
 from minitorch_dist.tensors.ops.arithmetic import mul, promote, sum_to
@@ -23,17 +23,27 @@ _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
             "int8": "signed char", "uint8": "unsigned char", "bool": "bool"}  # fmt: skip
 
 
-def product(x: Array, y: Array) -> Array:
-    """x @ y for arrays of one dtype with at least two axes each."""
+def product(x: Array, y: Array, name: str = "") -> Array:
+    """x @ y for arrays of one dtype with at least two axes each. `name`: under which it is counted."""
     if x.dtype.char in "fd":
+        if work.on:
+            _count(x, y, name)
         if x.ndim == 2 and y.ndim == 2:
             return quiet(x.dot, y)  # less overhead than np.matmul
         return np.asarray(quiet(np.matmul, packed(x), packed(y)))
     if x.dtype in dtypes.HALVES:
-        return product(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+        return product(x.astype(np.float32), y.astype(np.float32), name).astype(x.dtype)
     if x.dtype.kind == "b":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+    if work.on:
+        _count(x, y, name)
     return np.asarray(np.matmul(x, y))
+
+
+def _count(x: Array, y: Array, name: str) -> None:
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    kind = name or ("aten.bmm" if batch else "aten.mm")
+    work.multiplied(kind, (*batch, x.shape[-2], y.shape[-1]), x.shape[-1])
 
 
 def packed(x: Array) -> Array:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitorch_dist.tensors import work
 from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record_several
 from minitorch_dist.tensors.quiet import silent
@@ -199,12 +200,18 @@ class Walk:
             self.output[start:end] = self.h[:n] = new
             if self.c is not None:
                 self.c[:n] = new_c
+        used = (w.input, w.state, w.projection)
+        self.operations = 2 * len(x) * sum(each.size for each in used if each is not None)
+        if work.on:
+            work.done("aten.mm", self.operations)
 
     def back(
         self, d_output: Array | None, d_h: Array | None, d_c: Array | None = None
     ) -> tuple[Array, ...]:
         """The gradients of data, h0, (c0,) and the weights that are present."""
         w, dtype = self.w, self.x.dtype
+        if work.on:
+            work.done("aten.mm", 2 * self.operations)
         dh = np.zeros_like(self.h) if d_h is None else d_h.copy()
         dc = None if self.c is None else np.zeros_like(self.c) if d_c is None else d_c.copy()
         width = w.state.shape[0]
