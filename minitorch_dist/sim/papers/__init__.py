@@ -19,6 +19,7 @@ PAPERS = (
     "gpipe",
     "goyal",
     "horovod",
+    "megatron_days",
     "megatron_size",
     "parameter_server",
     "powersgd",
