@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from minitorch_dist.cli import main
@@ -13,6 +15,12 @@ from minitorch_dist.sim.papers.paper import Row
 def test_the_paper_is_reproduced(name: str) -> None:
     wrong = [row for row in paper(name).rows() if not row.holds]
     assert not wrong
+
+
+def test_the_page_has_a_line_for_each() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+    lines = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert lines == sorted(PAPERS)
 
 
 def test_what_holding_means() -> None:
