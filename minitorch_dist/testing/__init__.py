@@ -1,1 +1,17 @@
-"""What tests of distributed programs stand on."""
+"""What tests of distributed programs stand on: strategies, checks, and training that is exact.
+
+    check_collective(all_reduce)                  your collective: right, once, never stuck, how dear
+    check_transport(make)                         your transport against the contract
+    check_replicas_equal(model)                   on every rank: the same parameters, bit for bit
+    check_same_as_one_rank(train)                 your parallel wrapper against one rank, bit for bit
+    strategies.worlds(), .arrays(), .schedules(), .fault_plans()     for Hypothesis
+    exact                                         training in which no operation rounds
+
+A check that fails raises an AssertionError which says what is wrong in words.
+"""
+
+from minitorch_dist.testing.media import check_transport as check_transport
+from minitorch_dist.testing.replicas import (
+    check_replicas_equal as check_replicas_equal,
+    check_same_as_one_rank as check_same_as_one_rank,
+)

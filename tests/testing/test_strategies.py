@@ -1,0 +1,55 @@
+"""What the strategies draw is what they say: correct schedules are, broken ones are found, plans run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+
+import minitorch_dist as mtd
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from minitorch_dist.distributed.schedules import Schedule, proof
+from minitorch_dist.testing import strategies
+
+
+@given(strategies.schedules(), strategies.sizes())
+def test_correct_schedules_are_proved(schedule: Schedule, size: int) -> None:
+    assert proof.examine(schedule, size) == []
+
+
+@given(strategies.broken_schedules(size=4))
+def test_broken_schedules_are_found(schedule: Schedule) -> None:
+    assert proof.examine(schedule, 4)
+    assert proof.examine(schedule, 5) == []  # only what was said is broken
+
+
+def summed(vector: Any) -> Any:
+    tensor = mtd.tensor(vector.tolist(), dtype=mtd.int64)
+    dist.all_reduce(tensor)
+    return tensor.numpy()
+
+
+@settings(max_examples=20)
+@given(strategies.worlds(), strategies.arrays((7,), [np.int64]))
+def test_worlds_run(world: strategies.World, vector: Any) -> None:
+    report = sim.run(summed, world.size, (vector,), net=world.net)
+    for found in report.results:
+        assert (found == world.size * vector).all()
+
+
+@settings(max_examples=20)
+@given(strategies.fault_plans(3))
+def test_a_reliable_transport_bears_the_faults(plan: Any) -> None:
+    vector = np.arange(5)
+    for found in sim.run(summed, 3, (vector,), faults=plan).results:
+        assert (found == 3 * vector).all()
+
+
+@given(strategies.tensors())
+def test_tensors_are_of_every_kind(tensor: Any) -> None:
+    assert tensor.dtype in (
+        mtd.float32, mtd.float64, mtd.float16, mtd.int64, mtd.int32, mtd.uint8, mtd.bool,
+    )  # fmt: skip
+    assert tensor.shape == tensor.contiguous().shape
