@@ -15,6 +15,7 @@ import pytest
 import minitorch_dist as mtd
 from minitorch_dist.distributed import autograd, rpc, world
 from tests.rpc import test_rref, worlds
+from tests.transports.brokers import KINDS, Broker
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +47,40 @@ def add_to(counter: Any) -> int:
 def test_everything(scheme: str, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/rings" if scheme == "file" else "tcp://"
     assert mtd.launch(everything, 3, address, timeout=60) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_everything_through_a_broker(kind: str) -> None:
+    broker = Broker(kind)
+    try:
+        assert mtd.launch(everything, 3, broker.address, timeout=60) == [0, 1, 2]
+    finally:
+        broker.stop()
+
+
+def test_only_the_broker_knows_the_workers() -> None:
+    """It is the meeting place too: no rank listens."""
+    broker = Broker("embedded")
+    program = (
+        "import sys; from minitorch_dist.distributed import rpc;"
+        "options = rpc.TensorPipeRpcBackendOptions(init_method=sys.argv[2], _transports=['mqtt']);"
+        "rpc.init_rpc('w' + sys.argv[1], rank=int(sys.argv[1]), world_size=2,"
+        " rpc_backend_options=options);"
+        "print(rpc.rpc_sync((int(sys.argv[1]) + 1) % 2, divmod, (7, 3)));"
+        "rpc.shutdown()"
+    )
+    try:
+        workers = [
+            subprocess.Popen(
+                [sys.executable, "-c", program, str(rank), f"{broker.address}/job"],
+                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )
+            for rank in range(2)
+        ]  # fmt: skip
+        said = [worker.communicate(timeout=60) for worker in workers]
+    finally:
+        broker.stop()
+    assert [out.strip() for out, _ in said] == ["(2, 1)"] * 2, said
 
 
 def killed(folder: str) -> None:
