@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import minitorch_dist as torch
-from minitorch_dist import nn, sim
+from minitorch_dist import distributed as dist, nn, sim
 from minitorch_dist.nn import functional as F
 from minitorch_dist.tensors import work
 from minitorch_dist.utils.checkpoint import checkpoint
@@ -150,23 +150,69 @@ def test_counters_nest_begin_anew_and_end_with_errors() -> None:
     assert set(counter.get_flop_counts()) == {"Global", "Linear"}
 
 
-def test_each_rank_counts_its_own() -> None:
-    def rank() -> dict[str, dict[str, int]]:
-        from minitorch_dist import distributed as dist
+def test_each_rank_counts_its_own_though_they_take_turns_inside_a_module() -> None:
+    class Meeting(nn.Linear):
+        def forward(self, x: Any) -> Any:
+            dist.barrier()
+            out = super().forward(x)
+            dist.barrier()
+            return out
 
-        model = nn.parallel.DistributedDataParallel(nn.Linear(2, 2, bias=False))
-        rows = 1 + dist.get_rank()
+    def rank() -> dict[str, dict[str, int]]:
+        rows, kind = 1 + dist.get_rank(), type(f"Meeting{dist.get_rank()}", (Meeting,), {})
+        model = nn.parallel.DistributedDataParallel(kind(2, 2, bias=False))
 
         def step() -> None:
+            model.module(torch.ones(rows, 2))
             model(torch.ones(rows, 2)).sum().backward()
 
         return counted(step).get_flop_counts()
 
     for number, counts in enumerate(sim.run(rank, 3).results):
-        assert {name: sum(each.values()) for name, each in counts.items()} == dict.fromkeys(
-            ("Global", "DistributedDataParallel", "DistributedDataParallel.module"),
-            2 * 8 * (1 + number),
-        )
+        once = 8 * (1 + number)
+        assert {name: sum(each.values()) for name, each in counts.items()} == {
+            "Global": 3 * once, f"Meeting{number}": 3 * once, "DistributedDataParallel": 2 * once,
+        }  # fmt: skip
+
+
+def test_a_counter_may_begin_or_end_inside_a_module() -> None:
+    x, counter = torch.ones(2, 2), FlopCounterMode(display=False)
+
+    class Opens(nn.Module):
+        def forward(self, x: Any) -> Any:
+            counter.__enter__()
+            return x @ x
+
+    class Closes(nn.Module):
+        def forward(self, x: Any) -> Any:
+            counter.__exit__()
+            return x @ x
+
+    Closes()(Opens()(x))
+    assert counter.get_flop_counts() == {"Global": {"aten.mm": 16}}
+    with counter:
+        x @ x
+    assert counter.get_flop_counts() == {"Global": {"aten.mm": 16}}
+
+
+def test_checkpoints_inside_checkpoints() -> None:
+    layer, x = nn.Linear(3, 3), torch.ones(2, 3, requires_grad=True)
+
+    def twice() -> Any:
+        def inner(x: Any) -> Any:
+            return layer(torch.sin(x))
+
+        def outer(x: Any) -> Any:
+            return checkpoint(inner, inner(x), use_reentrant=False)
+
+        return checkpoint(outer, x, use_reentrant=False).sum()
+
+    twice().backward()
+    gradient, x.grad = x.grad, None
+    once = 2 * 2 * 3 * 3
+    again = 2 + 1  # both calls in the outer one, and the second in the inner one
+    assert total(lambda: twice().backward()) == (2 + again + 2 * 2) * once
+    assert torch.equal(gradient, x.grad)
 
 
 def test_arguments() -> None:
