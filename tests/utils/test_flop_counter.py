@@ -64,6 +64,14 @@ def test_backward_of_what_was_recorded_outside() -> None:
     assert total(loss.backward) == 2 * (2 * 4 * 36)
 
 
+def test_gradients_of_chosen_inputs() -> None:
+    x, layer = torch.ones(3, 4, requires_grad=True), nn.Linear(4, 5)
+    loss = layer(x).sum()
+    counter = counted(lambda: torch.autograd.grad(loss, x))  # torch raises here
+    assert set(counter.get_flop_counts()) == {"Global"}
+    assert counter.get_total_flops() >= 2 * 60
+
+
 def test_a_checkpoint_computes_again() -> None:
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
     x = torch.ones(5, 2, 8, requires_grad=True)
@@ -188,7 +196,9 @@ def test_a_counter_may_begin_or_end_inside_a_module() -> None:
             counter.__exit__()
             return x @ x
 
-    Closes()(Opens()(x))
+    opens = Opens()
+    opens.register_forward_hook(lambda *_: None)  # so that it looks for hooks after forward
+    Closes()(opens(x))
     assert counter.get_flop_counts() == {"Global": {"aten.mm": 16}}
     with counter:
         x @ x
