@@ -66,7 +66,7 @@ def demo_basic(rank, world_size, options):
     optimizer = optim.SGD(ddp_model.parameters(), lr=options.lr)
     x, labels = batch(rank, device)
     losses = []
-    for step in range(options.steps):
+    for _ in range(options.steps):
         optimizer.zero_grad()
         loss = loss_fn(ddp_model(x), labels)
         loss.backward()

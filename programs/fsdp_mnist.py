@@ -100,7 +100,7 @@ def run(rank, world_size, options):
     optimizer = optim.Adadelta(model.parameters(), lr=options.lr)
     losses = train(model, optimizer, rank, world_size, device, options)
     share = accuracy(model, rank, world_size, device, options)
-    config = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
+    config = FullStateDictConfig(offload_to_cpu=device.type != "cpu", rank0_only=True)
     with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT, config):
         state = model.state_dict()
     print(f"rank {rank} keeps {ours} of {sum(p.numel() for p in Net().parameters())} parameters")

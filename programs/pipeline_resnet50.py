@@ -120,7 +120,7 @@ class ResNetBase(nn.Module):
 
 
 class ResNetShard1(ResNetBase):
-    def __init__(self, device):
+    def __init__(self, device, dtype):
         super().__init__(device, 64)
         self.stem = nn.Conv2d(3, 64, kernel_size=7, stride=2, padding=3, bias=False)
         self.seq = nn.Sequential(
@@ -130,7 +130,7 @@ class ResNetShard1(ResNetBase):
             self._make_layer(64, 3),
             self._make_layer(128, 4, stride=2),
         )
-        alike(self, seed=1).to(self.device)
+        alike(self, seed=1).to(self.device, dtype)
 
     def work(self, x):
         first = self.stem(x)
@@ -138,7 +138,7 @@ class ResNetShard1(ResNetBase):
 
 
 class ResNetShard2(ResNetBase):
-    def __init__(self, device):
+    def __init__(self, device, dtype):
         super().__init__(device, 512)
         self.seq = nn.Sequential(
             self._make_layer(256, 6, stride=2),
@@ -146,18 +146,18 @@ class ResNetShard2(ResNetBase):
             nn.AdaptiveAvgPool2d((1, 1)),
         )
         self.fc = nn.Linear(512 * Bottleneck.expansion, num_classes)
-        alike(self, seed=2).to(self.device)
+        alike(self, seed=2).to(self.device, dtype)
 
     def work(self, x):
         return x, self.fc(torch.flatten(self.seq(x), 1))
 
 
 class DistResNet50(nn.Module):
-    def __init__(self, num_split, workers):
+    def __init__(self, num_split, workers, dtype):
         super().__init__()
         self.num_split = num_split
-        self.p1_rref = rpc.remote(workers[0], ResNetShard1, args=("cuda:0",))
-        self.p2_rref = rpc.remote(workers[1], ResNetShard2, args=("cuda:1",))
+        self.p1_rref = rpc.remote(workers[0], ResNetShard1, args=("cuda:0", dtype))
+        self.p2_rref = rpc.remote(workers[1], ResNetShard2, args=("cuda:1", dtype))
 
     def forward(self, xs):
         size = math.ceil(len(xs) / self.num_split)
@@ -177,15 +177,16 @@ class DistResNet50(nn.Module):
 
 
 def run_master(num_split, options):
-    model = DistResNet50(num_split, ["worker1", "worker2"])
+    dtype = torch.float64 if options.double else torch.float32
+    model = DistResNet50(num_split, ["worker1", "worker2"], dtype)
     loss_fn = nn.MSELoss()
     opt = DistributedOptimizer(optim.SGD, model.parameter_rrefs(), lr=0.05)
     size, side = options.batch_size, options.image
-    labels = torch.zeros(size, num_classes)
+    labels = torch.zeros(size, num_classes, dtype=dtype)
     labels.scatter_(1, torch.LongTensor([[i * 37 % num_classes] for i in range(size)]), 1)
     losses, begun, spans = [], time.time(), []
     for i in range(options.num_batches):
-        inputs = torch.from_numpy(noise(i, size, 3, side, side))
+        inputs = torch.from_numpy(noise(i, size, 3, side, side)).to(dtype)
         with dist_autograd.context() as context_id:
             loss = loss_fn(model(inputs), labels)
             dist_autograd.backward(context_id, [loss])
@@ -263,6 +264,11 @@ def parser():
     add("--batch_size", type=int, default=120)
     add("--image", type=int, default=128, help="height and width")
     add("--small", action="store_true", help="2 batches of 16 pictures, 64×64")
+    add(
+        "--double",
+        action="store_true",
+        help="float64; in float32 two runs differ by a percent soon",
+    )
     return made
 
 

@@ -1,0 +1,163 @@
+"""Every program in virtual time: it ends, it learns, and what it shows is right."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.programs import playing
+
+LEARNING = {
+    "rpc_intro": "--steps 6",
+    "rpc_parameter_server": "--world_size 3 --train_size 640 --test_size 100 --epochs 1",
+    "push_pull_server": "--steps 20",
+    "batch_update_server": "--steps 15",
+    "rnn_over_workers": "--steps 60",
+    "ddp_basic": "--world_size 3",
+    "ddp_checkpoint": "--world_size 5",
+    "ddp_model_parallel": "--world_size 2",
+    "hand_averaged_sgd": "--world_size 2 --epochs 4 --train_size 840",
+    "fsdp_mnist": "--world_size 3 --train_size 600 --test_size 48 --batch_size 20",
+}
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_it_learns(name: str) -> None:
+    course = playing.losses(name, playing.simulated(name, LEARNING[name]).results)
+    if name in ("rpc_parameter_server", "fsdp_mnist"):
+        assert course.pop() > 0.2  # of ten digits
+    if name == "push_pull_server":
+        course = course[:20]  # of worker 0
+    first, last = np.mean(course[:2]), np.mean(course[-2:])
+    assert np.isfinite(course).all() and last < 0.8 * first
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_trainers_of_one_server_take_turns(size: int) -> None:
+    """T3: with any number of trainers no step falls between another's forward and backward."""
+    flags = f"--world_size {size} --train_size 60 --test_size 20 --batch_size 5 --epochs 1"
+    results = playing.simulated("rpc_parameter_server", flags).results
+    assert results[0] is None and len(results) == size
+    assert sum(len(losses) for losses, _ in results[1:]) >= 12
+
+
+def test_without_turns_it_is_the_seeds_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    program: Any = importlib.import_module("rpc_parameter_server")
+    free = program.rpc.functions.async_execution(lambda self: _done(program))
+    monkeypatch.setattr(program.Turn, "take", free)
+    monkeypatch.setattr(program.Turn, "give", lambda self: None)
+    flags = "--world_size 4 --train_size 90 --test_size 20 --batch_size 5 --epochs 1"
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        playing.simulated("rpc_parameter_server", flags)
+
+
+def _done(program: Any) -> Any:
+    future = program.Future()
+    future.set_result(None)
+    return future
+
+
+def test_accuracy_is_measured_without_dropout() -> None:
+    """T2: the same digits, asked twice, get the same answers."""
+    flags = "--world_size 3 --train_size 20 --test_size 100 --batch_size 10 --epochs 1 --lr 1e-9"
+    results = playing.simulated("rpc_parameter_server", flags).results
+    assert results[1][1] == results[2][1]
+
+
+# ----------------------------------------------------------------------------------- push and pull
+
+
+def table(flags: str) -> list[Any]:
+    return list(playing.simulated("push_pull_server", f"--steps 12 {flags}").results[0])
+
+
+@pytest.mark.parametrize("servers", [1, 2, 3])
+def test_synchronous_servers_are_one_optimizer(servers: int) -> None:
+    """However many servers the keys are spread over, and whoever is slow, all take the same steps."""
+    courses = [
+        [worker[0] for worker in table(f"--servers {servers} --world_size {servers + 4} {slow}")]
+        for slow in ("", "--straggler 0.03")
+    ]
+    assert courses[0] == courses[1] == [w[0] for w in table("--servers 1 --world_size 5")]
+
+
+def test_who_waits_for_a_straggler() -> None:
+    """In virtual time: a step takes 10 ms, worker 0's 50 ms."""
+    slow = "--world_size 6 --straggler 0.04"
+    sync, bounded, free = (
+        table(f"--mode {mode} {slow}") for mode in ("sync", "bounded --staleness 3", "async")
+    )
+    assert [w[3] for w in sync] == [0, 0, 0]  # nobody ever sees more steps of one than of another
+    assert max(w[3] for w in bounded) == 3
+    assert max(w[3] for w in free) > 6
+    for took, mode in zip((0.60, 0.60, 0.60), (sync, bounded, free), strict=True):
+        assert took < mode[0][1] < took + 0.06  # the straggler itself is never held up
+    assert all(w[2] > 0.4 for w in sync[1:])
+    assert all(0.2 < w[2] < 0.5 for w in bounded[1:])
+    assert all(w[2] < 0.05 and w[1] < 0.2 for w in free[1:])
+
+
+def test_one_thread_serves_any_number_of_waiting_trainers() -> None:
+    flags = "--world_size 6 --threads 1 --steps 3 --batch_size 8"
+    assert len(playing.simulated("batch_update_server", flags).results[0]) == 3
+
+
+# ---------------------------------------------------------------------------------------- pipeline
+
+
+@pytest.mark.slow
+def test_the_bubble_of_a_pipeline_is_that_of_the_formula() -> None:
+    """Two halves and m micro-batches are idle for 1 / (m + 1) of the time, and a little for the network."""
+    flags = "--batch_size 8 --image 64 --num_batches 1 --num_split 1 2 4"
+    rows = playing.simulated("pipeline_resnet50", flags, net="sim://?latency=1us").results[0]
+    for splits, losses, _, idle, picture in rows:
+        assert np.isfinite(losses).all()
+        assert 1 / (splits + 1) - 1e-6 <= idle < 1 / (splits + 1) + 0.02
+        letters = "abcdefgh"[:splits]
+        assert all(set(letters) | set("0123"[:splits]) <= set(line[8:]) for line in picture)
+    assert all(a[2] > b[2] for a, b in itertools.pairwise(rows))
+
+
+def test_a_picture_of_spans() -> None:
+    program: Any = importlib.import_module("pipeline_resnet50")
+    spans = [[[0, 0.0, 1.0], [-1, 3.0, 4.0]], [[0, 1.0, 2.0], [-1, 2.0, 3.0]]]
+    assert program.drawn(spans, 8) == ["worker1 00····aa", "worker2 ··00aa··"]
+    assert program.idle(spans) == pytest.approx(0.5)
+    assert program.covered([[0, 0.0, 2.0], [1, 1.0, 3.0], [2, 5.0, 6.0]]) == 4.0
+
+
+# -------------------------------------------------------------------------------------- the others
+
+
+@pytest.mark.parametrize("name", ["ddp_basic", "ddp_model_parallel"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_any_number_of_ranks(name: str, size: int) -> None:
+    results = playing.simulated(name, f"--world_size {size} --steps 2").results
+    assert len(results) == size
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_ranks_together_are_one_rank(size: int) -> None:
+    flags = "--epochs 2 --train_size 240"
+    alone = playing.simulated("hand_averaged_sgd", f"--world_size 1 {flags}").results[0]
+    courses = playing.simulated("hand_averaged_sgd", f"--world_size {size} {flags}").results
+    assert all(course == courses[0] for course in courses)
+    np.testing.assert_allclose(courses[0], alone, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("--rank 4", "--rank 4 is not in a world of 4: 0 … 3"),
+        ("--world_size 0", "--world_size must be at least 1, got 0"),
+        ("--world_size 1 --sim", "counts the server and its trainers: at least 2"),
+    ],
+)
+def test_wrong_flags_are_told(flags: str, words: str) -> None:
+    seam, program = (importlib.import_module(n) for n in ("seam", "rpc_parameter_server"))
+    with pytest.raises(SystemExit, match=words):
+        seam.start(program.run, program.parser().parse_args(flags.split()), None)
