@@ -7,6 +7,7 @@ torch is imported once; the ranks are forks of this process.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import multiprocessing
@@ -21,10 +22,13 @@ from typing import Any
 def rank_of(folder: Path, name: str, rank: int, options: Any) -> None:
     torch = importlib.import_module("torch")
     torch.set_num_threads(1)
+    faulthandler.dump_traceback_later(25)
+    # In forks of a process with torch in it, gloo hangs now and then when it tidies up.
+    torch.distributed.destroy_process_group = torch.distributed.barrier
     result = importlib.import_module(name).run(rank, options.world_size, options)
     (folder / f"{name}.{rank}.json").write_text(json.dumps(result))
     sys.stdout.flush()
-    os._exit(0)  # a fork of a process with torch in it may hang when it tidies up
+    os._exit(0)
 
 
 def main(folder: Path, wanted: list[tuple[str, str]]) -> None:
