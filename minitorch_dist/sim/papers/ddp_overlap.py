@@ -49,8 +49,7 @@ class Chain(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        pairs = pairwise(WIDTHS)
-        self.layers = nn.ModuleList([nn.Linear(m, n, bias=False) for m, n in pairs])
+        self.layers = nn.ModuleList([nn.Linear(m, n, bias=False) for m, n in pairwise(WIDTHS)])
 
     def forward(self, x: Any) -> Any:
         for layer in self.layers:
@@ -74,9 +73,8 @@ def _train(cap: int) -> list[Sent]:
         inside.compute(start - inside.now())
         model(torch.ones(1, WIDTHS[0])).sum().backward()
     found = []
-    for bucket, times in zip(
-        model.reducer.buckets, model.reducer.measured.per_bucket(), strict=True
-    ):
+    reducer = model.reducer
+    for bucket, times in zip(reducer.buckets, reducer.measured.per_bucket(), strict=True):
         computed = len(model.module.layers) - min(bucket.numbers)
         found.append(Sent(bucket.nbytes, computed * TAKES, times["back"]))
     return found
