@@ -8,9 +8,10 @@
 Corrected against the seed:
 * `FSDP(Net().to(rank))` needs an accelerator (T14); with `device_id` it trains on the CPU, too.
 * Without `auto_wrap_policy` the whole model is one unit, and gathering it all is no saving. Here larger layers are units.
-* The full state is asked for by all ranks with a FullStateDictConfig: only rank 0 gets it. What `state_dict()` returns
-  by itself, on all ranks, is as large as the model.
-* `FSDP` takes no rank's initial weights for the others (torch: only with `sync_module_states=True`, set here).
+* The full state is asked for by all ranks, with a FullStateDictConfig that gives it to rank 0 only; by itself `state_dict()`
+  returns it on every rank, and it is as large as the model. (`offload_to_cpu` on the CPU is an error in torch.)
+* The seed's ranks each shard a model that they drew themselves. `sync_module_states` sends rank 0's to all; torch does so
+  only on an accelerator, so on the CPU all draw the same here.
 """
 
 import argparse

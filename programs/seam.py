@@ -46,7 +46,8 @@ def start(run, options, spawn):
         print(report)
         return report.results
     if options.rank is None and "RANK" in os.environ:  # torchrun says who we are
-        return run(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), options)
+        options.world_size = int(os.environ["WORLD_SIZE"])
+        return run(int(os.environ["RANK"]), options.world_size, options)
     os.environ["MASTER_ADDR"] = options.master_addr
     if options.rank is not None:
         os.environ["MASTER_PORT"] = options.master_port or "29500"

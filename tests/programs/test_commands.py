@@ -76,6 +76,14 @@ def test_a_killed_worker_goes_on_from_the_checkpoint(tmp_path: Path) -> None:
     assert "Rank 1 of 2, generation 1: from step 4" in text
 
 
+def test_remote_calls_under_torchrun() -> None:
+    """Who they are, and how many, the ranks are told by torchrun."""
+    torchrun = ["-m", "minitorch_dist.run", "--standalone", "--nproc-per-node", "4"]
+    text = output(command(*torchrun, *["push_pull_server.py", "--servers", "1", "--steps", "2"]))
+    losses = re.findall(r"^ +[01] +(\d\.\d{6})", text, re.MULTILINE)
+    assert len(losses) == 2 and "server_0 keeps 1.weight, 3.weight, 1.bias, 3.bias" in text
+
+
 def test_the_elastic_program_says_how_it_is_started() -> None:
     process = command("ddp_elastic.py")
     text, _ = process.communicate(timeout=60)

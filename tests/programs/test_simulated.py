@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,22 @@ def test_ranks_together_are_one_rank(size: int) -> None:
     courses = playing.simulated("hand_averaged_sgd", f"--world_size {size} {flags}").results
     assert all(course == courses[0] for course in courses)
     np.testing.assert_allclose(courses[0], alone, rtol=1e-3)
+
+
+def test_a_full_state_may_be_offloaded_on_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program: Any = importlib.import_module("fsdp_mnist")
+    config = program.FullStateDictConfig
+    monkeypatch.setattr(
+        program, "FullStateDictConfig", lambda **_: config(offload_to_cpu=True, rank0_only=True)
+    )
+    flags = f"--train_size 64 --test_size 32 --save_model {tmp_path / 'model'}"
+    playing.simulated("fsdp_mnist", flags)
+    saved = program.torch.load(tmp_path / "model")
+    assert {n: v.shape for n, v in saved.items()} == {
+        n: v.shape for n, v in program.Net().state_dict().items()
+    }
 
 
 @pytest.mark.parametrize(
