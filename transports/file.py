@@ -22,7 +22,7 @@ from typing import Protocol
 
 from transports import mounts, places, settling
 from transports.board import Board
-from transports.clock import LONGEST_NAP, PICO, SYSTEM, Backoff, Clock, Deadline, Thread
+from transports.clock import ASIDE, LONGEST_NAP, PICO, SYSTEM, Backoff, Clock, Deadline, Thread
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.errors import Damaged, PeerLost, TransportClosed
 from transports.identity import Identity
@@ -112,7 +112,7 @@ class FileTransport(Transport):
         self._sending = [
             Turn(clock) for _ in range(self.world_size)
         ]  # one message at a time to each
-        self._deliveries = self._reported = self._calls = 0
+        self._deliveries = self._reported = self._calls = self._vain = 0
         self._lost: dict[int, PeerLost] = {}
         self._given_up: dict[int, str] = {}  # by a thread that does not read; told by one that does
         self._outlets: Sequence[Outlet] = ()
@@ -160,12 +160,11 @@ class FileTransport(Transport):
             has_cores = self.world_size <= (cores or 1)
             self._looks = LOOKS if has_cores else LOOKS // 10
             if rings.board is not None:
-                rings.board.looks = BOARD_LOOKS if has_cores else BOARD_LOOKS // 40
-                rings.board.yields = BOARD_YIELDS
+                rings.board.spin(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, BOARD_YIELDS)
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running
             self._looks = self._yields = 0
             if self._board is not None:
-                self._board.looks = self._board.yields = 0
+                self._board.spin(0, 0)
         self._outlets, self._inlets = self._medium.outlets, tuple(self._medium.inlets)
 
     def _beat(self) -> None:
@@ -307,7 +306,9 @@ class FileTransport(Transport):
         for _ in range(self._looks):
             if self._look() and self._deliveries != seen:
                 return
-        deadline, pause = self.clock.deadline(timeout), Backoff(0, self._yields, self._nap)
+        self._vain += 1
+        yields = self._yields if self._vain % ASIDE else 0
+        deadline, pause = self.clock.deadline(timeout), Backoff(0, yields, self._nap)
         while self._deliveries == seen and not deadline.is_over():
             if self._look():
                 pause.reset()

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from transports import endpoints, frames, links, tls
-from transports.clock import PICO, SYSTEM, Clock, Deadline
+from transports.clock import ASIDE, PICO, SYSTEM, Clock, Deadline
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.errors import PeerLost, TransportClosed
 from transports.farewell import say_goodbye
@@ -28,7 +28,7 @@ from transports.links import Link
 from transports.mesh import Mesh
 from transports.turn import Turn
 
-SPINS = 40  # looks at the sockets before the system is asked to wake us
+SPINS = 40  # looks at the sockets before the system is asked to wake us (but see `clock.ASIDE`)
 SLICE = 1.0  # seconds of waiting, between two looks whether the peers' hosts still answer
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
 
@@ -48,7 +48,7 @@ class TcpTransport(Transport):
         self._poll = select.poll()  # touched only by the thread that drives
         self._scratch = memoryview(bytearray(links.SCRATCH))
         self._turn = Turn(clock)  # to drive
-        self._deliveries = self._reported = 0
+        self._deliveries = self._reported = self._waits = 0
         self._looked = clock.now()  # around, at the peers' hosts
         self._state = "not connected"
         self._refused = ""
@@ -116,6 +116,9 @@ class TcpTransport(Transport):
 
     def _spin(self) -> list[tuple[int, int]]:
         """Look a few times more, and let others have the core in between."""
+        self._waits += 1
+        if self._waits % ASIDE == 0:
+            return []
         for _ in range(SPINS):
             os.sched_yield()
             if ready := self._poll.poll(0):
