@@ -344,3 +344,28 @@ def test_a_worker_that_dies_fails_the_context_everywhere() -> None:
 
     finished = threading.Event()
     mtd.launch(worker, 3)
+
+
+@rpc.functions.async_execution
+def never() -> Any:
+    return mtd.futures.Future()
+
+
+def wait_for_w2(x: Any) -> Any:
+    return x * rpc.rpc_sync("w2", never)
+
+
+@pytest.mark.parametrize("transport", worlds.THREADS)
+def test_a_call_that_is_cut_off_in_a_context_ends_quietly(transport: str, capfd: Any) -> None:
+    """Its worker is gone when it fails: there is nobody left to answer."""
+
+    def program(rank: int) -> None:
+        if rank == 0:
+            with autograd.context():
+                rpc.rpc_async("w1", wait_for_w2, (mtd.ones(1, requires_grad=True),))
+                rpc.rpc_sync("w1", worlds.add, (1,))
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(program, 3, transport)
+    assert "RPC has not been initialized" not in "".join(capfd.readouterr())

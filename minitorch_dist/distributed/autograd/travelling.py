@@ -22,7 +22,7 @@ from minitorch_dist.distributed.autograd.contexts import (
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.codec import Damaged, Reader, Writer
 from minitorch_dist.distributed.rpc import baggage
-from minitorch_dist.distributed.rpc.agent import current
+from minitorch_dist.distributed.rpc.agent import Agent, current
 from minitorch_dist.tensors import grad_mode
 from minitorch_dist.tensors.graph import adopt, edge_of
 from minitorch_dist.tensors.tensor import Tensor
@@ -67,8 +67,8 @@ def _parsed(load: Any) -> tuple[int, int, list[int]]:
 class Trip:
     """One call in a context, on the worker that is called."""
 
-    def __init__(self, context: Context, src: int) -> None:
-        self._context, self._src = context, src
+    def __init__(self, context: Context, agent: Agent) -> None:
+        self._context, self._agent = context, agent  # which may be shut down before the answer
 
     def pack(self, writer: Writer, to: int) -> Any:
         if self._context.error is not None:
@@ -76,7 +76,7 @@ class Trip:
         return _send(self._context, writer, to, f"the answer to {self._context_name(to)}")
 
     def _context_name(self, to: int) -> str:
-        agent = current()
+        agent = self._agent
         return f"a call that {agent.worker(to).name!r} made to {agent.me.name!r}"
 
 
@@ -95,10 +95,11 @@ class AutogradCarrier:
     @contextmanager
     def unpacked(self, load: Any, reader: Reader, src: int) -> Iterator[Trip]:
         id, message, places = _parsed(load)
-        context = contexts_of(current()).take_part(id)
+        agent = current()
+        context = contexts_of(agent).take_part(id)
         _receive(context, message, places, reader, src)
         with standing_in(id):
-            yield Trip(context, src)
+            yield Trip(context, agent)
 
     def back(self, load: Any, reader: Reader, src: int) -> None:
         id, message, places = _parsed(load)
