@@ -10,6 +10,11 @@
 A check that fails raises an AssertionError which says what is wrong in words.
 """
 
+from minitorch_dist.testing.collectives import (
+    Verdict as Verdict,
+    check_collective as check_collective,
+    replay_collective as replay_collective,
+)
 from minitorch_dist.testing.media import check_transport as check_transport
 from minitorch_dist.testing.replicas import (
     check_replicas_equal as check_replicas_equal,

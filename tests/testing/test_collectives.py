@@ -1,0 +1,111 @@
+"""Ten mistakes against the checks of `check_collective`: each is caught, the right ring by none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import minitorch_dist.distributed as dist
+from minitorch_dist.distributed.schedules import BUILT_IN, Schedule
+from minitorch_dist.testing import check_collective, replay_collective, strategies
+from tests.mutants import collectives
+from tests.mutants.collectives import MUTANTS
+
+PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
+SHORT = (1, 2, 3, 4, 5)
+CHECKS = ("right", "exactly once", "never stuck", "frozen", "cheap")
+
+
+def row(function: Any) -> str:
+    """What each check says; `–`: not asked, since what is wrong may cost what it likes."""
+    few = [check_collective(function, sizes=[size]).lamps["right"] for size in (2, 4)]
+    lamps = check_collective(function, sizes=SHORT).lamps
+    cells = ["ok" if ok else "**caught**" for ok in few]
+    cells += [{True: "ok", False: "**caught**", None: "–"}[lamps.get(name)] for name in CHECKS]
+    return f"| {function.__name__.replace('_', ' ')} | {' | '.join(cells)} |"
+
+
+@pytest.mark.slow
+def test_the_right_ring_passes() -> None:
+    verdict = check_collective(collectives.ring)
+    assert verdict, str(verdict)
+    assert verdict.bytes == 1.0
+    assert str(verdict).startswith("✔ right ✔ exactly once ✔ never stuck")
+    assert "bytes 1.00× optimum  rounds 4.67× optimum" in str(verdict)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_every_mistake_is_caught_and_can_be_seen_again(mutant: Any) -> None:
+    verdict = check_collective(mutant, sizes=SHORT)
+    lamp = MUTANTS[mutant]
+    assert not verdict.lamps[lamp], str(verdict)
+    if lamp in verdict.tokens:
+        with pytest.raises(AssertionError):
+            replay_collective(verdict.tokens[lamp], mutant)
+        replay_collective(verdict.tokens[lamp], collectives.ring)
+
+
+@pytest.mark.slow
+def test_the_table_of_the_page_is_that_of_a_real_run() -> None:
+    page = PAGE.read_text()
+    for function in (collectives.ring, *MUTANTS):
+        assert row(function) in page, row(function)
+
+
+def test_what_is_counted_twice_is_said_with_its_rounds() -> None:
+    verdict = check_collective(collectives.forwards_its_accumulator, sizes=[3])
+    said = "rank 0, element 0: rank 2 counted twice, in rounds 1 and 2"
+    assert said in verdict.complaints["exactly once"]
+
+
+def test_a_hang_names_the_lines_and_nothing_of_ours() -> None:
+    verdict = check_collective(collectives.send_before_receive, sizes=[3])
+    assert "0 → 1 → 2 → 0" in verdict.complaints["never stuck"]
+    assert "rank 0 waits for rank 1 in send at collectives.py" in verdict.complaints["never stuck"]
+
+
+@pytest.mark.parametrize(
+    ("collective", "function"),
+    [
+        ("broadcast", lambda tensor, src: dist.broadcast(tensor, src)),
+        ("reduce", lambda tensor, dst, op: dist.reduce(tensor, dst, op)),
+        ("all_gather", lambda output, input: dist.all_gather_into_tensor(output, input)),
+        ("reduce_scatter", lambda output, input, op: dist.reduce_scatter_tensor(output, input, op)),
+        ("all_to_all", lambda output, input: dist.all_to_all_single(output, input)),
+    ],
+)
+def test_our_own_collectives(collective: str, function: Any) -> None:
+    verdict = check_collective(function, collective, sizes=[1, 3, 4])
+    assert verdict, str(verdict)
+
+
+def test_one_that_does_nothing_and_one_that_fails() -> None:
+    for function in (lambda tensor: None, lambda tensor: 1 // 0):
+        verdict = check_collective(function, sizes=[1, 2])
+        assert not verdict.lamps["right"]
+        with pytest.raises(AssertionError, match="replay: mtc1:all_reduce;ranks="):
+            verdict.demand()
+
+
+@pytest.mark.parametrize("schedule", BUILT_IN.values(), ids=str)
+def test_built_in_schedules_are_sound(schedule: Schedule) -> None:
+    lamps = check_collective(schedule, sizes=SHORT).lamps
+    assert lamps["exactly once"]
+    assert lamps["never stuck"]
+
+
+@settings(max_examples=15)
+@given(strategies.broken_schedules(size=4))
+def test_broken_schedules_are_not(schedule: Schedule) -> None:
+    verdict = check_collective(schedule, sizes=[4])
+    assert not verdict, str(verdict)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="no function of 'gossip' can be checked; all_reduce"):
+        check_collective(collectives.ring, "gossip")
+    with pytest.raises(ValueError, match="is no token of check_collective"):
+        replay_collective("mtd1:seed=1", collectives.ring)
