@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -369,3 +371,28 @@ def test_a_call_that_is_cut_off_in_a_context_ends_quietly(transport: str, capfd:
     with pytest.raises(ZeroDivisionError):
         run(program, 3, transport)
     assert "RPC has not been initialized" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("transport", worlds.THREADS)
+def test_what_a_context_holds_is_freed_when_it_ends(transport: str) -> None:
+    """At once, not when Python next looks for cycles: a step's activations are large."""
+    kept: list[Any] = []
+
+    def program(rank: int) -> None:
+        if rank:
+            return
+        for _ in range(3):
+            with autograd.context() as context_id:
+                x = mtd.ones(3, requires_grad=True)
+                held = x * 2
+                kept.append(weakref.ref(held.grad_fn))
+                loss = rpc.rpc_sync("w1", worlds.add, (held, 1)).sum()
+                autograd.backward(context_id, [loss])
+            del held, loss, x
+
+    gc.disable()
+    try:
+        run(program, 2, transport)
+        assert [ref() for ref in kept] == [None] * 3
+    finally:
+        gc.enable()

@@ -136,6 +136,10 @@ class Contexts:
         for worker in found.workers:
             if worker != self.me and worker not in self.agent.lost_workers:
                 self.tell(worker, operations.CLEAN, id)
+        # Nodes know the context and passes know nodes: without this, each step's activations
+        # would stay until Python looks for cycles, which large arrays do not make it do.
+        found.sends.clear()
+        found.passes.clear()
 
     def fail(self, context: Context, error: Exception, but: int = -1) -> None:
         """It has failed: so it has for all who take part in it."""
