@@ -11,7 +11,6 @@ A check that fails raises an AssertionError which says what is wrong in words.
 """
 
 from minitorch_dist.testing.collectives import (
-    Verdict as Verdict,
     check_collective as check_collective,
     replay_collective as replay_collective,
 )
@@ -20,3 +19,4 @@ from minitorch_dist.testing.replicas import (
     check_replicas_equal as check_replicas_equal,
     check_same_as_one_rank as check_same_as_one_rank,
 )
+from minitorch_dist.testing.verdict import Verdict as Verdict

@@ -1,0 +1,66 @@
+"""What a check of a collective ran (`Case`), and what it found (`Verdict`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run; its text is the replay token."""
+
+    collective: str
+    size: int
+    count: int  # elements of each rank's (of reduce_scatter, all_to_all: for each rank)
+    op: str = "sum"
+    mode: str = "eager"
+
+    @property
+    def where(self) -> str:
+        ranks = "1 rank" if self.size == 1 else f"{self.size} ranks"
+        return f"{ranks}, {self.count} element{'' if self.count == 1 else 's'}"
+
+    def __str__(self) -> str:
+        return (
+            f"mtc1:{self.collective};ranks={self.size};count={self.count};op={self.op};{self.mode}"
+        )
+
+
+@dataclass
+class Verdict:
+    """What was found. True if nothing was wrong; `print` shows the lamps."""
+
+    name: str
+    lamps: dict[str, bool] = field(default_factory=dict)
+    bytes: float | None = None  # times the least that is possible; None: not measured
+    rounds: float | None = None
+    memory: float | None = None  # vectors beyond the caller's
+    complaints: dict[str, str] = field(default_factory=dict)  # by lamp
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return all(self.lamps.values())
+
+    def demand(self) -> Verdict:
+        """Itself if all is well, else an AssertionError with these words."""
+        if not self:
+            raise AssertionError(str(self))
+        return self
+
+    def complain(self, lamp: str, words: str, case: Case | None = None) -> None:
+        """Keep the first complaint of each lamp: cases come smallest first."""
+        if self.lamps.get(lamp, True):
+            self.lamps[lamp], self.complaints[lamp] = False, words
+            if case is not None:
+                self.tokens[lamp] = str(case)
+
+    def __str__(self) -> str:
+        words = " ".join(f"{'✔' if ok else '✘'} {lamp}" for lamp, ok in self.lamps.items())
+        words += "" if self.bytes is None else f"  bytes {self.bytes:.2f}× optimum"
+        words += "" if self.rounds is None else f"  rounds {self.rounds:.2f}× optimum"
+        words += "" if self.memory is None else f"  memory {self.memory:.1f}×"
+        lines = [words]
+        for lamp, said in self.complaints.items():
+            lines.append(f"  {lamp}: {said}")
+            lines += [f"    replay: {self.tokens[lamp]}"] if lamp in self.tokens else []
+        return "\n".join(lines)
