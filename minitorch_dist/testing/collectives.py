@@ -32,7 +32,7 @@ from minitorch_dist.testing.trials import OPS, length_of, program, unlike, wante
 from minitorch_dist.testing.verdict import Case, Verdict
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9)
-EVENTS = 100_000  # of one run, before it counts as one that never ends
+EVENTS = 20_000  # of one run, before it counts as one that never ends
 BASE = 64  # of the labels: up to 63 times are told apart, for 9 ranks
 MODES = {"eager": "sim://", "bounded": "sim://?window=1", "rendezvous": "sim://"}
 FUNCTIONS = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -64,6 +64,8 @@ def check_collective(
     verdict = Verdict(getattr(subject, "__name__", repr(subject)), lamps)
     for case in _cases(subject, collective, sizes):
         _try(verdict, subject, case)
+        if verdict.tokens.get("never stuck", "").endswith(";eager"):
+            break  # it hangs though no send waits: the other cases would only take long to say so
     if verdict:  # what it costs to be wrong is of no interest, and may never end
         measure(verdict, subject, collective, bytes_limit, rounds_limit, memory_limit)
     return verdict

@@ -104,6 +104,20 @@ def test_broken_schedules_are_not(schedule: Schedule) -> None:
     assert not verdict, str(verdict)
 
 
+def test_a_circle_of_receives_and_a_loop_without_end() -> None:
+    def waits(tensor: Any) -> None:
+        rank, size = dist.get_rank(), dist.get_world_size()
+        if size > 1:
+            dist.recv(tensor, (rank - 1) % size)
+
+    def loops(tensor: Any) -> None:
+        while dist.get_world_size() > 1:
+            collectives.ring(tensor)
+
+    for function, words in ((waits, "0 → 1 → 0"), (loops, "livelock")):
+        assert words in check_collective(function).complaints["never stuck"]
+
+
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="no function of 'gossip' can be checked; all_reduce"):
         check_collective(collectives.ring, "gossip")
