@@ -1,0 +1,170 @@
+"""An optimizer's state by names instead of numbers, flat or nested, and back.
+
+    numbers  {"state": {0: {"exp_avg": …}}, "param_groups": [{"lr": 0.1, "params": [0]}]}
+    names    {"state": {"0.weight": {"exp_avg": …}}, "param_groups": [{"lr": 0.1, "params": ["0.weight"]}]}
+    flat     {"state.0.weight.exp_avg": …, "param_groups.0.weight.lr": 0.1}
+
+`names` maps the id of each parameter to its names: several where it is shared, or is a flat one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from minitorch_dist.distributed.fsdp import optim_state
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.optim.optimizer import Optimizer
+from minitorch_dist.tensors.tensor import Tensor
+
+State = dict[str, Any]
+Names = dict[int, list[str]]
+
+
+def by_name(optimizer: Optimizer, names: Names) -> State:
+    """The optimizer's state, each parameter under its first name."""
+    saved = optimizer.state_dict()
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    called = [names[id(p)][0] for p in params]
+    return {
+        "state": {called[number]: entry for number, entry in saved["state"].items()},
+        "param_groups": [
+            {**group, "params": [called[number] for number in group["params"]]}
+            for group in saved["param_groups"]
+        ],
+    }
+
+
+def renamed(state: State, name: Callable[[str], str]) -> State:
+    return {
+        "state": {name(key): entry for key, entry in state["state"].items()},
+        "param_groups": [
+            {**group, "params": [name(key) for key in group["params"]]}
+            for group in state["param_groups"]
+        ],
+    }
+
+
+def of_shards(model: Module, name: Callable[[str], str]) -> Names:
+    """The names of what is in each parameter of a model with FSDP modules."""
+    found = optim_state.names_of(model)
+    return {number: [name(one) for one in several] for number, several in found.items()}
+
+
+def part_of(optimizer: Optimizer, saved: State, names: Names, strict: bool) -> State:
+    """Of a state of maybe several optimizers, this one's part, group by group."""
+    home = {name: group for group in saved["param_groups"] for name in group["params"]}
+    state, groups = {}, []
+    for own in optimizer.param_groups:
+        called: list[str] = []
+        source: State = {}
+        for p in own["params"]:
+            for name in names[id(p)]:
+                if name not in home and len(names[id(p)]) > 1:
+                    continue  # another name of a shared parameter
+                called.append(name)
+                source = home.get(name, source)
+                if name in saved["state"]:
+                    state[name] = saved["state"][name]
+                elif p.requires_grad and strict and optimizer.state.get(p):
+                    raise RuntimeError(
+                        f"Missing optimizer state for parameter '{name}' in checkpoint. The "
+                        "parameter requires gradients but has no saved optimizer state. "
+                        "To load anyway, use StateDictOptions(strict=False)."
+                    )
+        kept = {key: value for key, value in own.items() if key != "params"}
+        groups.append({**kept, **source, "params": called})
+    return {"state": state, "param_groups": groups}
+
+
+def numbered(
+    optimizer: Optimizer, part: State, names: Names, fitted: Callable[[Any, Any], Any]
+) -> State:
+    """What `load_state_dict` takes; tensors of a parameter's shape lie as it does."""
+    state: dict[int, State] = {}
+    groups: list[State] = []
+    number = 0
+    for own, group in zip(optimizer.param_groups, part["param_groups"], strict=True):
+        numbers = []
+        for p in own["params"]:
+            name = next((n for n in names[id(p)] if n in part["state"]), None)
+            if name is not None:
+                state[number] = {
+                    key: fitted(value, p) if _lies_like(value, p) else value
+                    for key, value in part["state"][name].items()
+                }
+            numbers.append(number)
+            number += 1
+        groups.append({**group, "params": numbers})
+    return {"state": state, "param_groups": groups}
+
+
+def _lies_like(value: Any, p: Any) -> bool:
+    return isinstance(value, Tensor) and tuple(value.shape) == tuple(p.shape)
+
+
+# ---------------------------------------------------------------------------------------------- flat
+
+
+def flattened(state: State) -> State:
+    """One dict without nesting."""
+    found: State = {}
+
+    def walk(entry: Mapping[Any, Any], prefix: str) -> None:
+        for key, value in entry.items():
+            if isinstance(value, Mapping):
+                walk(value, f"{prefix}.{key}")
+            elif isinstance(value, (Tensor, int, float)):
+                found[f"{prefix}.{key}"] = value
+            else:
+                raise NotImplementedError(
+                    "Flattening optimizer state_dict only supports tensor, int, float, dict "
+                    f"states now. Type is {type(value)}."
+                )
+
+    for name, entry in state["state"].items():
+        walk(entry, f"state.{name}")
+    for group in state["param_groups"]:
+        for name in group["params"]:
+            for key, value in group.items():
+                if key != "params":
+                    found[f"param_groups.{name}.{key}"] = value
+    return found
+
+
+def unflattened(optimizer: Optimizer, flat: State, names: Names) -> State:
+    """The nested state of this optimizer's parameters."""
+    state: State = {}
+    groups: list[State] = []
+    for own in optimizer.param_groups:
+        keys = [key for key in own if key != "params"]
+        group: State = {"params": []}
+        for p in own["params"]:
+            for name in names[id(p)]:
+                settings = {
+                    key: flat[f"param_groups.{name}.{key}"]
+                    for key in keys
+                    if f"param_groups.{name}.{key}" in flat
+                }
+                if keys and not settings:
+                    continue  # another name of a shared parameter
+                before = {key: group[key] for key in settings if key in group}
+                differing = [key for key, value in before.items() if value != settings[key]]
+                if differing:
+                    raise RuntimeError(
+                        "All the parameters in the same parameter group should have the same "
+                        f"saved param_group value, but of {name} it differs in {differing}"
+                    )
+                group.update(settings)
+                group["params"].append(name)
+                prefix = f"state.{name}."
+                for key in [key for key in flat if key.startswith(prefix)]:
+                    _put(state.setdefault(name, {}), key.removeprefix(prefix).split("."), flat[key])
+        groups.append(group)
+    return {"state": state, "param_groups": groups}
+
+
+def _put(entry: State, path: list[str], value: Any) -> None:
+    for part in path[:-1]:
+        entry = entry.setdefault(part, {})
+    entry[path[-1]] = value

@@ -1,0 +1,328 @@
+"""States under the names of the bare model, whatever wraps it: plain, DDP, FSDP, `fully_shard`.
+
+    model, optim = get_state_dict(model, optimizer)        0.weight: …   state: {0.weight: {exp_avg: …}}
+    checkpoint.save({"model": model, "optim": optim}, checkpoint_id=folder)
+    …                                                      other ranks, another wrapper
+    checkpoint.load(state, checkpoint_id=folder)
+    set_state_dict(model, optimizer, model_state_dict=…, optim_state_dict=…)
+
+What is saved names no wrapper and no number of a parameter, so one wrapper's state fits the other's.
+Sharded tensors are DTensors, which `checkpoint` saves and loads for any number of ranks. A given
+tensor is put as the one that it fills lies: cut where that is cut, gathered where that is whole.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from minitorch_dist.distributed import distributed_c10d, object_collectives
+from minitorch_dist.distributed.checkpoint import optimizer_names
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, api
+from minitorch_dist.distributed.fsdp.saving import INNER
+from minitorch_dist.distributed.tensor.dtensor import DTensor, made, moved
+from minitorch_dist.distributed.tensor.placements import Replicate
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.modules.state_dict import _IncompatibleKeys
+from minitorch_dist.nn.parallel.distributed import DistributedDataParallel
+from minitorch_dist.optim.optimizer import Optimizer
+from minitorch_dist.tensors import grad_mode
+from minitorch_dist.tensors.ops import creation
+from minitorch_dist.tensors.tensor import Tensor
+
+State = dict[str, Any]
+Optimizers = Optimizer | Iterable[Optimizer]
+
+
+@dataclass
+class StateDictOptions:
+    """What the states look like.
+
+    `full_state_dict`: whole tensors instead of DTensors; with `cpu_offload`, on rank 0 only.
+    `ignore_frozen_params`: without the parameters that need no gradient.
+    `keep_submodule_prefixes`: of `submodules`, the names that they have in the model.
+    `strict`: names must match exactly when a state is set.
+    `broadcast_from_rank0`: rank 0 alone has the whole state; the others are told.
+    `flatten_optimizer_state_dict`: one flat dict, so that pipeline stages can be put together.
+    """
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+    dsd_fqn_modifiers: str = "_fqn_modifiers"
+
+    def __post_init__(self) -> None:
+        if self.broadcast_from_rank0 and not self.full_state_dict:
+            raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
+
+
+# --------------------------------------------------------------------------------------------- model
+
+
+def get_model_state_dict(
+    model: Module,
+    *,
+    submodules: set[Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> State:
+    """The model's state under the bare model's names. Collective where the model is sharded."""
+    how = options or StateDictOptions()
+    with grad_mode.no_grad(), _as_asked(model, how):
+        state = {bare(model, name): value for name, value in model.state_dict().items()}
+    if submodules:
+        state = _of_submodules(model, submodules, state, how.keep_submodule_prefixes)
+    if how.ignore_frozen_params:
+        for name, p in model.named_parameters(remove_duplicate=False):
+            if not p.requires_grad:
+                state.pop(bare(model, name), None)
+    return _finished(state, how)
+
+
+def set_model_state_dict(
+    model: Module, model_state_dict: State, *, options: StateDictOptions | None = None
+) -> _IncompatibleKeys:
+    """Fill the model from what `get_model_state_dict` gave, under any wrapper. Collective."""
+    how = options or StateDictOptions()
+    given = _told(model_state_dict, how)
+    if not given:
+        if how.strict:
+            raise RuntimeError("model state_dict is required to load, but it is empty")
+        return _IncompatibleKeys([], [])
+    wrapped = {bare(model, name): name for name in _names(model)}
+    is_fsdp = bool(FullyShardedDataParallel.fsdp_modules(model))  # puts rows together by itself
+    own = {} if is_fsdp else model.state_dict(keep_vars=True)
+    filled: State = {}
+    for name, value in given.items():
+        at = wrapped.get(name, name)
+        filled[at] = fitted(value, own.get(at))
+    with grad_mode.no_grad(), _as_asked(model, how):
+        found = model.load_state_dict(filled, strict=how.strict)
+    return _IncompatibleKeys(
+        [bare(model, name) for name in found.missing_keys], list(found.unexpected_keys)
+    )
+
+
+def bare(model: Module, name: str) -> str:
+    """The name that the model would give without its wrappers."""
+    return ".".join(part for part, is_wrapping in _walked(model, name) if not is_wrapping)
+
+
+def _walked(model: Module, name: str) -> Iterator[tuple[str, bool]]:
+    """The parts of a name, and which of them stand for a wrapper."""
+    here: Any = model
+    for part in name.split("."):
+        if isinstance(here, FullyShardedDataParallel) and part != INNER:
+            here = here.module  # a state_dict leaves this one out
+        is_ddp = isinstance(here, DistributedDataParallel) and part == "module"
+        yield part, is_ddp or part == INNER
+        here = here._modules.get(part) if isinstance(here, Module) else None
+
+
+def _names(model: Module) -> list[str]:
+    """All names of a state_dict, gathering nothing."""
+    names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
+    names += [name for name, _ in model.named_buffers(remove_duplicate=False)]
+    return [n.replace(f"{INNER}.", "") for n in names if not n.endswith("_flat_param")]
+
+
+def _of_submodules(model: Module, chosen: set[Module], state: State, keep: bool) -> State:
+    warnings.warn(
+        "submodules= is deprecated: take what you need from the returned state_dict",
+        FutureWarning,
+        stacklevel=3,
+    )
+    found: State = {}
+    for name, module in model.named_modules():
+        if module in chosen:
+            prefix = bare(model, name) + "."
+            for key in state:
+                if key.startswith(prefix):
+                    found[key if keep else key.removeprefix(prefix)] = state[key]
+    return found
+
+
+# ----------------------------------------------------------------------------------------- optimizers
+
+
+def get_optimizer_state_dict(
+    model: Module,
+    optimizers: Optimizers,
+    *,
+    submodules: set[Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> State:
+    """The optimizers' state by the bare names of parameters. Collective where they are sharded.
+
+    An optimizer that has not stepped yet takes a step with zero gradients and lr, as in torch, so
+    that there is a state to be filled.
+    """
+    how = options or StateDictOptions()
+    state: State = {"state": {}, "param_groups": []}
+    with grad_mode.no_grad():
+        for one in _listed(optimizers):
+            initialise(one)
+            found = _named(model, one, how)
+            state["state"].update(found.get("state", {}))
+            state["param_groups"].extend(found.get("param_groups", []))
+    if how.flatten_optimizer_state_dict:
+        state = optimizer_names.flattened(state)
+    return _finished(state, how)
+
+
+def set_optimizer_state_dict(
+    model: Module,
+    optimizers: Optimizers,
+    optim_state_dict: State,
+    *,
+    options: StateDictOptions | None = None,
+) -> None:
+    """Fill the optimizers from what `get_optimizer_state_dict` gave. Call it before a backward or
+    after a step. Collective where they are sharded."""
+    how = options or StateDictOptions()
+    given = _told(optim_state_dict, how)
+    if not given:
+        raise RuntimeError("optimizer state_dict is required to load, but it is empty")
+    fsdp = bool(FullyShardedDataParallel.fsdp_modules(model))
+    with grad_mode.no_grad():
+        for one in _listed(optimizers):
+            initialise(one)
+            names = _parameter_names(model)
+            saved = given
+            if "state" not in given:
+                saved = optimizer_names.unflattened(one, given, names)
+            part = optimizer_names.part_of(one, saved, names, how.strict)
+            if fsdp:
+                with _as_asked(model, how):
+                    ready = FullyShardedDataParallel.optim_state_dict_to_load(model, one, part)
+            else:
+                ready = optimizer_names.numbered(one, part, names, fitted)
+            one.load_state_dict(ready)
+
+
+def _named(model: Module, optimizer: Optimizer, how: StateDictOptions) -> State:
+    if FullyShardedDataParallel.fsdp_modules(model):
+        with _as_asked(model, how):
+            found = FullyShardedDataParallel.optim_state_dict(model, optimizer)
+        return optimizer_names.renamed(found, lambda name: bare(model, name))
+    return optimizer_names.by_name(optimizer, _parameter_names(model))
+
+
+def _parameter_names(model: Module) -> dict[int, list[str]]:
+    """Of each parameter, its names; of a flat one, those of all that is in it."""
+    if FullyShardedDataParallel.fsdp_modules(model):
+        return optimizer_names.of_shards(model, lambda name: bare(model, name))
+    found: dict[int, list[str]] = {}
+    for name, p in model.named_parameters(remove_duplicate=False):
+        found.setdefault(id(p), []).append(bare(model, name))
+    return found
+
+
+def initialise(optimizer: Optimizer) -> None:
+    """Give an optimizer that has not stepped the state that it will have."""
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    if optimizer.state or any(p.grad is not None for p in params):
+        return
+    for p in params:
+        if p.requires_grad:
+            p.grad = creation.zeros_like(p)
+    rates = [group.get("lr") for group in optimizer.param_groups]
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        if rate is not None:
+            group["lr"] = creation.zeros_like(rate) if isinstance(rate, Tensor) else 0.0
+    optimizer.step()
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        if rate is not None:
+            group["lr"] = rate
+    optimizer.zero_grad(set_to_none=True)
+
+
+# ---------------------------------------------------------------------------------------------- both
+
+
+def get_state_dict(
+    model: Module,
+    optimizers: Optimizers,
+    *,
+    submodules: set[Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> tuple[State, State]:
+    """The model's state and the optimizers'. Collective where they are sharded."""
+    state = get_model_state_dict(model, submodules=submodules, options=options)
+    return state, get_optimizer_state_dict(model, optimizers, options=options)
+
+
+def set_state_dict(
+    model: Module,
+    optimizers: Optimizers,
+    *,
+    model_state_dict: State,
+    optim_state_dict: State,
+    options: StateDictOptions | None = None,
+) -> _IncompatibleKeys:
+    """Fill model and optimizers. Collective where they are sharded."""
+    listed = _listed(optimizers)
+    if listed:
+        set_optimizer_state_dict(model, listed, optim_state_dict, options=options)
+    return set_model_state_dict(model, model_state_dict, options=options)
+
+
+def _listed(optimizers: Optimizers) -> list[Optimizer]:
+    return [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
+
+
+def _as_asked(model: Module, how: StateDictOptions) -> AbstractContextManager[Any]:
+    """FSDP modules give rows, or the whole."""
+    if not FullyShardedDataParallel.fsdp_modules(model):
+        return nullcontext()
+    kind = api.StateDictType
+    which = kind.FULL_STATE_DICT if how.full_state_dict else kind.SHARDED_STATE_DICT
+    return FullyShardedDataParallel.state_dict_type(model, which)
+
+
+def fitted(value: Any, like: Any) -> Any:
+    """`value`, lying as `like` lies: this rank's part, or the whole."""
+    if not isinstance(value, Tensor):
+        return value
+    if isinstance(like, DTensor) and value.ndim > 0:
+        if isinstance(value, DTensor):
+            if value.placements == like.placements:
+                return value
+            return value.redistribute(placements=like.placements)
+        mesh, whole = like.device_mesh, tuple(value.shape)
+        part = moved(value.array, whole, mesh, (Replicate(),) * mesh.ndim, like.placements)
+        return made(DTensor, part, mesh, like.placements, whole)
+    return value.full_tensor() if isinstance(value, DTensor) and like is not None else value
+
+
+def _finished(state: State, how: StateDictOptions) -> State:
+    """Gathered and moved, as the options say."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: one(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [one(inner) for inner in value]
+        if isinstance(value, DTensor) and how.full_state_dict:
+            value = value.full_tensor()
+        return value.cpu() if isinstance(value, Tensor) and how.cpu_offload else value
+
+    state = one(state)
+    alone = how.full_state_dict and how.cpu_offload and distributed_c10d.is_initialized()
+    return {} if alone and distributed_c10d.get_rank() != 0 else state
+
+
+def _told(state: State, how: StateDictOptions) -> State:
+    """What rank 0 was given, on all ranks; or what this one was."""
+    if not how.broadcast_from_rank0 or not distributed_c10d.is_initialized():
+        return state
+    sent = [state if distributed_c10d.get_rank() == 0 else None]
+    object_collectives.broadcast_object_list(sent, src=0)
+    assert sent[0] is not None
+    return sent[0]
