@@ -218,6 +218,22 @@ def _rebuilt(rows: Any, others: Any, generation: str) -> Any:
 
 def _write(plan: Plan, arrays: dict[str, Array]) -> None:
     """Write this rank's part; when all have, rank 0 makes it the checkpoint."""
+    try:
+        _write_together(plan, arrays)
+    finally:
+        if plan.store is not None:
+            _sweep(plan)
+
+
+def _sweep(plan: Plan) -> None:
+    """Whoever is the last to need what was said in the store takes it away."""
+    key = f"checkpoint/{plan.generation}"
+    if plan.store.add(f"{key}/over", 1) == plan.size:
+        for word in (*(f"written/{rank}" for rank in range(plan.size)), "complete", "over"):
+            plan.store.delete_key(f"{key}/{word}")
+
+
+def _write_together(plan: Plan, arrays: dict[str, Array]) -> None:
     parts = [
         Written(folder.file_name(plan.generation, rank, plan.size), boxes)
         for rank, boxes in enumerate(plan.boxes)
