@@ -63,3 +63,9 @@ def test_fsdp(tmp_path: Path) -> None:
         kind = {"parameters": "parameter", "gradients": "gradient"}.get(name, name)
         line = next(line for line in printed.splitlines() if line.strip().startswith(kind))
         assert line.endswith(number), line
+
+
+@pytest.mark.slow
+def test_rpc(tmp_path: Path) -> None:
+    (_, program), (_, printed), *_ = blocks("rpc.md")
+    assert run(program, tmp_path) == printed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from datetime import timedelta
 from typing import Any
 
@@ -482,3 +483,32 @@ def test_nonsense_from_a_peer_does_not_end_a_worker(caplog: pytest.LogCaptureFix
 
     both = threading.Barrier(2)
     mtd.launch(worker, 2)
+
+
+def test_shutdown_says_for_whom_it_waits(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINITORCH_DIST_SLOW", "0.05")
+    caplog.set_level("WARNING", "minitorch_dist.distributed.rpc")
+
+    def program(rank: int) -> None:
+        deadline = time.monotonic() + 60
+        while rank == 1 and "waiting for w1" not in caplog.text and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    run(program, 3)
+    line = next(r.getMessage() for r in caplog.records if "waiting for w1" in r.getMessage())
+    assert line.startswith(("shutdown of 'w0': ", "shutdown of 'w2': "))
+    assert line.endswith("waiting for w1 (last heard of 0 s ago)")
+
+
+def test_no_program_is_warned_of_a_deprecation() -> None:
+    """As every RPC program is under torch."""
+
+    def program(rank: int) -> None:
+        assert rpc.remote((rank + 1) % 2, add, (1, 2)).to_here() == 3
+        assert rpc.rpc_sync((rank + 1) % 2, add, (mtd.ones(2), 1)).tolist() == [2.0, 2.0]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(program, 2)
