@@ -123,8 +123,8 @@ _algorithms: dict[int, str] = {0: ""}
 @lru_cache(maxsize=4096)
 def algorithm_code(name: str) -> int:
     """16 bits that stand for an algorithm; `#4711` stands for 4711."""
-    if name.startswith("#"):
-        return int(name[1:])
+    if name.startswith("#") and name[1:].isascii() and name[1:].isdigit():
+        return int(name[1:]) & 0xFFFF
     code = zlib.crc32(name.encode()) & 0xFFFF or 1 if name else 0
     _algorithms.setdefault(code, name)
     return code
