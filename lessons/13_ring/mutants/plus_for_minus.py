@@ -1,0 +1,12 @@
+"""The chunk index runs the wrong way.
+
+With two ranks + and - are the same, so a test with two ranks passes.
+
+Caught by: right, exactly once
+Seen: https://github.com/pytorch/pytorch/issues/31572
+"""
+
+# BLANK 1: the wrong way round
+going = (rank + step) % size
+coming = (rank + step + 1) % size
+# END

@@ -1,0 +1,55 @@
+"""What checks measure with: a run in virtual time, its meters, its picture.
+
+found = meter(all_reduce, 8, 64)       8 ranks, 64 float64 each
+found.bytes, found.rounds              of the rank that sends most; messages on the longest way
+scene(program, 3)                      for a lesson's picture
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minitorch_dist import sim
+from minitorch_dist.pictures.scene import Scene
+from minitorch_dist.tensors.dtypes import float64
+from minitorch_dist.tensors.ops.creation import ones
+from minitorch_dist.testing.costs import ROUNDS
+
+
+@dataclass(frozen=True)
+class Meter:
+    """What a run took."""
+
+    size: int
+    count: int  # elements of each rank's tensor
+    bytes: int  # of the rank that sent most
+    rounds: int  # messages that follow each other
+    messages: int  # of all ranks
+
+
+def meter(function: Callable[[Any], Any], size: int, count: int) -> Meter:
+    """Run `function(tensor)` on every rank, each with `count` float64."""
+
+    def program() -> None:
+        function(ones(count, dtype=float64))
+
+    report = sim.run(program, size, net=ROUNDS)
+    most = max(rank.bytes_sent for rank in report.ranks)
+    return Meter(size, count, most, report.time, report.messages)
+
+
+def scene(program: Callable[[], Any], size: int, **how: Any) -> Scene:
+    """The picture of a simulated run; of one that fails too."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.mtd"
+        try:
+            report = sim.run(program, size, journal=path, **how)
+        except Exception:
+            from minitorch_dist.distributed import journal
+
+            return journal.read(path).scene()
+        return report.journal.scene()

@@ -1,0 +1,84 @@
+"""How a check says what it asks for: functions with lamps.
+
+    @lamp("right")
+    def right(): assert …                          burns if nothing is raised
+    @lamp("right", "exactly once", "never stuck")
+    def kept(): return check_collective(…)         a testing.Verdict brings several lamps
+    @lamp("bytes")
+    def bytes(): return Cost(sent, least)          burns if `found` is at most `limit` times the least
+
+Each lamp is worth a star: ★ right, ★★ never stuck, ★★★ as cheap as can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+STARS = {
+    "right": 1,
+    "exactly once": 1,
+    "never stuck": 2,
+    "frozen": 2,
+    "bytes": 3,
+    "rounds": 3,
+    "memory": 3,
+    "cheap": 3,
+}
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What it took, and the least that it can take."""
+
+    found: float
+    least: float
+    limit: float = 1.0  # times the least
+    unit: str = ""
+
+    @property
+    def ratio(self) -> float:
+        return self.found / self.least if self.least else (1.0 if not self.found else float("inf"))
+
+    @property
+    def is_met(self) -> bool:
+        return self.found <= self.limit * self.least * (1 + 1e-12)
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.2f}× optimum"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A function of a check, and which lamps it lights."""
+
+    lamps: tuple[str, ...]
+    star: int | None  # None: what each lamp's name is worth
+    is_bonus: bool  # its lamps need not burn for the lesson to be passed
+    function: Callable[[], Any]
+
+    def worth(self, name: str) -> int:
+        return self.star or STARS.get(name, 1)
+
+
+def lamp(*names: str, star: int | None = None, bonus: bool = False) -> Callable[[F], F]:
+    """This function decides whether these lamps burn."""
+    if not names:
+        raise ValueError('lamp() takes at least one name, like @lamp("right")')
+
+    def mark(function: F) -> F:
+        function.__dict__["asked"] = Asked(names, star, bonus, function)
+        return function
+
+    return mark
+
+
+def asked_by(module: Any) -> list[Asked]:
+    """What a check asks, in the order in which it stands there."""
+    return [
+        value.asked
+        for value in vars(module).values()
+        if isinstance(getattr(value, "asked", None), Asked)
+    ]

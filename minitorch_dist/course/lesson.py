@@ -1,0 +1,220 @@
+"""What stands in a lesson's folder.
+
+lessons/13_ring/
+  lesson.toml   title, question, why, time, questions to predict
+  text.md       the lesson, at most 600 words
+  ring.py       the one source, with its blanks (see `source`)
+  check.py      lamps (see `lamps`), and a picture
+  hints.md      three of them: # Nudge, # Plan, # Near code
+  mutants/      wrong versions; whole files, or only the wrong lines of the blanks
+  plot.py       what the notebook draws
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from minitorch_dist.course.source import Source, parse
+
+ROOM = Path(__file__).resolve().parents[2] / "lessons"  # beside the package, installed or not
+FOLDER = re.compile(r"(\d\d)_([a-z][a-z0-9_]*)")
+FIELDS = frozenset(
+    {"title", "question", "part", "file", "why", "seconds", "minutes", "requires", "exports", "predict", "bugs"}
+)  # fmt: skip
+HINTS = ("Nudge", "Plan", "Near code")
+
+
+class LessonError(ValueError):
+    """A lesson's folder is not as it should be, or there is no such lesson."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Asked before a run: a number. `truth` is a function of the lesson's check that measures it."""
+
+    ask: str
+    truth: str
+    formula: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong version, and what catches it."""
+
+    name: str
+    title: str
+    story: str
+    caught_by: tuple[str, ...]  # lamps, each of which must be out
+    passes: tuple[str, ...]  # lamps that burn nevertheless
+    seen: tuple[str, ...]  # where somebody met it; none: it is merely lazy
+    text: str  # of the whole file
+
+
+@dataclass(frozen=True)
+class Lesson:
+    number: int
+    name: str  # ring, for 13_ring
+    folder: Path
+    fields: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        return str(self.fields["title"])
+
+    @property
+    def question(self) -> str:
+        return str(self.fields["question"])
+
+    @property
+    def part(self) -> str:
+        return str(self.fields["part"])
+
+    @property
+    def why(self) -> str:
+        """Why what the check asks for matters, in a sentence."""
+        return str(self.fields["why"])
+
+    @property
+    def file(self) -> str:
+        """ring.py"""
+        return str(self.fields["file"])
+
+    @property
+    def seconds(self) -> float:
+        """Of processor time, which its check may take."""
+        return float(self.fields["seconds"])
+
+    @property
+    def minutes(self) -> int:
+        """Of a learner, about."""
+        return int(self.fields["minutes"])
+
+    @property
+    def requires(self) -> list[int]:
+        return [int(number) for number in self.fields.get("requires", [])]
+
+    @property
+    def exports(self) -> list[str]:
+        return [str(name) for name in self.fields.get("exports", [])]
+
+    @property
+    def module(self) -> str:
+        """What later lessons import."""
+        return self.file.removesuffix(".py")
+
+    @cached_property
+    def source(self) -> Source:
+        path = self.folder / self.file
+        return parse(path.read_text("utf-8"), str(path.relative_to(self.folder.parent)))
+
+    @property
+    def text(self) -> str:
+        return (self.folder / "text.md").read_text("utf-8")
+
+    @cached_property
+    def hints(self) -> list[str]:
+        """Three, each says more than the one before."""
+        written = (self.folder / "hints.md").read_text("utf-8")
+        parts = re.split(r"^# (.+)$", written, flags=re.MULTILINE)
+        found = {
+            name.strip(): text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)
+        }
+        if tuple(found) != HINTS:
+            raise LessonError(f"{self}: hints.md has {list(found)}, expected {list(HINTS)}")
+        return [found[name] for name in HINTS]
+
+    @cached_property
+    def questions(self) -> list[Question]:
+        return [
+            Question(**{key: str(value) for key, value in given.items()})
+            for given in self.fields.get("predict", [])
+        ]
+
+    @cached_property
+    def mutants(self) -> list[Mutant]:
+        return [read_mutant(self, path) for path in sorted((self.folder / "mutants").glob("*.py"))]
+
+    def __str__(self) -> str:
+        return f"lesson {self.number:02} {self.title}"
+
+
+def read(folder: Path) -> Lesson:
+    """The lesson in a folder; LessonError says what is missing in it."""
+    named = FOLDER.fullmatch(folder.name)
+    if named is None:
+        raise LessonError(f"a lesson's folder is called like 13_ring, this is {folder.name!r}")
+    try:
+        fields = tomllib.loads((folder / "lesson.toml").read_text("utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise LessonError(f"{folder.name}/lesson.toml: {error}") from error
+    missing = FIELDS - fields.keys() - {"requires", "exports", "predict", "bugs"}
+    if missing or fields.keys() - FIELDS:
+        raise LessonError(
+            f"{folder.name}/lesson.toml lacks {sorted(missing)} and has {sorted(fields.keys() - FIELDS)} too many"
+        )
+    return Lesson(int(named[1]), named[2], folder, fields)
+
+
+def all_lessons(room: Path = ROOM) -> list[Lesson]:
+    """In their order."""
+    folders = (
+        [path for path in room.iterdir() if FOLDER.fullmatch(path.name)] if room.is_dir() else []
+    )
+    return [read(folder) for folder in sorted(folders)]
+
+
+def find(wanted: str | int, room: Path = ROOM) -> Lesson:
+    """By number (13), name (ring) or both (13_ring)."""
+    lessons = all_lessons(room)
+    for lesson in lessons:
+        if str(wanted).lstrip("0") == str(lesson.number) or wanted in (
+            lesson.name,
+            lesson.folder.name,
+        ):
+            return lesson
+    numbers = ", ".join(str(lesson.number) for lesson in lessons) or "none"
+    raise LessonError(f"there is no lesson {wanted!r}; there are {numbers} (mtd list shows them)")
+
+
+# --------------------------------------------------------------------------------------- mutants
+
+
+def read_mutant(lesson: Lesson, path: Path) -> Mutant:
+    """A file that begins with a docstring: a title, a story, and lines `Caught by:`, `Passes:`, `Seen:`.
+
+    If it has marks, only its blanks count, and the rest is the lesson's own.
+    """
+    text = path.read_text("utf-8")
+    found = re.match(r'"""(.*?)"""', text, re.DOTALL)
+    if found is None:
+        raise LessonError(
+            f"{lesson.folder.name}/mutants/{path.name} does not begin with a docstring"
+        )
+    title, _, rest = found[1].strip().partition("\n")
+    said: dict[str, list[str]] = {"Caught by": [], "Passes": [], "Seen": []}
+    story: list[str] = []
+    for line in rest.split("\n"):
+        key, colon, value = line.partition(": ")
+        if colon and key in said:
+            said[key] += (
+                [value.strip()] if key == "Seen" else [word.strip() for word in value.split(",")]
+            )
+        else:
+            story.append(line)
+    if not said["Caught by"]:
+        raise LessonError(
+            f"{lesson.folder.name}/mutants/{path.name} does not say what it is 'Caught by:'"
+        )
+    if "# BLANK" in text:
+        wrong = parse(text, path.name)
+        text = lesson.source.filled({blank.number: blank.solution for blank in wrong.blanks})
+    return Mutant(
+        path.stem, title, "\n".join(story).strip(),
+        tuple(said["Caught by"]), tuple(said["Passes"]), tuple(said["Seen"]), text,
+    )  # fmt: skip

@@ -1,0 +1,153 @@
+"""The one source of a lesson: a program that runs, with the learner's part marked in it.
+
+    def right(rank, size):
+        # BLANK 1: who sits to the right of `rank` (about 1 line)
+        return (rank + 1) % size
+        # END
+
+is the solution. In the skeleton a line stands between the marks that says what is missing when it is
+reached, or, where something is to be repaired, what stands commented with `#|` after `# INSTEAD`:
+
+        # BLANK 1: this waits for ever where sends wait (about 3 lines)
+        work = dist.isend(x, right)
+        dist.recv(y, left)
+        work.wait()
+        # INSTEAD
+        #| dist.send(x, right)
+        #| dist.recv(y, left)
+        # END
+
+Comments between the mark and the first line of code belong to the task and stay in the skeleton.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MARK = re.compile(r"^(?P<indent>\s*)# BLANK (?P<number>\d+): (?P<task>.+)$")
+END, INSTEAD, OTHERWISE = "# END", "# INSTEAD", "#|"
+
+
+class MarksError(ValueError):
+    """The marks of a lesson's source do not fit together."""
+
+
+@dataclass(frozen=True)
+class Blank:
+    """What a learner writes."""
+
+    number: int
+    task: str
+    indent: str
+    more: tuple[str, ...]  # comments that explain the task
+    solution: tuple[str, ...]
+    instead: tuple[str, ...]  # what the skeleton has there; empty: a line that says what is missing
+
+    def missing(self, lesson: int) -> str:
+        """The line of the skeleton."""
+        said = f"lesson {lesson}, blank {self.number}: {self.task}".replace('"', "'")
+        return f'{self.indent}raise NotImplementedError("{said}")'
+
+
+@dataclass(frozen=True)
+class Source:
+    """The marked text, taken apart: lines, and blanks between them."""
+
+    parts: tuple[str | Blank, ...]
+
+    @property
+    def blanks(self) -> list[Blank]:
+        return [part for part in self.parts if isinstance(part, Blank)]
+
+    def skeleton(self, lesson: int) -> str:
+        """What a learner begins with."""
+        return self._text(lambda blank: blank.instead or (blank.missing(lesson),))
+
+    def solution(self, marks: bool = False) -> str:
+        """The file as it should be; `marks` show where the blanks were."""
+        return self._text(lambda blank: blank.solution, marks)
+
+    def filled(self, fillings: dict[int, tuple[str, ...]]) -> str:
+        """The solution, with these lines, from the margin on, in some of the blanks."""
+
+        def fill(blank: Blank) -> tuple[str, ...]:
+            if blank.number not in fillings:
+                return blank.solution
+            return tuple(f"{blank.indent}{line}".rstrip() for line in fillings[blank.number])
+
+        return self._text(fill)
+
+    def _text(self, fill: Callable[[Blank], tuple[str, ...]], marks: bool = True) -> str:
+        lines: list[str] = []
+        for part in self.parts:
+            if isinstance(part, str):
+                lines.append(part)
+                continue
+            if marks:
+                lines += [f"{part.indent}# BLANK {part.number}: {part.task}", *part.more]
+            lines += fill(part)
+            lines += [f"{part.indent}{END}"] if marks else []
+        return "\n".join(lines) + "\n"
+
+
+def parse(text: str, name: str = "source") -> Source:
+    """Take a marked text apart; MarksError says which line does not fit."""
+    parts: list[str | Blank] = []
+    begun: re.Match[str] | None = None
+    region: list[str] = []
+    for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
+        found = MARK.match(line)
+        if found and begun:
+            raise MarksError(f"{name}:{number}: blank {begun['number']} has no '# END' before this")
+        if found:
+            begun, region = found, []
+        elif line.strip() == END:
+            if begun is None:
+                raise MarksError(f"{name}:{number}: '# END' without a '# BLANK n: task' before it")
+            parts.append(_blank(begun, region))
+            begun = None
+        elif begun:
+            region.append(line)
+        elif "# BLANK" in line:
+            raise MarksError(f"{name}:{number}: a mark is like '# BLANK 1: what is to be written'")
+        else:
+            parts.append(line)
+    if begun:
+        raise MarksError(f"{name}: blank {begun['number']} has no '# END'")
+    source = Source(tuple(parts))
+    numbers = [blank.number for blank in source.blanks]
+    if numbers != list(range(1, len(numbers) + 1)):
+        raise MarksError(f"{name}: the blanks are numbered {numbers}, expected 1, 2, 3, …")
+    return source
+
+
+def _blank(mark: re.Match[str], region: list[str]) -> Blank:
+    indent = mark["indent"]
+    place = next((i for i, line in enumerate(region) if line.strip() == INSTEAD), len(region))
+    lines, instead = region[:place], region[place + 1 :]
+    more: list[str] = []
+    while lines and lines[0].strip().startswith("#"):
+        more.append(lines.pop(0))
+    return Blank(
+        int(mark["number"]),
+        mark["task"],
+        indent,
+        tuple(more),
+        tuple(lines),
+        tuple(_uncommented(line, indent) for line in instead),
+    )
+
+
+def _uncommented(line: str, indent: str) -> str:
+    bare = line.strip()
+    if not bare.startswith(OTHERWISE):
+        raise MarksError(f"after '# INSTEAD' each line begins with '#|', this does not: {line!r}")
+    return (indent + bare[len(OTHERWISE) :].removeprefix(" ")).rstrip()
+
+
+def unwritten(text: str, lesson: int) -> list[str]:
+    """The blanks of a learner's file that are still blank, in words."""
+    said = rf'^\s*raise NotImplementedError\("lesson {lesson}, (blank \d+: .*)"\)\s*$'
+    return re.findall(said, text, re.MULTILINE)

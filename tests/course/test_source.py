@@ -1,0 +1,69 @@
+"""Marked sources: what they become, and marks that do not fit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from minitorch_dist.course import source
+
+TEXT = """def right(rank, size):
+    # BLANK 1: who sits to the right (about 1 line)
+    # of the rank
+    return (rank + 1) % size
+    # END
+
+
+def shift(x, y):
+    # BLANK 2: mend this
+    both(x, y)
+    # INSTEAD
+    #| send(x)
+    #| if y:
+    #|     receive(y)
+    # END
+"""
+
+
+def test_skeleton_and_solution() -> None:
+    made = source.parse(TEXT)
+    assert [blank.task for blank in made.blanks] == [
+        "who sits to the right (about 1 line)",
+        "mend this",
+    ]
+    skeleton = made.skeleton(13)
+    assert (
+        '    raise NotImplementedError("lesson 13, blank 1: who sits to the right (about 1 line)")'
+        in skeleton
+    )
+    assert "    send(x)\n    if y:\n        receive(y)\n    # END" in skeleton
+    assert "# of the rank" in skeleton and "both" not in skeleton
+    assert source.unwritten(skeleton, 13) == ["blank 1: who sits to the right (about 1 line)"]
+    assert source.unwritten(skeleton, 12) == []
+    assert made.solution() == (
+        "def right(rank, size):\n    return (rank + 1) % size\n\n\ndef shift(x, y):\n    both(x, y)\n"
+    )
+    assert source.unwritten(made.solution(marks=True), 13) == []
+    assert "    if rank:\n        return 5\n" in made.filled({1: ("if rank:", "    return 5")})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# BLANK 1: a\nx = 1\n", "blank 1 has no '# END'"),
+        ("# BLANK 1: a\n# BLANK 2: b\n# END\n", "blank 1 has no '# END' before this"),
+        ("x = 1\n# END\n", "'# END' without"),
+        ("# BLANK one\nx = 1\n# END\n", "a mark is like"),
+        ("# BLANK 2: a\nx = 1\n# END\n", "expected 1, 2, 3"),
+        ("# BLANK 1: a\nx = 1\n# INSTEAD\ny = 2\n# END\n", "begins with '#|'"),
+    ],
+)
+def test_marks_that_do_not_fit(text: str, said: str) -> None:
+    with pytest.raises(source.MarksError, match=said.replace("|", r"\|")):
+        source.parse(text)
+
+
+@given(st.lists(st.sampled_from(["x = 1", "", "    y", "# note", '"""doc"""']), max_size=8))
+def test_a_text_without_blanks_stays_as_it_is(lines: list[str]) -> None:
+    text = "\n".join(lines).rstrip("\n") + "\n"
+    assert source.parse(text).skeleton(1) == source.parse(text).solution() == text

@@ -1,0 +1,82 @@
+"""The walk: every lesson unsolved fails with NotImplemented, solved passes, and no mutant lives."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist.course import checking, lesson
+from minitorch_dist.course.lesson import Lesson, Mutant
+from minitorch_dist.course.source import unwritten
+
+LESSONS = lesson.all_lessons()
+MUTANTS = [(one, mutant) for one in LESSONS for mutant in one.mutants]
+
+
+def named(one: object) -> str:
+    return one.folder.name if isinstance(one, Lesson) else getattr(one, "name", str(one))
+
+
+def written(folder: Path, one: Lesson, text: str) -> Path:
+    (folder / one.file).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("one", LESSONS, ids=named)
+def test_unsolved_fails_and_says_what_is_missing(one: Lesson, tmp_path: Path) -> None:
+    skeleton = one.source.skeleton(one.number)
+    ast.parse(skeleton)
+    verdict = checking.check(one, written(tmp_path, one, skeleton))
+    assert not verdict.is_passed
+    raising = [blank for blank in one.source.blanks if not blank.instead]
+    assert len(unwritten(skeleton, one.number)) == len(raising)
+    if raising:
+        assert str(verdict).startswith("NotImplemented: blank 1: ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one", LESSONS, ids=named)
+def test_solved_passes_with_all_stars_and_in_time(one: Lesson, tmp_path: Path) -> None:
+    """With no folder but those of earlier lessons: nothing imports forward."""
+    verdict = checking.check(one, written(tmp_path, one, one.source.solution()))
+    assert verdict.is_passed, str(verdict)
+    assert verdict.stars == 3, str(verdict)
+    assert verdict.seconds <= one.seconds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("one", "mutant"), MUTANTS, ids=named)
+def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
+    concerned = {*mutant.caught_by, *mutant.passes}
+    verdict = checking.check(one, written(tmp_path, one, mutant.text), only=concerned)
+    for name in mutant.caught_by:
+        assert verdict.lamps[name] is False, f"{name} does not catch it: {verdict}"
+    for name in mutant.passes:
+        assert verdict.lamps[name] is True, f"{name} does not let it pass: {verdict}"
+
+
+@pytest.mark.parametrize("one", LESSONS, ids=named)
+def test_a_lesson_is_whole(one: Lesson) -> None:
+    assert len(one.text.split()) <= 600
+    assert len(one.hints) == 3 and all(one.hints)
+    assert one.mutants and any(mutant.seen for mutant in one.mutants)
+    assert len(one.questions) >= 1
+    assert (one.folder / "plot.py").exists()
+    assert all(number < one.number for number in one.requires)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one", LESSONS, ids=named)
+def test_questions_have_measured_answers(one: Lesson, tmp_path: Path) -> None:
+    own = written(tmp_path, one, one.source.solution())
+    for question in one.questions:
+        assert checking.truth(one, question.truth, own) >= 0
+
+
+@pytest.mark.parametrize("one", LESSONS, ids=named)
+def test_a_picture_is_drawn(one: Lesson, tmp_path: Path) -> None:
+    own = written(tmp_path, one, one.source.solution())
+    drawn = checking.picture(one, own)
+    assert isinstance(drawn, str) or len(drawn.arrows) <= 12
