@@ -40,7 +40,9 @@ LOOKS, YIELDS = 40, 400  # before a rank that waits sleeps; an answer comes with
 # At a word of the board one looks faster. Not for longer: two ranks may have been put on one core even
 # where there are two, and then each waits for the other to give it away.
 BOARD_LOOKS, BOARD_YIELDS = 400, 400
-STRIDE = 1024  # calls of progress, after which it looks at them although it never had to wait
+STRIDE = (
+    16  # sends, or calls of progress, after which it looks at them although it never had to wait
+)
 
 
 class Outlet(Protocol):
@@ -257,7 +259,7 @@ class FileTransport(Transport):
             if self._state != "open":
                 raise self._not_open()
             self._calls += 1
-            if self._calls % STRIDE == 0:
+            if timeout == 0 or self._calls % STRIDE == 0:
                 self._glance()
             self._look()
             if self._deliveries == seen and timeout != 0 and not (done is not None and done()):

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d, object_collectives, world
 from minitorch_dist.distributed.checkpoint import folder, state, values
+from minitorch_dist.distributed.checkpoint.attendance import hear
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint, CheckpointException, Written
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
+from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.base import Array
@@ -48,6 +50,7 @@ class Plan(NamedTuple):
     generation: str
     rank: int
     size: int
+    group: Any
     store: Any  # through which the ranks tell that they have written; None: alone
     tables: list[dict[str, About]]
     boxes: list[dict[str, Box]]
@@ -192,7 +195,8 @@ def _planned(flat: dict[str, Any], target: Path, group: Any, no_dist: bool) -> P
         object_collectives.all_gather_object(told, _plain(table, others, generation), group)
         told = [_rebuilt(*one) for one in told]
         generation = told[0][2]
-        store = (group or distributed_c10d._get_default_group()).get_group_store()
+        group = group or distributed_c10d._get_default_group()
+        store = group.get_group_store()
     tables = [one[0] for one in told]
     wrong = contradictions(tables)
     if wrong:
@@ -200,7 +204,7 @@ def _planned(flat: dict[str, Any], target: Path, group: Any, no_dist: bool) -> P
     merged: dict[str, Any] = {}
     for one in reversed(told):
         merged.update(one[1])  # where ranks differ, the first one's word counts
-    return Plan(target, generation, rank, size, store, tables, writers(tables), merged)
+    return Plan(target, generation, rank, size, group, store, tables, writers(tables), merged)
 
 
 def _plain(table: dict[str, About], others: dict[str, Any], generation: str) -> Any:
@@ -220,15 +224,18 @@ def _write(plan: Plan, arrays: dict[str, Array]) -> None:
     """Write this rank's part; when all have, rank 0 makes it the checkpoint."""
     try:
         _write_together(plan, arrays)
-    finally:
-        if plan.store is not None:
-            _sweep(plan)
+    except PeerLost:  # whoever is lost will not say that it is over
+        raise
+    except Exception:
+        _sweep(plan)
+        raise
+    _sweep(plan)
 
 
 def _sweep(plan: Plan) -> None:
     """Whoever is the last to need what was said in the store takes it away."""
     key = f"checkpoint/{plan.generation}"
-    if plan.store.add(f"{key}/over", 1) == plan.size:
+    if plan.store is not None and plan.store.add(f"{key}/over", 1) == plan.size:
         for word in (*(f"written/{rank}" for rank in range(plan.size)), "complete", "over"):
             plan.store.delete_key(f"{key}/{word}")
 
@@ -255,14 +262,16 @@ def _write_together(plan: Plan, arrays: dict[str, Array]) -> None:
         if plan.store is not None:
             plan.store.set(f"checkpoint/{plan.generation}/complete", b"")
     elif plan.store is not None:
-        plan.store.wait([f"checkpoint/{plan.generation}/complete"])
+        words = {f"checkpoint/{plan.generation}/complete": 0}
+        hear(plan.group, plan.store, words, f"to write the index of {plan.folder}")
 
 
 def _tell(plan: Plan, trouble: bytes) -> None:
     """Say that this rank has written, and hear the same of all others."""
     key = f"checkpoint/{plan.generation}/written"
     plan.store.set(f"{key}/{plan.rank}", trouble)
-    plan.store.wait([f"{key}/{rank}" for rank in range(plan.size)])
+    words = {f"{key}/{rank}": rank for rank in range(plan.size)}
+    hear(plan.group, plan.store, words, f"to write its part of {plan.folder}")
     said = {rank: plan.store.get(f"{key}/{rank}") for rank in range(plan.size)}
     failures = {rank: OSError(word.decode()) for rank, word in said.items() if word}
     if failures:

@@ -1,0 +1,64 @@
+"""kill -9 in the middle of a save: the others are told who is lost, and what was there before is loaded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+import minitorch_dist.distributed.checkpoint as dcp
+from minitorch_dist.distributed.checkpoint import folder
+from tests.distributed import nursery
+
+pytestmark = pytest.mark.slow
+
+
+def save_and_die(rank: int, target: str, victim: int, function: str, is_async: bool) -> Any:
+    """Save twice; the victim dies when the second save calls `function`."""
+    mine = {f"x{rank}": torch.ones(5), "turn": 1}
+    dcp.save(mine, checkpoint_id=target)
+    if rank == victim:
+        setattr(folder, function, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    mine = {f"x{rank}": torch.ones(5) * 2, "turn": 2}
+    begun = time.monotonic()
+    try:
+        if is_async:
+            dcp.async_save(mine, checkpoint_id=target).result()
+        else:
+            dcp.save(mine, checkpoint_id=target)
+    except dist.PeerLost as lost:
+        return lost.rank, str(lost), time.monotonic() - begun
+    return "nothing was said"
+
+
+@pytest.mark.parametrize("address", ["tcp://", "file://{0}/medium"])
+def test_a_rank_that_dies_while_saving_is_named(address: str, tmp_path: Path) -> None:
+    cases = [(1, "write_part", False), (2, "write_part", True), (0, "write_index", False)]
+    worlds = [
+        nursery.World(
+            address.format(tmp_path / f"{number}"), 3, save_and_die,
+            (str(tmp_path / f"saved{number}"), victim, function, is_async),
+        )
+        for number, (victim, function, is_async) in enumerate(cases)
+    ]  # fmt: skip
+    for number in range(len(cases)):
+        (tmp_path / f"{number}").mkdir()
+    for number, results in enumerate(nursery.run(worlds, at_once=3)):
+        victim = cases[number][0]
+        for rank, told in enumerate(results):
+            if rank == victim:
+                assert told is None
+                continue
+            lost, words, seconds = told
+            assert lost == victim, told
+            assert f"rank {rank} waits for: it had still to write" in words, words
+            assert seconds < 30  # the store's own timeout is minutes
+        found: dict[str, Any] = {f"x{rank}": torch.zeros(5) for rank in range(3)} | {"turn": 0}
+        dcp.load(found, checkpoint_id=tmp_path / f"saved{number}")
+        assert found["turn"] == 1 and found["x2"].tolist() == [1.0] * 5
