@@ -1,0 +1,10 @@
+"""Each micro-batch goes all the way before the next one begins
+
+Right, and it needs the least memory there can be; but only one stage works at any time, as if there were no pipeline.
+Caught by: bubble
+Passes: exactly once, right, never stuck, in the library
+"""
+
+# BLANK 1: the order
+return [Action(rank, kind, k) for k in range(pipe.microbatches) for kind in (F, B)]
+# END

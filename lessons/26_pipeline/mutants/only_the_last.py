@@ -1,0 +1,25 @@
+"""Only the last micro-batch trains
+
+Before each backward the gradients of the one before were cleared. The loss is summed elsewhere and looks right;
+only the norm of the gradients gave it away.
+Caught by: right
+Passes: exactly once, in the library, bubble
+Seen: https://github.com/NVIDIA-NeMo/Automodel/pull/3530
+"""
+
+# BLANK 1: the order
+numbers = range(pipe.microbatches)
+return [Action(rank, F, k) for k in numbers] + [Action(rank, B, k) for k in numbers]
+# END
+# BLANK 2: the backward
+for parameter in self.layers.parameters():
+    parameter.grad = None
+if self.rank < self.last:
+    gradient = torch.empty_like(out)
+    dist.recv(gradient, self.rank + 1, tag=k)
+    out.backward(gradient)
+else:
+    out.backward()
+if self.rank > 0:
+    self.send(x.grad, self.rank - 1, k)
+# END

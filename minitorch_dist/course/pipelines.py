@@ -1,0 +1,253 @@
+"""What the checks of pipelines measure with: a model of five operations, and stages that take time.
+
+trained(Stage, gpipe, 3, 4)            two batches must end with the weights of one rank; if not, which
+                                       micro-batch is missing, or counted twice
+timed(Stage, gpipe, Pipe(3, 4))        every stage busy for 1 ms forward and 2 ms backward
+
+A `Stage` is what lesson 26 makes: Stage(layers, columns), with step(order, microbatches, loss) and `held`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from minitorch_dist.autograd.function import Function
+from minitorch_dist.distributed.pipelining import PipelineScheduleSingle, PipelineStage
+from minitorch_dist.distributed.pipelining.microbatch import FIRST, split_tensor
+from minitorch_dist.distributed.pipelining.orders import Action, B, F, Make, Pipe
+from minitorch_dist.distributed.pipelining.timing import Span, Timing
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.optim import SGD
+from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.dtypes import float64
+from minitorch_dist.tensors.ops.creation import ones
+from minitorch_dist.testing import exact
+
+BATCHES = (37, 23)  # samples; few numbers of micro-batches divide them
+FREE = sim.uniform("0s", "1000TB/s")  # a message takes a picosecond, for none is less
+LONG = {F: 1, B: 2}  # milliseconds that a stage takes
+
+
+class Layers(Module):
+    """Some of the five operations of `exact.Model`: x·w1, +b1, relu, ·w2, +b2."""
+
+    def __init__(self, first: int, stop: int) -> None:
+        super().__init__()
+        whole = exact.Model()
+        self.names = ("w1", "b1", "relu", "w2", "b2")[first:stop]
+        for name in self.names:
+            if name != "relu":
+                setattr(self, name, getattr(whole, name))
+
+    def forward(self, x: Any) -> Any:
+        for name in self.names:
+            if name == "relu":
+                x = x.relu()
+            else:
+                x = x @ getattr(self, name) if name[0] == "w" else x + getattr(self, name)
+        return x
+
+
+COLUMNS = (2, 16, 16, 16, 1)  # that each operation takes in
+
+
+def layers(part: int, parts: int) -> tuple[Layers, int]:
+    """A stage's share of the operations, and how many columns come in."""
+    first, stop = (len(COLUMNS) * end // parts for end in (part, part + 1))
+    return Layers(first, stop), COLUMNS[first]
+
+
+@cache
+def golden() -> dict[str, Array]:
+    """The weights of one rank that takes each batch whole."""
+    model = exact.Model()
+    optimizer = SGD(model.parameters(), lr=exact.RATE)
+    for seed, count in enumerate(BATCHES):
+        exact.step(model, optimizer, exact.data(count, seed))
+    return {name: p.array.copy() for name, p in model.named_parameters()}
+
+
+def microbatches(seed: int, count: int) -> list[tuple[Any, Any]]:
+    """A batch in `count` parts."""
+    parts = [split_tensor(t, FIRST, count) for t in exact.data(BATCHES[seed], seed)]
+    return list(zip(*parts, strict=True))
+
+
+def trained(stage: Any, make: Make, ranks: int, count: int, net: str = "sim://") -> None:
+    """Two batches through the stages; AssertionError if the weights are not the golden ones."""
+
+    def program() -> tuple[dict[str, Array], dict[str, Array]]:
+        rank, pipe = dist.get_rank(), Pipe(ranks, count)
+        model, columns = layers(rank, ranks)
+        mine = stage(model, columns)
+
+        def step(seed: int) -> None:
+            mine.step(make(rank, pipe), microbatches(seed, count), exact.loss)
+
+        return _trained(model, step)
+
+    _judge(sim.run(program, ranks, net=net).results, ranks, count)
+
+
+def in_the_library(make: Make, ranks: int, count: int) -> None:
+    """The same with an order of one's own in `distributed.pipelining`."""
+    own = type("Own", (PipelineScheduleSingle,), {"make": staticmethod(make)})
+
+    def program() -> tuple[dict[str, Array], dict[str, Array]]:
+        rank = dist.get_rank()
+        model, _ = layers(rank, ranks)
+        stage = PipelineStage(model, rank, ranks, "cpu")
+        schedule = own(stage, count, loss_fn=exact.loss, scale_grads=False)
+
+        def step(seed: int) -> None:
+            samples = exact.data(BATCHES[seed], seed)
+            schedule.step(*([samples.x] if rank == 0 else []), target=samples.y)
+
+        return _trained(model, step)
+
+    _judge(sim.run(program, ranks).results, ranks, count)
+
+
+def _trained(
+    model: Layers, step: Callable[[int], None]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The weights after all batches, and the gradients after the first."""
+    named, first = dict(model.named_parameters()), {}
+    for seed in range(len(BATCHES)):
+        for p in named.values():
+            p.grad = None
+        step(seed)
+        if seed == 0:
+            first = {n: p.grad.array.copy() for n, p in named.items() if p.grad is not None}
+        if named:
+            SGD(named.values(), lr=exact.RATE).step()
+        exact.snap(named.values())
+    return {name: p.array.copy() for name, p in named.items()}, first
+
+
+def _judge(results: Any, ranks: int, count: int) -> None:
+    weights: dict[str, Array] = {}
+    gradients: dict[str, Array] = {}
+    for some, first in results:
+        weights.update(some)
+        gradients.update(first)
+    where = f"with {ranks} stage{'s' * (ranks > 1)} and {count} micro-batch{'es' * (count > 1)}"
+    for name in golden():
+        if name not in gradients:
+            raise AssertionError(f"{where} {name} gets no gradient at all")
+    counted = _counted(gradients, count)
+    for name, times in counted.items():
+        wrong = [k for k, c in enumerate(times) if abs(c - 1) > 1e-6]
+        if wrong:
+            said = ", ".join(f"micro-batch {k} {round(times[k], 3) + 0.0:g} times" for k in wrong)
+            raise AssertionError(
+                f"{where} the gradient of {name} has {said}, where each should be in it once"
+            )
+    for name, wanted in golden().items():
+        if not exact.same([weights[name]], [wanted]):
+            raise AssertionError(
+                f"{where} {name} differs from that of one rank after {len(BATCHES)} batches"
+            )
+
+
+def _counted(found: dict[str, Array], count: int) -> dict[str, list[float]]:
+    """How often each micro-batch is in each gradient: the solution of found = Σ times · its own."""
+    model = exact.Model()
+    parts: dict[str, list[Array]] = {name: [] for name in golden()}
+    for x, y in microbatches(0, count):
+        for p in model.parameters():
+            p.grad = None
+        exact.loss(model(x), y).backward()
+        for name, p in model.named_parameters():
+            assert p.grad is not None
+            parts[name].append(p.grad.array.copy())
+    times = {}
+    for name, each in parts.items():
+        columns = np.stack([part.reshape(-1) for part in each], axis=1)
+        if columns.shape[0] >= count:
+            solved = np.linalg.lstsq(columns, found[name].reshape(-1), rcond=None)[0]
+            times[name] = [float(t) for t in solved]
+    return times
+
+
+# ------------------------------------------------------------------------------------------- time
+
+
+class _Busy(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        sim.compute(LONG[F] / 1000)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        sim.compute(LONG[B] / 1000)
+        return grad
+
+
+class _Work(Module):
+    """Takes 1 ms forward and 2 ms backward, on every stage."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(ones(1, dtype=float64))
+
+    def forward(self, x: Any) -> Any:
+        return _Busy.apply(x * self.w)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What a step took; `timing` is as of an order on paper, but measured."""
+
+    pipe: Pipe
+    timing: Timing
+    held: list[int]  # micro-batches in memory at once, by stage
+
+    @property
+    def total(self) -> int:
+        """In ms."""
+        return self.timing.total
+
+    @property
+    def idle(self) -> int:
+        """Of the rank that is idle least, in ms."""
+        return self.total - max(self.timing.busy(rank) for rank in range(self.pipe.ranks))
+
+
+def timed(stage: Any, make: Make, pipe: Pipe) -> Timed:
+    """Run one step of equal stages in virtual time."""
+
+    class Watched(stage):  # type: ignore[misc]
+        spans: list[Span]
+        most = 0
+
+        def forward(self, k: int, *rest: Any) -> None:
+            self.note(super().forward, F, k, *rest)
+            self.most = max(self.most, len(self.held))
+
+        def backward(self, k: int) -> None:
+            self.note(super().backward, B, k)
+
+        def note(self, act: Any, kind: Any, k: int, *rest: Any) -> None:
+            act(k, *rest)
+            end = round(sim.now() * 1000)
+            self.spans.append(Span(Action(self.rank, kind, k), end - LONG[kind], end))
+
+    def program() -> tuple[list[Span], int]:
+        mine = Watched(_Work(), 1)
+        mine.spans = []
+        data: list[Any] = [(ones(1, 1, dtype=float64), None)] * pipe.microbatches
+        mine.step(make(dist.get_rank(), pipe), data, lambda out, target: out.sum())
+        return mine.spans, mine.most
+
+    found = sim.run(program, pipe.ranks, net=FREE).results
+    return Timed(pipe, Timing([spans for spans, _ in found]), [most for _, most in found])

@@ -1,0 +1,58 @@
+"""What the checks of pipelines measure with: held against the library's own orders and stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from minitorch_dist.course import checking, lesson, path, pipelines
+from minitorch_dist.distributed.pipelining import orders
+from minitorch_dist.distributed.pipelining.orders import Pipe, everyones
+from minitorch_dist.distributed.pipelining.timing import times
+
+
+@pytest.fixture
+def stages() -> Iterator[Any]:
+    """Lesson 26, solved."""
+    one = lesson.find(26)
+    with path.searched(path.folders(one, one.folder, {})):
+        yield checking.load(one).stages
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b"])
+@pytest.mark.parametrize("pipe", [Pipe(1, 3), Pipe(2, 1), Pipe(3, 5), Pipe(5, 4)])
+def test_what_is_measured_is_what_the_order_takes_on_paper(
+    stages: Any, name: str, pipe: Pipe
+) -> None:
+    make = orders.ORDERS[name]
+    found, planned = (
+        pipelines.timed(stages.Stage, make, pipe),
+        times(everyones(make, pipe), pipe),
+    )
+    assert found.timing == planned
+    assert found.held == [planned.in_flight(rank) for rank in range(pipe.ranks)]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_the_librarys_orders_train_as_one_rank(stages: Any, ranks: int) -> None:
+    for make in (orders.gpipe, orders.one_forward_one_backward):
+        pipelines.in_the_library(make, ranks, 4)
+        pipelines.trained(stages.Stage, make, ranks, 4)
+
+
+def test_a_micro_batch_that_counts_wrongly_is_named(stages: Any) -> None:
+    class Doubles(stages.Stage):  # type: ignore[misc]
+        def backward(self, k: int) -> None:
+            super().backward(k)
+            if k == 2 and self.rank == self.last:  # 0 and 1 are in there already
+                for p in self.layers.parameters():
+                    p.grad *= 2
+
+    with pytest.raises(
+        AssertionError,
+        match=r"with 2 stages and 4 micro-batches the gradient of w2 has micro-batch 0 2 times, micro-batch 1 2 times, "
+        "micro-batch 2 2 times, where",
+    ):
+        pipelines.trained(Doubles, orders.gpipe, 2, 4)
