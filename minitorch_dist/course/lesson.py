@@ -212,7 +212,7 @@ def read_mutant(lesson: Lesson, path: Path) -> Mutant:
             f"{lesson.folder.name}/mutants/{path.name} does not say what it is 'Caught by:'"
         )
     if "# BLANK" in text:
-        wrong = parse(text, path.name)
+        wrong = parse(text, path.name, some=True)
         text = lesson.source.filled({blank.number: blank.solution for blank in wrong.blanks})
     return Mutant(
         path.stem, title, "\n".join(story).strip(),

@@ -92,8 +92,8 @@ class Source:
         return "\n".join(lines) + "\n"
 
 
-def parse(text: str, name: str = "source") -> Source:
-    """Take a marked text apart; MarksError says which line does not fit."""
+def parse(text: str, name: str = "source", some: bool = False) -> Source:
+    """Take a marked text apart; MarksError says which line does not fit. `some` blanks may be missing."""
     parts: list[str | Blank] = []
     begun: re.Match[str] | None = None
     region: list[str] = []
@@ -118,7 +118,7 @@ def parse(text: str, name: str = "source") -> Source:
         raise MarksError(f"{name}: blank {begun['number']} has no '# END'")
     source = Source(tuple(parts))
     numbers = [blank.number for blank in source.blanks]
-    if numbers != list(range(1, len(numbers) + 1)):
+    if numbers != (sorted(set(numbers)) if some else list(range(1, len(numbers) + 1))):
         raise MarksError(f"{name}: the blanks are numbered {numbers}, expected 1, 2, 3, …")
     return source
 

@@ -63,6 +63,15 @@ def test_marks_that_do_not_fit(text: str, said: str) -> None:
         source.parse(text)
 
 
+def test_a_mutant_may_fill_some_of_the_blanks() -> None:
+    wrong = "# BLANK 2: mend this\nonly(x)\n# END\n"
+    (blank,) = source.parse(wrong, some=True).blanks
+    filled = source.parse(TEXT).filled({blank.number: blank.solution})
+    assert "    only(x)\n" in filled and "    return (rank + 1) % size\n" in filled
+    with pytest.raises(source.MarksError, match="expected 1, 2, 3"):
+        source.parse(wrong)
+
+
 @given(st.lists(st.sampled_from(["x = 1", "", "    y", "# note", '"""doc"""']), max_size=8))
 def test_a_text_without_blanks_stays_as_it_is(lines: list[str]) -> None:
     text = "\n".join(lines).rstrip("\n") + "\n"
