@@ -128,8 +128,9 @@ def _ask(verdict: Verdict, asked: Asked, file: Path) -> None:
         verdict.costs[first] = result
         if not result.is_met:
             verdict.lamps[first] = False
+            where = f"{result.where}: " if result.where else ""
             verdict.said[first] = (
-                f"{result.found:g}{result.unit}, and {result.limit * result.least:g}{result.unit} will do"
+                f"{where}{result.found:g}{result.unit}, and {result.limit * result.least:g}{result.unit} will do"
             )
 
 

@@ -37,6 +37,7 @@ class Cost:
     least: float
     limit: float = 1.0  # times the least
     unit: str = ""
+    where: str = ""  # in which case, for the words of a failing check
 
     @property
     def ratio(self) -> float:

@@ -1,0 +1,34 @@
+"""What a check says of costs: how dear, and in which case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist.course import Cost, checking, lesson
+
+CHECK = """from minitorch_dist.course import Cost, lamp
+
+
+@lamp("rounds")
+def rounds():
+    return Cost({found}, 3, unit=" rounds", where="8 ranks")
+"""
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [(3, "✔ rounds 1.00× optimum   ★★★"), (7, "rounds: 8 ranks: 7 rounds, and 3 rounds will do")],
+)
+def test_a_cost_says_where(found: int, said: str, tmp_path: Path) -> None:
+    ring = lesson.find("ring")
+    (tmp_path / "check.py").write_text(CHECK.format(found=found), encoding="utf-8")
+    (tmp_path / ring.file).write_text("", encoding="utf-8")
+    one = lesson.Lesson(ring.number, ring.name, tmp_path, ring.fields)
+    assert said in str(checking.check(one, tmp_path))
+
+
+def test_no_cost_at_all_is_the_least() -> None:
+    assert Cost(0, 0).is_met and Cost(0, 0).ratio == 1.0
+    assert not Cost(1, 0).is_met
