@@ -1,0 +1,156 @@
+"""Lesson 11: a tree for any root and any number of ranks, as low as can be, and in the order of the ranks."""
+
+import tree
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from minitorch_dist.course import Cost, lab, lamp
+from minitorch_dist.distributed.schedules import bounds, proof
+from minitorch_dist.distributed.schedules.links import COUNTING
+from minitorch_dist.distributed.schedules.replay import Replay
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.schedules.steps import Receive, Send
+from minitorch_dist.testing import check_collective
+
+SIZES = (1, 2, 3, 5, 6, 8)
+
+
+@lamp("tree", star=1)
+def is_a_tree():
+    """1 to 33 ranks, every root: who reports to whom, and whether both know of it."""
+    for size in range(1, 34):
+        for root in range(size):
+            one_tree(size, root)
+
+
+def one_tree(size, root):
+    where = f"{size} ranks, root {root}"
+    above = [tree.parent(rank, size, root) for rank in range(size)]
+    below = [tree.children(rank, size, root) for rank in range(size)]
+    assert above[root] is None, (
+        f"{where}: the root reports to {above[root]}, where nobody is above it: None"
+    )
+    for rank in range(size):
+        for child in below[rank]:
+            assert child in range(size), (
+                f"{where}: rank {rank} has a child {child}; there is no such rank"
+            )
+            assert above[child] == rank, (
+                f"{where}: rank {rank} has rank {child} among its children {below[rank]}, but rank {child} "
+                f"reports to {above[child]}"
+            )
+        if rank != root:
+            assert above[rank] in range(size), (
+                f"{where}: rank {rank} reports to {above[rank]}, and is not the root"
+            )
+            times = below[above[rank]].count(rank)
+            assert times == 1, (
+                f"{where}: rank {rank} reports to rank {above[rank]}, whose children "
+                f"{below[above[rank]]} have it {times} times"
+            )
+        way = [rank]
+        while way[-1] != root and len(way) <= size:
+            way.append(above[way[-1]])
+        assert way[-1] == root, (
+            f"{where}: from rank {rank} up it goes {way[:5]} …, never to the root"
+        )
+
+
+@lamp("right", "exactly once", "never stuck", "frozen")
+def reduces():
+    """Sums at the last rank; 1 to 9 ranks; sends that wait and sends that do not."""
+    return check_collective(tree.reduce, "reduce")
+
+
+@lamp("everybody", star=1)
+def broadcasts():
+    """The last rank's tensor, on all of 1 to 9 ranks."""
+    verdict = check_collective(tree.broadcast, "broadcast")
+    assert verdict, "; ".join(verdict.complaints.values())
+
+
+@lamp("in order", star=2)
+def in_the_order_of_the_ranks():
+    """Strings joined end to end: not the same in another order. Every root."""
+    for size in SIZES:
+        for root in range(size):
+            word = sim.run(spelled, size, (root,)).results[root]
+            due = alphabet(size)
+            assert word == due, (
+                f"{size} ranks, root {root}: {word!r}, and in the order of ranks it is {due!r}"
+            )
+
+
+def alphabet(size):
+    return "".join(chr(ord("a") + rank) for rank in range(size))
+
+
+def spelled(root):
+    """Rank 0 gives "a", rank 1 "b", …; a string is a tensor of letters, zeros at its end."""
+    letters = torch.zeros(dist.get_world_size(), dtype=torch.uint8)
+    letters[0] = ord("a") + dist.get_rank()
+    tree.reduce(letters, root, joined)
+    return "".join(chr(letter) for letter in letters.tolist() if letter)
+
+
+def joined(left, right):
+    both = [letter for letter in left.tolist() + right.tolist() if letter]
+    return torch.tensor(both + [0] * (len(left) - len(both)), dtype=torch.uint8)
+
+
+@lamp("plugs in", star=2)
+def your_tree_in_our_broadcast():
+    """The library takes an algorithm as data: it proves it, and broadcasts with it."""
+    steps = Schedule("broadcast", "your tree", steps_of, chunks=lambda size: 1)
+    for size in range(1, 10):
+        for root in range(size):
+            wrong = proof.examine(steps, size, 3, root=root)
+            assert not wrong, f"{size} ranks, root {root}: {wrong[0]}"
+
+    def program():
+        tensor = torch.full((3,), float(dist.get_rank()))
+        dist.broadcast(tensor, 4, algorithm=steps)
+        return tensor.tolist()
+
+    assert sim.run(program, 6).results == [[4.0] * 3] * 6
+
+
+def steps_of(rank, size, root=0):
+    above = tree.parent(rank, size, root)
+    if above is not None:
+        yield Receive(above, 0)
+    for below in reversed(tree.children(rank, size, root)):
+        yield Send(below, 0)
+
+
+@lamp("rounds")
+def rounds():
+    """⌈log2 P⌉ messages follow each other, for P = 1 … 33, up the tree and down."""
+    costs = [
+        climbed(collective, size, root)
+        for collective in (tree.broadcast, tree.reduce)
+        for size in range(1, 34)
+        for root in sorted({0, size // 2, size - 1})
+    ]
+    return max(costs, key=lambda cost: cost.ratio)
+
+
+def climbed(collective, size, root):
+    found = lab.meter(lambda tensor: collective(tensor, root), size, 1)
+    where = f"{collective.__name__}, {size} ranks, root {root}"
+    return Cost(found.rounds, bounds.least_rounds(size), unit=" rounds", where=where)
+
+
+def rounds_of_a_thousand():
+    steps = Schedule("broadcast", "your tree", steps_of, chunks=lambda size: 1)
+    return Replay(steps, 1000, 1, root=0, links=COUNTING).run().time
+
+
+def rounds_of_a_star():
+    return lab.meter(lambda x: tree.broadcast(x, 0, tree.STAR), 8, 1).rounds
+
+
+def picture():
+    """Eight ranks, from rank 5 to all."""
+    return lab.scene(lambda: tree.broadcast(torch.ones(1), 5), 8)
