@@ -276,3 +276,24 @@ def test_shutdown_frees_what_is_still_held(caplog: pytest.LogCaptureFixture) -> 
     ends(program, 2, "queue://")
     assert "still holds" in caplog.text and "created at test_rref.py" in caplog.text
     assert "leaked" not in caplog.text
+
+
+@pytest.mark.parametrize("address", worlds.THREADS)
+def test_what_is_never_given_back_is_reported(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A worker that forgets to give back: the owner says what it still holds for whom, and who made it."""
+    held: list[Any] = []
+
+    def program(rank: int) -> None:
+        if rank == 0:
+            held.append(rpc.remote("w1", Counter, (1,)))
+            held[0].rpc_sync().add()
+            agent = current()
+            agent.extras["before_end"].remove(book_of(agent).close)
+
+    ends(program, 2, address)
+    (record,) = [one for one in caplog.records if "leaked" in one.message]
+    assert record.levelname == "WARNING"
+    assert "Counter, held by w0, created at test_rref.py" in record.message
+    assert not record.args  # in words already: later there may be no worker to ask

@@ -101,6 +101,7 @@ class Book:
         self.agent, self.me = agent, agent.me.id
         self._numbers = itertools.count()
         self._lock = Lock()
+        self._is_ending = False
         self.owned: dict[Id, Owned] = {}
         self.forks: dict[Id, Fork] = {}  # by fork id
         self.parents: dict[Id, Fork] = {}  # of forks on their way that were made here, by fork id
@@ -275,9 +276,11 @@ class Book:
         return None
 
     def _lost(self, src: int, reason: str) -> None:
-        """What a lost worker held is free, and what it owned is gone."""
+        """What a lost worker held is free, and what it owned is gone. At the end workers leave when
+        they have given back: what one still holds then is a leak, and stays for the report."""
         with self._lock:
-            entries = [entry for entry in self.owned.values() if src in entry.forks.values()]
+            held = [] if self._is_ending else list(self.owned.values())
+            entries = [entry for entry in held if src in entry.forks.values()]
             for entry in entries:
                 for fork_id in [f for f, holder in entry.forks.items() if holder == src]:
                     del entry.forks[fork_id]
@@ -293,6 +296,7 @@ class Book:
 
     def close(self) -> None:
         """Shutdown: all work is done everywhere. Give everything back; say what was still held."""
+        self._is_ending = True
         self.sweep()
         alive = list(self.forks.values())
         futures = []
@@ -313,10 +317,11 @@ class Book:
                     future.wait()
 
     def report(self) -> None:
-        """Everybody has given back what he held: what is still held never will be."""
+        """Everybody has given back what he held: what is still held never will be. Say so, and free it."""
         for entry in list(self.owned.values()):
             if entry.forks or entry.is_expected or entry.pins:
-                _log.warning("leaked: %r", entry)
+                _log.warning(f"leaked: {entry!r}")
+        self.owned.clear()
 
     def is_empty(self) -> bool:
         return not (self.owned or self.forks)
