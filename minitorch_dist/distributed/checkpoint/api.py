@@ -55,6 +55,7 @@ class Plan(NamedTuple):
     tables: list[dict[str, About]]
     boxes: list[dict[str, Box]]
     values: dict[str, Any]
+    paths: dict[str, list[Any]]  # the keys that lead to each
 
 
 def save(
@@ -68,9 +69,9 @@ def save(
     use_collectives: bool = True,
 ) -> Checkpoint:
     """Save the state of all ranks in one folder. Collective; returns when it is complete."""
-    flat = _flat(state_dict)
+    flat, paths = _flat(state_dict)
     target = _path(checkpoint_id, storage_writer)
-    plan = _planned(flat, target, process_group, no_dist)
+    plan = _planned(flat, paths, target, process_group, no_dist)
     arrays = {name: state.local(flat[name]) for name in plan.boxes[plan.rank]}
     _write(plan, arrays)
     return Checkpoint(plan.folder)
@@ -89,9 +90,9 @@ def async_save(
     use_collectives: bool = True,
 ) -> Saving:
     """As `save`, but the files are written beside the training; the state is copied first."""
-    flat = _flat(state_dict)
+    flat, paths = _flat(state_dict)
     target = _path(checkpoint_id, storage_writer)
-    plan = _planned(flat, target, process_group, no_dist)
+    plan = _planned(flat, paths, target, process_group, no_dist)
     arrays = {name: state.snapshot(flat[name]) for name in plan.boxes[plan.rank]}
     here = world.place()
     saving = Saving(condition=here.clock.condition)
@@ -170,8 +171,11 @@ def _fill(checkpoint: Checkpoint, name: str, tensor: Tensor) -> None:
     tensor.storage.version += 1
 
 
-def _flat(state_dict: MutableMapping[str, Any]) -> dict[str, Any]:
-    return {leaf.name: leaf.value for leaf in state.leaves(state.asked(state_dict))}
+def _flat(state_dict: MutableMapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """What is in it, and the keys that lead there, by dotted name."""
+    found = list(state.leaves(state.asked(state_dict)))
+    paths = {leaf.name: list(leaf.path) for leaf in found}
+    return {leaf.name: leaf.value for leaf in found}, paths
 
 
 def _path(given: Path_ | None, storage: FileSystemWriter | None) -> Path:
@@ -182,17 +186,19 @@ def _path(given: Path_ | None, storage: FileSystemWriter | None) -> Path:
     return storage.path
 
 
-def _planned(flat: dict[str, Any], target: Path, group: Any, no_dist: bool) -> Plan:
+def _planned(
+    flat: dict[str, Any], paths: dict[str, list[Any]], target: Path, group: Any, no_dist: bool
+) -> Plan:
     """What all ranks have, and so who writes what."""
     table = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
     others = {name: values.packed(name, v) for name, v in flat.items() if not isinstance(v, Tensor)}
     alone = no_dist or not distributed_c10d.is_initialized()
     rank, size, store, generation = 0, 1, None, uuid.uuid4().hex[:12]
-    told: list[Any] = [(table, others, generation)]
+    told: list[Any] = [(table, others, generation, paths)]
     if not alone:
         rank, size = distributed_c10d.get_rank(group), distributed_c10d.get_world_size(group)
         told = [None] * size
-        object_collectives.all_gather_object(told, _plain(table, others, generation), group)
+        object_collectives.all_gather_object(told, _plain(table, others, generation, paths), group)
         told = [_rebuilt(*one) for one in told]
         generation = told[0][2]
         group = group or distributed_c10d._get_default_group()
@@ -202,22 +208,24 @@ def _planned(flat: dict[str, Any], target: Path, group: Any, no_dist: bool) -> P
     if wrong:
         raise CheckpointException("the ranks do not agree: " + "; ".join(wrong[:5]))
     merged: dict[str, Any] = {}
+    ways: dict[str, list[Any]] = {}
     for one in reversed(told):
         merged.update(one[1])  # where ranks differ, the first one's word counts
-    return Plan(target, generation, rank, size, group, store, tables, writers(tables), merged)
+        ways.update(one[3])
+    return Plan(target, generation, rank, size, group, store, tables, writers(tables), merged, ways)
 
 
-def _plain(table: dict[str, About], others: dict[str, Any], generation: str) -> Any:
+def _plain(table: dict[str, About], others: Any, generation: str, paths: Any) -> Any:
     rows = {n: (a.shape, a.dtype, a.box.offsets, a.box.sizes, a.nbytes) for n, a in table.items()}
-    return rows, others, generation
+    return rows, others, generation, paths
 
 
-def _rebuilt(rows: Any, others: Any, generation: str) -> Any:
+def _rebuilt(rows: Any, others: Any, generation: str, paths: Any) -> Any:
     table = {
         name: About(tuple(shape), dtype, Box(tuple(offsets), tuple(sizes)), nbytes)
         for name, (shape, dtype, offsets, sizes, nbytes) in rows.items()
     }
-    return table, others, generation
+    return table, others, generation, paths
 
 
 def _write(plan: Plan, arrays: dict[str, Array]) -> None:
@@ -258,7 +266,7 @@ def _write_together(plan: Plan, arrays: dict[str, Array]) -> None:
     if plan.rank == 0:
         tensors = {name: about for table in reversed(plan.tables) for name, about in table.items()}
         written = [part for part in parts if part.boxes]
-        folder.write_index(plan.folder, plan.generation, tensors, plan.values, written)
+        folder.write_index(plan.folder, plan.generation, tensors, plan.values, written, plan.paths)
         if plan.store is not None:
             plan.store.set(f"checkpoint/{plan.generation}/complete", b"")
     elif plan.store is not None:

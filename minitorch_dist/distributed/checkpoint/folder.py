@@ -61,6 +61,7 @@ def write_index(
     tensors: Mapping[str, Any],
     values: Mapping[str, Any],
     parts: list[Written],
+    paths: Mapping[str, list[Any]],
 ) -> None:
     """From now on this is the checkpoint. What belonged to the one before goes."""
     chunks: dict[str, list[Any]] = {name: [] for name in tensors}
@@ -75,11 +76,16 @@ def write_index(
             for name, about in tensors.items()
         },
         "values": dict(values),
+        "paths": {name: [_step(key) for key in path] for name, path in paths.items()},
     }
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / INDEX) as file:
         file.write(json.dumps(index, indent=1).encode())
     _sweep(folder, keep={part.file for part in parts})
+
+
+def _step(key: Any) -> Any:
+    return key if isinstance(key, (int, list)) and not isinstance(key, bool) else str(key)
 
 
 def _sweep(folder: Path, keep: set[str]) -> None:
@@ -117,6 +123,7 @@ class Checkpoint:
             )
         self.tensors: dict[str, Any] = index["tensors"]
         self.values: dict[str, Any] = index["values"]
+        self.paths: dict[str, list[Any]] = index.get("paths", {})
         self.generation: str = index["generation"]
         self._files: dict[str, tuple[BinaryIO, dict[str, container.Entry], int]] = {}
 

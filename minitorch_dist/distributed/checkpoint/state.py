@@ -30,6 +30,7 @@ class Leaf(NamedTuple):
     """One entry of the flat table."""
 
     name: str
+    path: tuple[Any, ...]  # the keys that lead to it; a place in a list is a list of one number
     value: Any
     put: Callable[[Any], None]  # puts another value in its place
 
@@ -42,22 +43,20 @@ def asked(state: MutableMapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def leaves(state: Any, prefix: str = "") -> Iterator[Leaf]:
+def leaves(state: Any, above: tuple[Any, ...] = ()) -> Iterator[Leaf]:
     """Everything in nested dicts and lists, under dotted names."""
-    pairs: list[tuple[Any, Any]]
-    if isinstance(state, MutableMapping):
-        pairs = list(state.items())
-    else:
-        pairs = list(enumerate(state))
+    is_list = not isinstance(state, MutableMapping)
+    pairs: list[tuple[Any, Any]] = list(enumerate(state) if is_list else state.items())
     for key, value in pairs:
-        name = f"{prefix}{key}"
+        path = (*above, [key] if is_list else key)
+        name = ".".join(str(one[0] if isinstance(one, list) else one) for one in path)
         if isinstance(value, MutableMapping) or _is_walked(value):
             if len(value) == 0:
-                yield Leaf(name, value, _setter(state, key))
+                yield Leaf(name, path, value, _setter(state, key))
             else:
-                yield from leaves(value, f"{name}.")
+                yield from leaves(value, path)
         else:
-            yield Leaf(name, value, _setter(state, key))
+            yield Leaf(name, path, value, _setter(state, key))
 
 
 def _is_walked(value: Any) -> bool:
