@@ -3,6 +3,7 @@
 found = meter(all_reduce, 8, 64)       8 ranks, 64 float64 each
 found.bytes, found.rounds              of the rank that sends most; messages on the longest way
 scene(program, 3)                      for a lesson's picture
+@lab.learn @given(…)                   a property: the same 50 examples each time, one complaint
 """
 
 from __future__ import annotations
@@ -13,11 +14,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hypothesis import HealthCheck, Verbosity, settings
+
 from minitorch_dist import sim
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.creation import ones
 from minitorch_dist.testing.costs import ROUNDS
+
+learn = settings(
+    max_examples=50, derandomize=True, deadline=None, database=None, report_multiple_bugs=False,
+    print_blob=False, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
