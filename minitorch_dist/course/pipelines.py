@@ -2,17 +2,19 @@
 
 trained(Stage, gpipe, 3, 4)            two batches must end with the weights of one rank; if not, which
                                        micro-batch is missing, or counted twice
-timed(Stage, gpipe, Pipe(3, 4))        every stage busy for 1 ms forward and 2 ms backward
+timed(Stage, gpipe, Pipe(3, 4))        every stage busy for 1 ms forward and 2 ms backward; what it holds
+score(order, Pipe(3, 4))               an order on paper: time and memory, and the least there can be
 
 A `Stage` is what lesson 26 makes: Stage(layers, columns), with step(order, microbatches, loss) and `held`.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +23,19 @@ from minitorch_dist import sim
 from minitorch_dist.autograd.function import Function
 from minitorch_dist.distributed.pipelining import PipelineScheduleSingle, PipelineStage
 from minitorch_dist.distributed.pipelining.microbatch import FIRST, split_tensor
-from minitorch_dist.distributed.pipelining.orders import Action, B, F, Make, Pipe
-from minitorch_dist.distributed.pipelining.timing import Span, Timing
+from minitorch_dist.distributed.pipelining.orders import (
+    Action,
+    B,
+    F,
+    I,
+    Kind,
+    Make,
+    Pipe,
+    W,
+    everyones,
+    faults,
+)
+from minitorch_dist.distributed.pipelining.timing import Span, Timing, times
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.optim import SGD
@@ -33,7 +46,7 @@ from minitorch_dist.testing import exact
 
 BATCHES = (37, 23)  # samples; few numbers of micro-batches divide them
 FREE = sim.uniform("0s", "1000TB/s")  # a message takes a picosecond, for none is less
-LONG = {F: 1, B: 2}  # milliseconds that a stage takes
+LONG = {F: 1, B: 2, I: 1, W: 1}  # milliseconds that a stage takes
 
 
 class Layers(Module):
@@ -144,10 +157,10 @@ def _judge(results: Any, ranks: int, count: int) -> None:
         if name not in gradients:
             raise AssertionError(f"{where} {name} gets no gradient at all")
     counted = _counted(gradients, count)
-    for name, times in counted.items():
-        wrong = [k for k, c in enumerate(times) if abs(c - 1) > 1e-6]
+    for name, each in counted.items():
+        wrong = [k for k, c in enumerate(each) if abs(c - 1) > 1e-6]
         if wrong:
-            said = ", ".join(f"micro-batch {k} {round(times[k], 3) + 0.0:g} times" for k in wrong)
+            said = ", ".join(f"micro-batch {k} {round(each[k], 3) + 0.0:g} times" for k in wrong)
             raise AssertionError(
                 f"{where} the gradient of {name} has {said}, where each should be in it once"
             )
@@ -185,6 +198,7 @@ class _Busy(Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
         sim.compute(LONG[F] / 1000)
+        ctx.save_for_backward(x)
         return x.clone()
 
     @staticmethod
@@ -194,14 +208,31 @@ class _Busy(Function):
 
 
 class _Work(Module):
-    """Takes 1 ms forward and 2 ms backward, on every stage."""
+    """Takes 1 ms forward and 2 ms backward, and counts what of it is still in memory."""
 
     def __init__(self) -> None:
         super().__init__()
         self.w = Parameter(ones(1, dtype=float64))
+        self._kept: list[weakref.ref[Array]] = []  # for the backward
+        self._made: list[weakref.ref[Array]] = []  # for the next stage
 
     def forward(self, x: Any) -> Any:
-        return _Busy.apply(x * self.w)
+        kept = x * self.w
+        made = _Busy.apply(kept)
+        self._kept.append(weakref.ref(kept.array))
+        self._made.append(weakref.ref(made.array))
+        return made
+
+    def in_memory(self) -> int:
+        """Micro-batches."""
+        return max(sum(one() is not None for one in refs) for refs in (self._kept, self._made))
+
+
+class Measured(NamedTuple):
+    """One rank's step."""
+
+    spans: list[Span]
+    held: list[int]  # micro-batches in memory after each of them
 
 
 @dataclass(frozen=True)
@@ -209,8 +240,16 @@ class Timed:
     """What a step took; `timing` is as of an order on paper, but measured."""
 
     pipe: Pipe
-    timing: Timing
-    held: list[int]  # micro-batches in memory at once, by stage
+    ranks: list[Measured]
+
+    @property
+    def timing(self) -> Timing:
+        return Timing([rank.spans for rank in self.ranks])
+
+    @property
+    def held(self) -> list[int]:
+        """The most micro-batches in memory at once, by stage."""
+        return [max(rank.held) for rank in self.ranks]
 
     @property
     def total(self) -> int:
@@ -227,27 +266,76 @@ def timed(stage: Any, make: Make, pipe: Pipe) -> Timed:
     """Run one step of equal stages in virtual time."""
 
     class Watched(stage):  # type: ignore[misc]
-        spans: list[Span]
-        most = 0
+        measured: Measured
 
         def forward(self, k: int, *rest: Any) -> None:
-            self.note(super().forward, F, k, *rest)
-            self.most = max(self.most, len(self.held))
+            super().forward(k, *rest)
+            self.note(F, k)
 
         def backward(self, k: int) -> None:
-            self.note(super().backward, B, k)
+            super().backward(k)
+            self.note(B, k)
 
-        def note(self, act: Any, kind: Any, k: int, *rest: Any) -> None:
-            act(k, *rest)
+        def note(self, kind: Kind, k: int) -> None:
             end = round(sim.now() * 1000)
-            self.spans.append(Span(Action(self.rank, kind, k), end - LONG[kind], end))
+            self.measured.spans.append(Span(Action(self.rank, kind, k), end - LONG[kind], end))
+            self.measured.held.append(self.layers.in_memory())
 
-    def program() -> tuple[list[Span], int]:
+    def program() -> Measured:
         mine = Watched(_Work(), 1)
-        mine.spans = []
+        mine.measured = Measured([], [])
         data: list[Any] = [(ones(1, 1, dtype=float64), None)] * pipe.microbatches
         mine.step(make(dist.get_rank(), pipe), data, lambda out, target: out.sum())
-        return mine.spans, mine.most
+        return mine.measured
 
-    found = sim.run(program, pipe.ranks, net=FREE).results
-    return Timed(pipe, Timing([spans for spans, _ in found]), [most for _, most in found])
+    return Timed(pipe, sim.run(program, pipe.ranks, net=FREE).results)
+
+
+LEVELS = "▁▂▃▄▅▆▇█"
+
+
+def silhouettes(found: Timed, most: int) -> list[str]:
+    """For each rank how much it holds in each ms, three characters wide, as `drawn` is; █ is `most`."""
+    rows = []
+    for rank in found.ranks:
+        held = [0] * found.total
+        for span, count in zip(rank.spans, rank.held, strict=True):
+            last = span.action.kind is B  # what a backward frees it holds until its end
+            begin = span.end if last else span.begin
+            held[begin:] = [count] * (found.total - begin)
+        rows.append(
+            "".join(3 * (LEVELS[count * 8 // most - 1] if count else " ") for count in held)
+        )
+    return rows
+
+
+# ------------------------------------------------------------------------------------- the contest
+
+
+class Score(NamedTuple):
+    """How good an order is, and how good one can be. Less is better, time first."""
+
+    time: int  # ms
+    memory: int  # micro-batches on the rank that holds most
+    least_time: int
+    least_memory: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.time} ms ({self.time / self.least_time:.2f}× the least), {self.memory} micro-batches in "
+            f"memory ({self.memory / self.least_memory:.2f}×)"
+        )
+
+
+def score(make: Make, pipe: Pipe) -> Score:
+    """Judge an order on paper; ValueError says what is wrong with one that cannot be carried out.
+
+    A backward may be in parts (I, 1 ms, what the stage before waits for, and W, 1 ms, what nobody waits
+    for). The least time is that of the last stage, if it never idles once it has begun.
+    """
+    every = everyones(make, pipe)
+    for fault in faults(every, pipe):
+        raise ValueError(fault)
+    found = times(every, pipe, LONG)
+    least = (LONG[F] + LONG[B]) * pipe.local * pipe.microbatches + LONG[F] * (pipe.ranks - 1)
+    return Score(found.total, max(map(found.in_flight, range(pipe.ranks))), least, 1)

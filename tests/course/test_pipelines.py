@@ -56,3 +56,26 @@ def test_a_micro_batch_that_counts_wrongly_is_named(stages: Any) -> None:
         "micro-batch 2 2 times, where",
     ):
         pipelines.trained(Doubles, orders.gpipe, 2, 4)
+
+
+def test_scores_are_beside_what_no_order_can_beat() -> None:
+    pipe = Pipe(4, 8)
+    first, second, third = (
+        pipelines.score(orders.ORDERS[name], pipe) for name in ("gpipe", "1f1b", "zero_bubble")
+    )
+    assert (first.time, first.memory) == (33, 8)
+    assert (second.time, second.memory) == (33, 4)
+    assert second.time > third.time >= third.least_time == 3 * 8 + 3
+    assert str(second) == "33 ms (1.22× the least), 4 micro-batches in memory (4.00×)"
+
+
+def test_an_order_that_leaves_something_out_has_no_score() -> None:
+    with pytest.raises(ValueError, match="micro-batch 7 on stage 0 goes backward 0 times"):
+        pipelines.score(lambda rank, pipe: orders.gpipe(rank, pipe)[:-1], Pipe(1, 8))
+
+
+def test_silhouettes_are_as_wide_as_the_picture(stages: Any) -> None:
+    found = pipelines.timed(stages.Stage, orders.gpipe, Pipe(2, 3))
+    rows = pipelines.silhouettes(found, 3)
+    assert [len(row) for row in rows] == [3 * found.total] * 2
+    assert rows[0].startswith("▂▂▂▅▅▅████") and rows[1].startswith("   ▂▂▂▅▅▅████")

@@ -7,10 +7,6 @@ Passes: exactly once, in the library, bubble
 Seen: https://github.com/NVIDIA-NeMo/Automodel/pull/3530
 """
 
-# BLANK 1: the order
-numbers = range(pipe.microbatches)
-return [Action(rank, F, k) for k in numbers] + [Action(rank, B, k) for k in numbers]
-# END
 # BLANK 2: the backward
 for parameter in self.layers.parameters():
     parameter.grad = None

@@ -7,10 +7,6 @@ Passes: exactly once, in the library, bubble
 Seen: https://github.com/pytorch/torchtitan/issues/1733
 """
 
-# BLANK 1: the order
-numbers = range(pipe.microbatches)
-return [Action(rank, F, k) for k in numbers] + [Action(rank, B, k) for k in numbers]
-# END
 # BLANK 2: the backward
 if self.rank < self.last:
     gradient = torch.empty_like(out)

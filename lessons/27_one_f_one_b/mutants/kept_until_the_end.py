@@ -1,0 +1,12 @@
+"""What was sent is kept until the step is over
+
+The order is right, and would need little memory; but the stage holds on to everything that it ever sent.
+Caught by: memory
+Passes: exactly once, right, never stuck, bubble
+Seen: https://github.com/pytorch/pytorch/issues/128910
+"""
+
+# BLANK 2: the send
+self.leaving.append(dist.isend(tensor, to, tag=k))
+self.sent = [*getattr(self, "sent", []), tensor]
+# END
