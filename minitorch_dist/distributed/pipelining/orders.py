@@ -168,6 +168,11 @@ def faults(orders: Iterable[Order], pipe: Pipe) -> Iterator[str]:
             stage, kind, number = action
             if stage % pipe.ranks != rank:
                 yield f"rank {rank} computes {action}, but stage {stage} is on rank {stage % pipe.ranks}"
+            if number >= pipe.microbatches:
+                yield (
+                    f"rank {rank} computes {action}, but the last micro-batch is {pipe.microbatches - 1} "
+                    "(they are counted from 0)"
+                )
             before = {F: None, B: F, I: F, W: I}[kind]
             if before is not None and Action(stage, before, number) not in done:
                 yield f"rank {rank}: {action} stands before {Action(stage, before, number)}"

@@ -79,6 +79,7 @@ def test_faults_are_named() -> None:
     )
     assert "goes backward 2 times whole" in found(1, [*right[1], Action(1, B, 1)])
     assert "stage 1 is on rank 1" in found(0, [*right[0], Action(1, F, 0)])
+    assert "1F2, but the last micro-batch is 1" in found(1, [*right[1], Action(1, F, 2)])
     assert "0 times whole, 1 + 0 in parts" in found(0, [*right[0][:-1], Action(0, I, 1)])
     assert "stands before" in found(0, [*right[0][:-1], Action(0, W, 1), Action(0, I, 1)])
 
