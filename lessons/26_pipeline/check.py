@@ -30,7 +30,7 @@ def right():
 def stuck():
     """Where every send waits for its receive."""
     for ranks in (2, 3, 5):
-        pipelines.trained(stages.Stage, stages.gpipe, ranks, 4, "sim://?eager=0")
+        pipelines.trained(stages.Stage, stages.gpipe, ranks, 4, strictly=True)
 
 
 @lamp("in the library", star=2)

@@ -33,14 +33,15 @@ def stuck():
     """Where every send waits for its receive: to both sides at once, that is a circle."""
     for ranks, count, _ in PIPES:
         pipelines.trained(
-            one_f_one_b.Stage, one_f_one_b.one_forward_one_backward, ranks, count, "sim://?eager=0"
+            one_f_one_b.Stage, one_f_one_b.one_forward_one_backward, ranks, count, strictly=True
         )
 
 
 @lamp("in the library", star=2)
 def plugged():
-    """Your order, carried out by the library's own pipeline."""
-    pipelines.in_the_library(one_f_one_b.one_forward_one_backward, 3, 4)
+    """Your order, carried out by the library's own pipeline; also with fewer micro-batches than stages."""
+    for count in (2, 4):
+        pipelines.in_the_library(one_f_one_b.one_forward_one_backward, 3, count)
 
 
 def measured():
@@ -64,14 +65,12 @@ def least(pipe):
 @lamp("memory")
 def memory():
     """At most S-s micro-batches on stage s: what it computed first must come back before it may go on."""
-    held = [
-        (count, pipe.ranks - stage)
-        for found in measured()
-        for pipe in [found.pipe]
-        for stage, count in enumerate(found.held)
-    ]
-    most, room = max(held, key=lambda one: one[0] / one[1])
-    return Cost(most, room, unit=f" micro-batches where {room} stages are still to come")
+    places = [(found, stage) for found in measured() for stage in range(found.pipe.ranks)]
+    found, stage = max(
+        places, key=lambda place: place[0].held[place[1]] / (place[0].pipe.ranks - place[1])
+    )
+    where = f"stage {stage} of {found.pipe.ranks}, {found.pipe.microbatches} in all"
+    return Cost(found.held[stage], found.pipe.ranks - stage, unit=" micro-batches", where=where)
 
 
 @lamp("contest", star=3, bonus=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -43,6 +44,7 @@ from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.creation import ones
 from minitorch_dist.testing import exact
+from minitorch_dist.testing.strictness import plainly, strict
 
 BATCHES = (37, 23)  # samples; few numbers of micro-batches divide them
 FREE = sim.uniform("0s", "1000TB/s")  # a message takes a picosecond, for none is less
@@ -94,8 +96,11 @@ def microbatches(seed: int, count: int) -> list[tuple[Any, Any]]:
     return list(zip(*parts, strict=True))
 
 
-def trained(stage: Any, make: Make, ranks: int, count: int, net: str = "sim://") -> None:
-    """Two batches through the stages; AssertionError if the weights are not the golden ones."""
+def trained(stage: Any, make: Make, ranks: int, count: int, strictly: bool = False) -> None:
+    """Two batches through the stages; AssertionError if the weights are not the golden ones.
+
+    `strictly`: sends wait for their receives.
+    """
 
     def program() -> tuple[dict[str, Array], dict[str, Array]]:
         rank, pipe = dist.get_rank(), Pipe(ranks, count)
@@ -107,7 +112,12 @@ def trained(stage: Any, make: Make, ranks: int, count: int, net: str = "sim://")
 
         return _trained(model, step)
 
-    _judge(sim.run(program, ranks, net=net).results, ranks, count)
+    try:
+        with strict() if strictly else nullcontext():
+            results = sim.run(program, ranks).results
+    except sim.Deadlock as error:
+        raise AssertionError(f"{_where(ranks, count)}: {plainly(str(error))}") from error
+    _judge(results, ranks, count)
 
 
 def in_the_library(make: Make, ranks: int, count: int) -> None:
@@ -152,7 +162,7 @@ def _judge(results: Any, ranks: int, count: int) -> None:
     for some, first in results:
         weights.update(some)
         gradients.update(first)
-    where = f"with {ranks} stage{'s' * (ranks > 1)} and {count} micro-batch{'es' * (count > 1)}"
+    where = _where(ranks, count)
     for name in golden():
         if name not in gradients:
             raise AssertionError(f"{where} {name} gets no gradient at all")
@@ -169,6 +179,10 @@ def _judge(results: Any, ranks: int, count: int) -> None:
             raise AssertionError(
                 f"{where} {name} differs from that of one rank after {len(BATCHES)} batches"
             )
+
+
+def _where(ranks: int, count: int) -> str:
+    return f"with {ranks} stage{'s' * (ranks > 1)} and {count} micro-batch{'es' * (count > 1)}"
 
 
 def _counted(found: dict[str, Array], count: int) -> dict[str, list[float]]:
