@@ -18,7 +18,7 @@ from minitorch_dist.distributed.codec.errors import UnknownName, Unsendable
 T = TypeVar("T", bound=Callable[..., Any])
 
 _registered: dict[str, Any] = {}
-_found: dict[str, Any] = {}  # what was imported, by name
+_found: dict[str, tuple[str, Any, Any]] = {}  # by name: its module's name, the module, and it
 _named: dict[Any, str] = {}  # what was sent, and is what its name says
 MOST = 4096  # entries of either before it is cleared
 
@@ -81,9 +81,9 @@ def find(name: str) -> Any:
             f"{name.replace(':', '.')} was not registered on this worker, and {trust.VARIABLE}=0 "
             "forbids to import it; register it with rpc.functions.register"
         )
-    thing = _found.get(name)
-    if thing is not None:
-        return thing
+    known = _found.get(name)
+    if known is not None and sys.modules.get(known[0]) is known[1]:  # not loaded anew since
+        return known[2]
     try:
         thing = _import(name)
     except (ImportError, AttributeError, ValueError) as error:
@@ -95,8 +95,9 @@ def find(name: str) -> Any:
         raise UnknownName(f"{name.replace(':', '.')} is {type(thing).__name__}, not a function")
     if len(_found) >= MOST:
         _found.clear()
-    if not name.startswith("__main__:"):  # a notebook may define it again
-        _found[name] = thing
+    module = name.partition(":")[0]
+    if module != "__main__":  # a notebook may define it again
+        _found[name] = module, sys.modules.get(module), thing
     return thing
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import types
 from collections import Counter, OrderedDict, namedtuple
 from datetime import timedelta
 from typing import Any
@@ -296,3 +297,12 @@ def test_no_module_is_imported_for_a_name_without_pickle(monkeypatch: pytest.Mon
     with pytest.raises(codec.CodecError):
         codec.decode(meta)
     assert set(sys.modules) == before
+
+
+def test_a_module_that_is_loaded_anew_has_new_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the course does, each time a lesson is checked."""
+    for _ in range(2):
+        module = types.ModuleType("loaded_anew")
+        exec("def function(): pass", module.__dict__)
+        monkeypatch.setitem(sys.modules, "loaded_anew", module)
+        assert codec.unpack(codec.pack(module.function)) is module.function
