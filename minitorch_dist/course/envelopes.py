@@ -1,0 +1,61 @@
+"""The picture of a run in which letters get lost: each arrow is what the wire did with one of them.
+
+A journal pairs sends and receives by their order, which is right on every transport that keeps it. Where
+letters are lost, doubled and overtaken, only the simulated wire itself knows which is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minitorch_dist import sim
+from minitorch_dist.distributed import objects
+from minitorch_dist.pictures.scene import Arrow, Moment, Scene
+from minitorch_dist.sim.stage import Stage
+from transports.medium import Message
+from transports.plans import Fault
+
+NET = "sim://?latency=100ms"  # a time that one sees beside seconds
+
+
+def letters_scene(
+    program: Callable[[], Any],
+    size: int,
+    faults: Sequence[Fault] = (),
+    named: Callable[[Any], str] = str,
+    title: str = "",
+    net: str = NET,
+) -> Scene:
+    """Run the program, whose ranks write letters (`post.Post`), and draw what became of each.
+
+    `named` says in words what is in a letter; its first word is what is told apart by colour.
+    """
+    arrows: list[Arrow] = []
+
+    def watch(stage: Stage) -> None:
+        fate = stage.fate
+        assert fate is not None, "there is a fault, if only a harmless one"
+        arrive = fate._arrive
+
+        def seen(message: Message) -> None:
+            words = named(objects.from_bytes(message.payload))
+            arrows.append(
+                Arrow(
+                    message.src.rank, message.dst.rank, message.ticket.since, stage.clock.now(),
+                    message.nbytes, words.partition(" ")[0], "", words, not message.is_void,
+                )
+            )  # fmt: skip
+            arrive(message)
+
+        fate._arrive = seen  # type: ignore[method-assign]
+
+    plan = sim.Plan((*faults, sim.slow(0, x=1.0)), reliable=False)
+    sim.run(program, size, net=net, faults=plan, prepared=watch)
+    arrows.sort(key=lambda arrow: (arrow.departed, arrow.arrived))
+    moments = [
+        Moment(a.departed, a.source, f"{a.text}, to rank {a.to}{'' if a.is_received else ': lost'}")
+        for a in arrows
+    ]
+    lanes = [f"rank {rank}" for rank in range(size)]
+    return Scene(title, lanes, arrows=arrows, moments=moments, is_virtual=True)
