@@ -1,0 +1,219 @@
+"""Lesson 22: what is asked for runs once, or not at all, and the caller hears of it."""
+
+import functools
+import itertools
+import traceback
+from collections import Counter
+
+import calls
+
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course.envelopes import letters_scene
+from minitorch_dist.course.strikes import in_words, single_faults
+from minitorch_dist.distributed import rpc, world
+from transports.plans import Partition
+
+ran = Counter()  # how often each request was carried out; the ranks of a simulation share it
+acked = set()  # what rank 0 had an answer to
+
+
+def add(a, b):
+    return a + b
+
+
+def divide(a, b):
+    return a / b
+
+
+def work(name, *way):
+    """Carried out here, once those on the `way` have done theirs."""
+    ran[name, len(way)] += 1
+    if way:
+        calls.rpc_sync(way[0], work, (name, *way[1:]))
+    return name
+
+
+# ------------------------------------------------------------------------------------------- right
+
+
+def errands(rpc):
+    """Any rank asks any, itself too; answers are waited for in another order than they come."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    rpc.init_rpc(f"worker{rank}")
+    later = [rpc.rpc_async((rank + n) % size, add, (10 * rank, n)) for n in range(size + 2)]
+    said = [rpc.rpc_sync((rank + 1) % size, add, (rank,), {"b": 0.5})]
+    said += [future.wait() for future in reversed(later)]
+    try:
+        rpc.rpc_sync((rank + 1) % size, divide, (1, 0))
+    except ZeroDivisionError as error:
+        said += [error.args, "divide" in "".join(traceback.format_exception(error.__cause__))]
+    rpc.shutdown()
+    return said
+
+
+@lamp("right")
+def right():
+    """The same program on the library's rpc says the same. 1, 2, 3 and 5 ranks."""
+    for size in (1, 2, 3, 5):
+        ours = sim.run(errands, size, args=(calls,), limit=1e4).results
+        theirs = sim.run(errands, size, args=(rpc,)).results
+        for rank, (found, wanted) in enumerate(zip(ours, theirs)):
+            assert found == wanted, f"{size} ranks: rank {rank} was told {found}, expected {wanted}"
+
+
+# ------------------------------------------------------------------------------------------ faults
+
+
+def round_trip():
+    """Rank 0 asks 1, which asks 2, which asks 1 again, while that waits; then for two things at once."""
+    calls.init_rpc(f"worker{dist.get_rank()}")
+    if dist.get_rank() == 0:
+        acked.add(calls.rpc_sync(1, work, ("a", 2, 1)))
+        both = [calls.rpc_async(1, work, (name,)) for name in "bc"]
+        acked.update(future.wait() for future in both)
+        world.place().clock.sleep(5)  # what was late comes now
+        acked.add(calls.rpc_sync(1, work, ("d",)))
+    calls.shutdown()
+
+
+def struck(*faults):
+    """Run it where these faults strike: by lamp, what goes wrong, in words."""
+    ran.clear(), acked.clear()
+    wrong = {}
+    plan = sim.Plan(faults, reliable=False)
+    try:
+        sim.run(round_trip, 3, faults=plan, limit=1e4, events=100_000)
+    except Exception as error:
+        said = str(error).splitlines() or [""]
+        wrong["answered"] = f"{type(error).__name__}: {said[0]}"
+    for (name, left), times in ran.items():
+        if times > 1:
+            wrong["at most once"] = f"{request(name, left)} was carried out {times} times"
+    if "answered" not in wrong and acked != set("abcd"):
+        wrong["answered"] = f"rank 0 was told {sorted(acked)}, expected ['a', 'b', 'c', 'd']"
+    unheard = [name for name in acked if not ran[name, 0]]
+    if unheard:
+        wrong["answered"] = f"{unheard[0]!r} was answered, and never carried out"
+    return wrong
+
+
+def request(name, left):
+    """In words."""
+    asker, asked = {2: (0, 1), 1: (1, 2), 0: (2, 1)}[left] if name == "a" else (0, 1)
+    return f"the request {name!r} of rank {asker} to rank {asked}"
+
+
+@functools.cache
+def survey():
+    """No fault, all single ones, and pairs on the first messages: by lamp, the first that goes wrong."""
+    singles = single_faults(round_trip, 3)
+    early = [fault for fault in singles if fault.number < 2]
+    pairs = [pair for pair in itertools.combinations(early, 2) if way(pair[0]) != way(pair[1])]
+    wrong = {}
+    for faults in [(), *((fault,) for fault in singles), *pairs]:
+        for name, what in struck(*faults).items():
+            when = " and ".join(map(in_words, faults)) or "nothing goes wrong on the wire"
+            wrong.setdefault(name, f"if {when}: {what}\n    faults: {'; '.join(map(str, faults))}")
+    return wrong
+
+
+def way(fault):
+    return fault.src, fault.dst, fault.number
+
+
+@lamp("at most once", star=2)
+def at_most_once():
+    """Each message of a run in turn is lost, doubled, overtaken: no number is carried out twice."""
+    demand("at most once")
+
+
+@lamp("answered", star=2)
+def answered():
+    """And each call is answered."""
+    demand("answered")
+
+
+def demand(name):
+    assert name not in survey(), survey()[name]
+
+
+@lamp("never stuck")
+def gives_up():
+    """Behind a wall: an error that says that it may have run, in the end. And if it ran, then once."""
+    for one, other in (({0}, {1}), ({1}, {0})):
+        wall = Partition(frozenset(one), frozenset(other), 0, None)
+        heard = sim.run(lonely, 2, faults=sim.Plan((wall,), reliable=False), limit=1e4).results
+        assert "may have run" in heard[0], f"rank 0 heard {heard[0]!r}"
+
+
+def lonely():
+    calls.init_rpc("alone")
+    heard = ""
+    if dist.get_rank() == 0:
+        try:
+            calls.rpc_sync(1, work, ("a",))
+        except calls.RpcTimeout as error:
+            heard = str(error)
+    calls.shutdown()
+    return heard
+
+
+# ----------------------------------------------------------------------------------------- memory
+
+
+def busy():
+    """Ranks 1 and 2 ask rank 0 for 40 things each, one after the other."""
+    calls.init_rpc("busy")
+    for n in range(40 if dist.get_rank() else 0):
+        assert calls.rpc_sync(0, add, (n, 1)) == n + 1
+    calls.shutdown()
+    return len(world.current().extras["calls"].known)
+
+
+@lamp("memory")
+def memory():
+    """What rank 0 still remembers of 80 calls: one for each caller."""
+    return Cost(sim.run(busy, 3).results[0], 2.0, unit=" remembered")
+
+
+# --------------------------------------------------------------------------------------- questions
+
+
+def tries_of_a_lost_answer():
+    """How many requests go out where the first answer is lost."""
+    return lost_answer().ranks[0].messages
+
+
+def lost_answer(**how):
+    def program():
+        calls.init_rpc("two")
+        if dist.get_rank() == 0:
+            calls.rpc_sync(1, work, ("a",))
+        calls.shutdown()
+
+    ran.clear()
+    faults = sim.Plan((sim.parse("drop=1>0#0"),), reliable=False)
+    return sim.run(program, 2, faults=faults, **how)
+
+
+def runs_of_a_lost_answer():
+    lost_answer()
+    return ran["a", 0]
+
+
+def picture():
+    """The first answer is lost: the request comes again, and is not carried out again."""
+
+    def program():
+        calls.init_rpc("two")
+        if dist.get_rank() == 0:
+            calls.rpc_sync(1, add, (2, 3))
+            calls.rpc_sync(1, add, (4, 5))
+        calls.shutdown()
+
+    return letters_scene(
+        program, 2, [sim.parse("drop=1>0#0")], title="the first answer is lost",
+        named=lambda letter: f"{letter[0]} {letter[1]}",
+    )  # fmt: skip

@@ -1,0 +1,16 @@
+"""A copy is not carried out again, and not answered either.
+
+So it was done once, and who asked will never hear of it if the first answer was lost.
+
+Caught by: answered
+Passes: right, at most once
+Seen: https://github.com/nebulastream/nebulastream/issues/1817
+"""
+
+# BLANK 1: a copy is nothing new
+if number < self.floors[src] or (src, number) in self.known:
+    return
+self.known[src, number] = RUNNING
+self.known[src, number] = carry_out(func, args, kwargs)
+self.post.send(src, (ANSWER, number, self.known[src, number]))
+# END
