@@ -26,6 +26,7 @@ class RankReport:
     bytes_received: int
     idle: int  # waiting for others
     busy: int  # computing, or sleeping
+    peak_bytes: int | None = None  # of its accelerator, where it had one (sim.run(…, memory=…))
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,14 @@ class Report(Generic[T]):
         lines = [
             f"{len(self.ranks)} ranks, {in_words(self.time)}, {self.messages} messages with "
             f"{self.bytes_sent} bytes, digest {self.digest[:12]}, engine {self.engine_used}",
-            _row("rank", "time", "messages", "bytes", "idle", "busy"),
+            _row("rank", "time", "messages", "bytes", "idle", "busy", *self._peak("peak bytes")),
         ]
         for rank in self.ranks[:ROWS]:
             spans = [in_words(span) for span in (rank.time, rank.idle, rank.busy)]
-            lines.append(_row(rank.rank, spans[0], rank.messages, rank.bytes_sent, *spans[1:]))
+            peak = self._peak(rank.peak_bytes)
+            lines.append(
+                _row(rank.rank, spans[0], rank.messages, rank.bytes_sent, *spans[1:], *peak)
+            )
         if len(self.ranks) > ROWS:
             lines.append(f"… and {len(self.ranks) - ROWS} more")
         if self.crossings:
@@ -86,6 +90,10 @@ class Report(Generic[T]):
                 "engine='greenlet' is"
             )
         return "\n".join(lines)
+
+    def _peak(self, cell: Any) -> list[Any]:
+        """A column that is there if anybody's memory was counted."""
+        return [] if all(rank.peak_bytes is None for rank in self.ranks) else [cell]
 
     def __repr__(self) -> str:
         return (
@@ -97,5 +105,5 @@ ROWS = 16
 
 
 def _row(*cells: Any) -> str:
-    widths = (4, 12, 9, 12, 12, 12)
-    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+    widths = (4, 12, 9, 12, 12, 12, 12)
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=False))

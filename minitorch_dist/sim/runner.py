@@ -20,6 +20,7 @@ from minitorch_dist.sim.meetings import MANY, Engine
 from minitorch_dist.sim.power import Power
 from minitorch_dist.sim.report import RankReport, Report
 from minitorch_dist.sim.stage import Stage
+from minitorch_dist.tensors import ledger, pools
 from transports import medium, plans
 from transports.fates import Fate, Plan
 from transports.medium import Network
@@ -53,6 +54,7 @@ def run(
     faults: Sequence[Fault | str] | Plan = (),
     hardships: str = "",
     events: int | None = None,
+    memory: int | str | None = None,
     prepared: Callable[[Stage], None] | None = None,
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
@@ -74,8 +76,10 @@ def run(
     `faults` are what `drop`, `delay`, `partition`, `crash` and others make, or their texts; chances
     depend on `seed` (0 without one). They befall packets below a reliable transport; a `plan` may
     say that it is none (see `transports.fates`). The result of a rank that was killed is None.
-    `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. `prepared` is
-    called with the stage before anything happens on it.
+    `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. With `memory`
+    ("80GB") each rank has an accelerator of its own, `cuda`, with so much: what does not fit is
+    refused, and the report has each rank's `peak_bytes`. `prepared` is called with the stage before
+    anything happens on it.
     """
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}; there are {', '.join(ENGINES)}")
@@ -92,6 +96,7 @@ def run(
     links = links_of(network.topology, gamma)
     together = Engine(clock, moving, gamma, ENGINES[engine])
     ends: dict[int, tuple[int, int, int]] = {}
+    peaks: dict[int, int] = {}
     stage = Stage(clock, moving, world_size, hardship)
     plan = faults if isinstance(faults, Plan) else Plan(tuple(faults))  # type: ignore[arg-type]
     checked = tuple(plans.check(plan.faults, world_size))
@@ -110,11 +115,17 @@ def run(
     stage.entered.append(equip)
 
     def observed() -> Any:
+        me, rank = clock.me(), world.place().given["rank"]
         try:
-            return stage.live(lambda: fn(*args, **kwargs or {}))
+            if memory is None:
+                return stage.live(lambda: fn(*args, **kwargs or {}))
+            with pools.simulated(1, memory):
+                try:
+                    return stage.live(lambda: fn(*args, **kwargs or {}))
+                finally:
+                    peaks[rank] = ledger.of("cuda").snapshot().peak
         finally:
-            me = clock.me()
-            ends[world.place().given["rank"]] = clock.now(), me.waited, me.slept
+            ends[rank] = clock.now(), me.waited, me.slept
 
     with outside.kept_out():
         results = launch(
@@ -127,7 +138,7 @@ def run(
         ranks.append(
             RankReport(
                 rank, time, count.messages_sent, count.bytes_sent, count.messages_received,
-                count.bytes_received, idle, busy,
+                count.bytes_received, idle, busy, peaks.get(rank),
             )
         )  # fmt: skip
     used = together.used()

@@ -132,3 +132,28 @@ def test_an_error_ends_the_others_and_is_raised() -> None:
     with pytest.raises(KeyError, match="lost keys") as caught:
         sim.run(program, 3)
     assert "in rank 1 of 3" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("engine", ["threads", "auto"])
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_each_rank_has_memory_of_its_own(size: int, engine: str) -> None:
+    def program() -> None:
+        held = torch.ones(250 * (dist.get_rank() + 1), device="cuda")
+        dist.all_reduce(torch.ones(10, device="cuda"))
+        del held
+        torch.ones(5, device="cuda")
+
+    report = sim.run(program, size, engine=engine, memory="1MB")
+    assert [rank.peak_bytes for rank in report.ranks] == [1000 * n + 40 for n in range(1, size + 1)]
+    assert "peak bytes" in str(report)
+    without = sim.run(dist.get_rank, size)
+    assert without.ranks[0].peak_bytes is None
+    assert "peak" not in str(without)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    def program() -> None:
+        torch.ones(251 if dist.get_rank() == 1 else 250, device="cuda")
+
+    with pytest.raises(torch.cuda.OutOfMemoryError, match="out of memory"):
+        sim.run(program, 3, memory=1000)
