@@ -8,6 +8,10 @@ import sys
 from collections.abc import Sequence
 
 COMMANDS = {
+    "init": "the course: a folder of your own with a skeleton for each lesson",
+    "list": "the course: all lessons, and how far you are",
+    "check": "the course: is what you wrote right, and as cheap as can be?",
+    "hint": "the course: one more hint, up to three",
     "demo": "train a ConvNet on digits drawn on the fly, and see what it got wrong",
     "broker": "serve MQTT for worlds that have no broker: prints its address, until Ctrl-C",
     "bench": "time training steps, beside torch's where torch is installed",
@@ -22,6 +26,8 @@ COMMANDS = {
     "show": "draw a journal: in the terminal, as SVG, as a page or a trace",
 }
 
+MODULES = {"list": "listing"}  # where a command is not called like its module
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `mtd COMMAND …`; returns the exit status."""
@@ -30,12 +36,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and numpy.",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
     named = next((word for word in given if not word.startswith("-")), None)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         if name == named:
-            importlib.import_module(f"minitorch_dist.cli.{name}").configure(command)
+            module = importlib.import_module(f"minitorch_dist.cli.{MODULES.get(name, name)}")
+            module.configure(command)
+            example = command.get_default("epilog")
+            command.epilog = f"For example: {example}" if example else None
     parsed = parser.parse_args(given)
     if parsed.command is None:
         parser.print_help()

@@ -7,77 +7,41 @@ print(verdict)
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import sys
 import time
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from minitorch_dist.course import source
 from minitorch_dist.course.lamps import Asked, Cost, asked_by
-from minitorch_dist.course.lesson import ROOM, Lesson
+from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
 from minitorch_dist.course.path import folders, searched
+from minitorch_dist.course.verdict import Verdict
 from minitorch_dist.testing.verdict import Verdict as Found
-
-STARS = 3
-
-
-@dataclass
-class Verdict:
-    """What a check found: a lamp is on, out, or None where nobody could tell."""
-
-    lesson: Lesson
-    lamps: dict[str, bool | None] = field(default_factory=dict)
-    costs: dict[str, Cost] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)  # by lamp: what is wrong
-    tokens: dict[str, str] = field(default_factory=dict)  # by lamp: to make this run again
-    worth: dict[str, int] = field(default_factory=dict)  # by lamp: its star
-    bonus: set[str] = field(default_factory=set)
-    unwritten: list[str] = field(default_factory=list)
-    seconds: float = 0.0  # of processor time, of this process
-
-    @property
-    def is_passed(self) -> bool:
-        needed = [burns for name, burns in self.lamps.items() if name not in self.bonus]
-        return not self.unwritten and bool(needed) and all(needed)
-
-    @property
-    def stars(self) -> int:
-        """So many that every lamp up to them burns."""
-        if self.unwritten or not self.lamps:
-            return 0
-        out = [self.worth[name] for name, burns in self.lamps.items() if not burns]
-        return min(out, default=STARS + 1) - 1
-
-    def __str__(self) -> str:
-        if self.unwritten:
-            return "NotImplemented: " + "; ".join(self.unwritten)
-        signs = {True: "✔", False: "✘", None: "–"}
-        words = [
-            f"{signs[burns]} {name}" + (f" {self.costs[name]}" if name in self.costs else "")
-            for name, burns in self.lamps.items()
-        ]
-        lines = ["  ".join(words) + "   " + "★" * self.stars + "☆" * (STARS - self.stars)]
-        for name, what in self.said.items():
-            lines.append(f"  {name}: {what}")
-            lines += [f"    replay: {self.tokens[name]}"] if name in self.tokens else []
-        return "\n".join(lines)
 
 
 def check(
     lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM,
-    only: set[str] | None = None,
+    only: set[str] | None = None, telling: Callable[[tuple[str, ...]], None] | None = None,
 ) -> Verdict:  # fmt: skip
     """Judge the file in the folder `own`; `solved` are the folders of earlier lessons that are the learner's.
 
-    With `only`, functions of the check that light none of these lamps are left out.
+    With `only`, functions of the check that light none of these lamps are left out. `telling` is called
+    with the lamps that are looked at next.
     """
     verdict = Verdict(lesson)
-    text = (own / lesson.file).read_text("utf-8")
+    file = own / lesson.file
+    text = file.read_text("utf-8")
+    try:
+        ast.parse(text, file.name)
+    except (SyntaxError, ValueError) as error:
+        _cannot_run(verdict, error, file)
+        return verdict
     verdict.unwritten = source.unwritten(text, lesson.number)
     if verdict.unwritten:
         return verdict
@@ -85,15 +49,32 @@ def check(
     with searched(folders(lesson, own, solved or {}, room), room):
         try:
             asked = asked_by(load(lesson))
-        except Exception as error:
-            verdict.lamps["runs"], verdict.worth["runs"] = False, 1
-            verdict.said["runs"] = in_words(error, own / lesson.file)
+        except (Exception, SystemExit) as error:
+            _cannot_run(verdict, error, file)
             asked = []
         for one in asked:
             if only is None or only & set(one.lamps):
-                _ask(verdict, one, own / lesson.file)
+                if telling is not None:
+                    telling(one.lamps)
+                _ask(verdict, one, file)
+        verdict.used = _used(lesson, own, solved or {}, room)
     verdict.seconds = time.process_time() - begun
     return verdict
+
+
+def _cannot_run(verdict: Verdict, error: BaseException, file: Path) -> None:
+    verdict.lamps["runs"], verdict.worth["runs"] = False, 1
+    verdict.said["runs"] = in_words(error, file)
+
+
+def _used(lesson: Lesson, own: Path, solved: Mapping[int, Path], room: Path) -> dict[int, bool]:
+    """The earlier lessons whose modules are loaded, and whether they are the learner's."""
+    found = {}
+    for one in all_lessons(room):
+        file = getattr(sys.modules.get(one.module), "__file__", None)
+        if file is not None and one.number < lesson.number:
+            found[one.number] = one.number in solved and Path(file).parent == solved[one.number]
+    return found
 
 
 def load(lesson: Lesson) -> ModuleType:
@@ -116,7 +97,7 @@ def _ask(verdict: Verdict, asked: Asked, file: Path) -> None:
     first = asked.lamps[0]
     try:
         result = asked.function()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         verdict.lamps[first] = False
         verdict.said[first] = in_words(error, file)
         return

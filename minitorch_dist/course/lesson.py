@@ -12,6 +12,8 @@ lessons/13_ring/
 
 from __future__ import annotations
 
+import difflib
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -22,7 +24,11 @@ from typing import Any
 
 from minitorch_dist.course.source import Source, parse
 
-ROOM = Path(__file__).resolve().parents[2] / "lessons"  # beside the package, installed or not
+VARIABLE = "MTD_LESSONS"  # another folder of lessons: one's own
+ROOM = Path(
+    os.environ.get(VARIABLE)
+    or Path(__file__).resolve().parents[2] / "lessons"  # beside the package, installed or not
+)
 FOLDER = re.compile(r"(\d\d)_([a-z][a-z0-9_]*)")
 FIELDS = frozenset(
     {"title", "question", "part", "file", "why", "seconds", "minutes", "requires", "exports", "predict", "bugs"}
@@ -176,10 +182,31 @@ def find(wanted: str | int, room: Path = ROOM) -> Lesson:
         if str(wanted).lstrip("0") == str(lesson.number) or wanted in (
             lesson.name,
             lesson.folder.name,
+            lesson.file,
         ):
             return lesson
     numbers = ", ".join(str(lesson.number) for lesson in lessons) or "none"
-    raise LessonError(f"there is no lesson {wanted!r}; there are {numbers} (mtd list shows them)")
+    raise LessonError(
+        f"there is no lesson {wanted!r}{_near(str(wanted), lessons)}; there are {numbers} (mtd list shows them)"
+    )
+
+
+def _near(wanted: str, lessons: list[Lesson]) -> str:
+    """What was perhaps meant."""
+    words = {
+        word.lower(): lesson
+        for lesson in lessons
+        for word in (
+            lesson.name,
+            lesson.folder.name,
+            lesson.title,
+            lesson.file,
+            *lesson.title.split(),
+        )
+    }
+    found = difflib.get_close_matches(wanted.lower(), words, 3, 0.6)
+    names = dict.fromkeys(words[word].folder.name for word in found)
+    return f" (perhaps {' or '.join(names)}?)" if names else ""
 
 
 # --------------------------------------------------------------------------------------- mutants

@@ -149,5 +149,11 @@ def _uncommented(line: str, indent: str) -> str:
 
 def unwritten(text: str, lesson: int) -> list[str]:
     """The blanks of a learner's file that are still blank, in words."""
-    said = rf'^\s*raise NotImplementedError\("lesson {lesson}, (blank \d+: .*)"\)\s*$'
-    return re.findall(said, text, re.MULTILINE)
+    return [said for _, said in missing(text, lesson)]
+
+
+def missing(text: str, lesson: int) -> list[tuple[int, str]]:
+    """The same, with their lines."""
+    said = re.compile(rf'\s*raise NotImplementedError\("lesson {lesson}, (blank \d+: .*)"\)\s*')
+    found = [(number, said.fullmatch(line)) for number, line in enumerate(text.split("\n"), 1)]
+    return [(number, match[1]) for number, match in found if match]

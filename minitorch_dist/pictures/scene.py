@@ -11,9 +11,9 @@ of journals; a journal makes one (`Journal.scene`). Instants are picoseconds.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 OPERATION, COMPUTE = "operation", "compute"
 WAIT = "wait"  # for somebody who has sent nothing yet,
@@ -146,6 +146,25 @@ class Scene:
             moments=[m._replace(lane=place[m.lane]) for m in self.moments if m.lane in place],
             memory={place[lane]: held for lane, held in self.memory.items() if lane in place},
         )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as it can be written and sent."""
+        return {
+            **{name: getattr(self, name) for name in ("title", "lanes", "is_virtual", "note")},
+            **{name: [list(one) for one in getattr(self, name)] for name in ("spans", "arrows", "moments")},
+            "memory": [[lane, [list(one) for one in held]] for lane, held in self.memory.items()],
+            "memory_is": self.memory_is,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Scene:
+        return cls(**{
+            **found,
+            "spans": [Span(*one) for one in found["spans"]],
+            "arrows": [Arrow(*one) for one in found["arrows"]],
+            "moments": [Moment(*one) for one in found["moments"]],
+            "memory": {lane: [(at, held) for at, held in samples] for lane, samples in found["memory"]},
+        })  # fmt: skip
 
     def held(self, lane: int, at: int) -> int:
         """The bytes that a lane held at an instant."""

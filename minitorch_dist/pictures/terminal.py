@@ -12,6 +12,11 @@ from minitorch_dist.pictures.colours import colours_of
 from minitorch_dist.pictures.scene import COMPUTE, TRANSFER, WAIT, Scene
 from minitorch_dist.pictures.spacetime import Picture
 
+WORDS: Final = str.maketrans({
+    "✔": "+", "✘": "x", "★": "*", "☆": ".", "×": "x", "–": "-", "—": "-", "⌈": "ceil(", "⌉": ")", "≤": "<=", "≥": ">=",
+    "≠": "!=", "²": "^2", "₂": "2", "α": "alpha", "β": "beta", "γ": "gamma", "Σ": "sum", "•": "*", "\N{NO-BREAK SPACE}": " ",
+    "“": '"', "”": '"', "‘": "'", "’": "'", "−": "-", "⁻": "-", "┃": "|", "⟨": "<", "⟩": ">", "∈": "in", "½": "1/2",
+})  # fmt: skip
 STYLES: Final = {COMPUTE: "bold", WAIT: "dim", TRANSFER: "", "failed": "bold red reverse"}
 
 
@@ -19,7 +24,7 @@ def sayable(text: str, console: Console) -> str:
     """The same in what this terminal can write."""
     if (console.encoding or "ascii").lower().replace("-", "").startswith("utf"):
         return text
-    return text.translate(spacetime.ASCII).encode("ascii", "replace").decode()
+    return text.translate(spacetime.ASCII).translate(WORDS).encode("ascii", "replace").decode()
 
 
 def painted(picture: Picture, scene: Scene, console: Console) -> Text:

@@ -17,7 +17,9 @@ A Schedule is checked by `schedules.proof`, for every size, and costed by `sched
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -150,8 +152,22 @@ def _run(
         why = sends.get(case.mode, " where sends wait for their receives")
         verdict.complain("never stuck", f"{where}, stands still{why}: {plainly(str(error))}", case)
     except Exception as error:
-        verdict.complain("right", f"{where}: {type(error).__name__}: {error}", case)
+        place = _place(error, subject)
+        verdict.complain("right", f"{where}: {type(error).__name__}: {error}{place}", case)
     return None
+
+
+def _place(error: BaseException, subject: Callable[..., Any]) -> str:
+    """Where in the file of `subject` it was raised; nothing if its words say so themselves."""
+    file = getattr(getattr(subject, "__code__", None), "co_filename", None)
+    found = ""
+    chain: BaseException | None = error
+    while chain is not None:
+        for frame in traceback.extract_tb(chain.__traceback__):
+            if frame.filename == file:
+                found = f"{Path(frame.filename).name}:{frame.lineno}"
+        chain = chain.__cause__ or chain.__context__
+    return f", at {found}" if found and found not in str(error) else ""
 
 
 # -------------------------------------------------------------------------------- exactly once

@@ -1,0 +1,156 @@
+"""`mtd check 13`: is it right, and as cheap as can be?
+
+Your code runs in a process of its own, so nothing that it does hurts, and Ctrl-C says where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.progress import Progress as Bar, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from minitorch_dist.cli import report
+from minitorch_dist.cli.page import LessonError, Page, listed, marked, opened, refuse
+from minitorch_dist.course import progress as progresses
+from minitorch_dist.course.examination import Examination
+from minitorch_dist.course.lesson import Lesson, find
+from minitorch_dist.course.progress import Progress
+from minitorch_dist.course.source import missing
+from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.workspace import Workspace
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
+    parser.add_argument("--all", action="store_true", help="every lesson that you have begun")
+    parser.add_argument("--only", metavar="LAMP", help="only what decides about this lamp")
+    parser.add_argument(
+        "--limit", type=float, metavar="SECONDS", help="of processor time, before it is stopped"
+    )
+    parser.set_defaults(run=run, epilog="mtd check 13")
+
+
+def run(options: argparse.Namespace) -> int:
+    page = Page()
+    try:
+        workspace, progress = opened(page)
+        if options.all:
+            return _all(page, workspace, options.limit)
+        lesson = (
+            workspace.present(progress) if options.lesson is None
+            else find(options.lesson, workspace.room)
+        )  # fmt: skip
+        return _one(page, workspace, lesson, options)
+    except LessonError as error:
+        return refuse("check", error)
+
+
+def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
+    text = workspace.text_of(lesson)
+    report.heading(page, lesson)
+    page.say()
+    for earlier in workspace.changed_since(lesson, workspace.progress()):
+        verdict = examined(page, workspace, earlier, limit=options.limit).verdict
+        state = (
+            "still passes"
+            if verdict and verdict.is_passed
+            else "does not pass any more: ours is used"
+        )
+        page.say(f"(your lesson {earlier.number} has changed since it passed; it {state})", "dim")
+    only = None if options.only is None else [options.only]
+    exam = examined(page, workspace, lesson, only=only, limit=options.limit, text=text)
+    verdict = exam.verdict
+    if verdict is None:
+        raise LessonError(f"the check did not begin: {exam.printed or exam.stopped}")
+    if options.only is not None and not verdict.lamps and not verdict.unwritten:
+        raise LessonError(
+            f"lesson {lesson.number} has no lamp {options.only!r}; mtd check {lesson.number} shows them"
+        )
+    show(page, workspace, lesson, exam, verdict, text)
+    return 0 if verdict.is_passed else 1
+
+
+def show(
+    page: Page, workspace: Workspace, lesson: Lesson, exam: Examination, verdict: Verdict, text: str
+) -> None:
+    """All that is to be said about a check."""
+    if verdict.unwritten:
+        if missing(text, lesson.number):
+            report.blanks(page, workspace, lesson, text)
+        page.say()
+        page.say(
+            marked("The lesson: ", (f"mtd text {lesson.number}", "bold"), "   a hint: ",
+                   (f"mtd hint {lesson.number}", "bold"), "   then: ", (f"mtd check {lesson.number}", "bold"))
+        )  # fmt: skip
+        return
+    progress = workspace.progress()
+    if verdict.said:
+        report.wrong(page, exam, verdict)
+    report.used(page, verdict)
+    page.say(report.lamps(verdict, page.width))
+    page.say()
+    if lesson.number not in progress.explained:
+        report.why_it_matters(page, lesson)
+        with progresses.changing(workspace.folder) as progress:
+            progress.explained.add(lesson.number)
+    asked = any(one.lesson == lesson.number for one in progress.predictions)
+    report.next_steps(page, workspace, lesson, verdict, asked)
+
+
+def examined(
+    page: Page, workspace: Workspace, lesson: Lesson, *, only: list[str] | None = None,
+    limit: float | None = None, text: str | None = None,
+) -> Examination:  # fmt: skip
+    """Check it, with something that moves meanwhile; what was found is entered."""
+    text = workspace.text_of(lesson) if text is None else text
+    with (
+        Examination.of(workspace, lesson, only=only, limit=limit) as exam,
+        Bar(SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn(),
+            console=page.console, transient=True, disable=page.is_plain) as bar,
+    ):  # fmt: skip
+        task = bar.add_task(f"lesson {lesson.number}")
+        try:
+            while not exam.poll(0.1):
+                bar.update(
+                    task, description=f"lesson {lesson.number}: {', '.join(exam.asks) or 'begins'}"
+                )
+        except KeyboardInterrupt:
+            exam.stop()
+            if exam.verdict is None:
+                raise
+    if only is None and exam.verdict is not None and exam.stopped != "you stopped it":
+        workspace.keep(lesson, text, exam.verdict)
+    return exam
+
+
+def _all(page: Page, workspace: Workspace, limit: float | None) -> int:
+    """A line for each lesson that was begun."""
+    begun = [lesson for lesson in workspace.lessons() if workspace.is_begun(lesson)]
+    if not begun:
+        page.say("No lesson is begun yet. The first one: mtd text 1")
+        return 0
+    failed = []
+    for lesson in begun:
+        verdict = examined(page, workspace, lesson, limit=limit).verdict
+        what = state(verdict)
+        page.say(marked((f"{lesson.number:02} {lesson.title}  ", "bold"), *what))
+        if verdict is None or not verdict.is_passed:
+            failed.append(lesson.number)
+    if failed:
+        page.say(marked("More about the first: ", (f"mtd check {failed[0]}", "bold")))
+    return 1 if failed else 0
+
+
+def state(verdict: Verdict | None) -> list[str | tuple[str, str]]:
+    if verdict is None:
+        return [("could not be checked", "red")]
+    if verdict.unwritten:
+        many = len(verdict.unwritten)
+        return [f"{many} blank{'s' * (many > 1)} to be written"]
+    if verdict.is_passed:
+        return [("✔ ", "green"), (report.stars(verdict.stars), "yellow")]
+    out = [name for name, burns in verdict.lamps.items() if burns is False]
+    return [("✘ ", "red"), listed(out)]
+
+
+__all__ = ["Progress", "configure", "examined", "run", "show"]

@@ -1,0 +1,78 @@
+"""`mtd init course`: a folder of your own with a skeleton for each lesson."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from minitorch_dist.cli.page import LessonError, Page, listed, marked, refuse
+from minitorch_dist.course.workspace import Made, Workspace, is_one, make
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", nargs="?",
+        help="a new or empty one, or that of a course, which gets what is new (the present course, else ./course)",
+    )  # fmt: skip
+    parser.set_defaults(run=run, epilog="mtd init course")
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        workspace, made = make(Path(options.folder) if options.folder else _default())
+    except LessonError as error:
+        return refuse("init", error)
+    tell(Page(), workspace, made)
+    return 0
+
+
+def _default() -> Path:
+    """The course in which we are, else a new one."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if is_one(folder):
+            return folder
+    return here / "course"
+
+
+def tell(page: Page, workspace: Workspace, made: Made) -> None:
+    lessons = workspace.lessons()
+    added = sorted({name.partition("/")[0] for name in made.added})
+    if len(added) == len(lessons):
+        many = "1 lesson is" if len(added) == 1 else f"{len(added)} lessons are"
+        page.say(marked((many, "bold"), f" in {workspace.folder}"))
+    elif added:
+        page.say(f"New in {workspace.folder}: {listed(added)}")
+    if made.renewed:
+        page.say(f"Brought up to date, as you had not touched them: {listed(made.renewed)}")
+    if made.changed:
+        page.say(f"Ours have changed, yours are as they were: {listed(made.changed)}")
+        page.say("mtd reset N brings the new one, and keeps a copy of yours.", indent=2)
+    if not (added or made.renewed or made.changed):
+        page.say(f"{workspace.folder} has all there is; nothing was changed.")
+    if not lessons:
+        return
+    first = workspace.present(workspace.progress())
+    here = workspace.folder
+    table = Table.grid(padding=(0, 2))
+    with_cd = "" if here == Path.cwd() else f"cd {_short(here)}"
+    page.say()
+    for command, what in (
+        (with_cd, ""),
+        ("mtd", "opens the course where you left it"),
+        (f"mtd text {first.number}", f"reads lesson {first.number}: {first.title}"),
+        (f"mtd check {first.number}", f"is {first.folder.name}/{first.file} right?"),
+    ):
+        if command:
+            table.add_row(Text(command, "bold"), what)
+    page.say(table, indent=2)
+
+
+def _short(folder: Path) -> str:
+    try:
+        return str(folder.relative_to(Path.cwd()))
+    except ValueError:
+        return str(folder)

@@ -1,0 +1,184 @@
+"""A verdict as a learner reads it: what is wrong, where, a picture, how to see it again; lamps; what comes next."""
+
+from __future__ import annotations
+
+import re
+
+from rich.text import Text
+
+from minitorch_dist.cli.page import Page, listed, marked
+from minitorch_dist.course.examination import Examination
+from minitorch_dist.course.lesson import Lesson
+from minitorch_dist.course.source import Blank, missing
+from minitorch_dist.course.verdict import STARS, Verdict
+from minitorch_dist.course.workspace import Workspace
+from minitorch_dist.pictures import spacetime
+from minitorch_dist.pictures.scene import Scene
+from minitorch_dist.pictures.terminal import painted
+
+MOST_ARROWS = 12
+LINES = 14  # of one complaint
+PRINTED = 12  # lines of what the code printed
+SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
+
+
+def heading(page: Page, lesson: Lesson) -> None:
+    page.say(marked((f"{lesson.number:02} {lesson.title}", "bold"), f"  {lesson.question}"))
+
+
+def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
+    """What is still to be written, and where."""
+    found = missing(text, lesson.number)
+    file = workspace.file(lesson).relative_to(workspace.folder)
+    many = "1 blank is" if len(found) == 1 else f"{len(found)} blanks are"
+    page.say(f"{many} still to be written in {file}:")
+    tasks = {blank.number: blank for blank in lesson.source.blanks}
+    for line, said in found:
+        number = int(said.split()[1].rstrip(":"))
+        blank: Blank | None = tasks.get(number)
+        page.say()
+        page.say(marked((f"line {line}  ", "bold"), said), indent=2)
+        for more in blank.more if blank else ():
+            page.say(more.strip().removeprefix("#").strip(), indent=4)
+
+
+def lamps(verdict: Verdict, width: int) -> Text:
+    """✔ right  ✘ bytes 4.50× optimum   ★★☆"""
+    words: list[Text] = []
+    for name, burns in verdict.lamps.items():
+        cost = f" {verdict.costs[name]}" if name in verdict.costs else ""
+        bonus = " (extra)" if name in verdict.bonus else ""
+        words.append(Text.assemble(SIGNS[burns], f" {name}{cost}{bonus}"))
+    words.append(Text(stars(verdict.stars), "yellow"))
+    shown, column = Text(), 0
+    for word in words:
+        if column and column + 2 + len(word) > width:
+            shown.append("\n")
+            column = 0
+        shown.append("  " if column else "").append_text(word)
+        column += len(word) + 2
+    return shown
+
+
+def stars(count: int) -> str:
+    return "★" * count + "☆" * (STARS - count)
+
+
+def wrong(page: Page, exam: Examination, verdict: Verdict) -> None:
+    """What, where, a picture, and how to see it again; of other lamps only what is wrong."""
+    (first, said), *others = verdict.said.items()
+    _complain(page, [first], said, LINES)
+    if exam.printed:
+        _printed(page, exam.printed)
+    draw(page, exam.scene, exam.text, exam.no_picture)
+    page.say(marked("again: ", (again(verdict, first), "bold")))
+    page.say()
+    alike: dict[str, list[str]] = {}
+    for name, words in others:
+        alike.setdefault(_kind(words), []).append(name)
+    for kind, names in alike.items():
+        if kind == _kind(said):
+            page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same"))
+        else:
+            _complain(page, names, verdict.said[names[0]], 2)
+    if others:
+        page.say()
+
+
+def _complain(page: Page, names: list[str], said: str, most: int) -> None:
+    head, *lines = said.split("\n")
+    page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), head))
+    for line in lines[:most]:
+        page.say(line.strip(), indent=4)
+    if len(lines) > most:
+        page.say(f"… and {len(lines) - most} lines more", "dim", indent=4)
+
+
+def _kind(said: str) -> str:
+    """Which error it is, where: so that one mistake is told once."""
+    error = re.search(r"[A-Z][A-Za-z]*(?=: )|deadlock", said)
+    place = re.search(r"\w+\.py:\d+", said)
+    return f"{error[0].lower()} {place[0] if place else ''}" if error else said
+
+
+def again(verdict: Verdict, name: str) -> str:
+    if name == "runs" or len(verdict.lamps) == 1:
+        return f"mtd check {verdict.lesson.number}"
+    return f'mtd check {verdict.lesson.number} --only "{name}"'
+
+
+def _printed(page: Page, text: str) -> None:
+    lines = text.split("\n")
+    page.say("your code printed:", "dim", indent=4)
+    if len(lines) > PRINTED:
+        page.say(f"… ({len(lines) - PRINTED} lines before)", "dim", indent=6)
+    for line in lines[-PRINTED:]:
+        page.say(line, indent=6)
+
+
+def draw(
+    page: Page, scene: Scene | None, text: str = "", none: str = "", most: int = MOST_ARROWS
+) -> None:
+    """The lesson's picture; of a long run its first messages."""
+    if scene is None:
+        if text:
+            page.say()
+            page.as_it_is(text)
+        elif none:
+            page.say(f"(no picture: {none.splitlines()[0]})", "dim", indent=4)
+        page.say()
+        return
+    if len(scene.arrows) > most:
+        arrows = sorted(scene.arrows, key=lambda arrow: arrow.departed)
+        scene = scene.until(arrows[most - 1].departed)
+    picture = spacetime.draw(scene, page.width)
+    shown = spacetime.Picture(
+        picture.lines[1:], [(row - 1, column, what) for row, column, what in picture.paint]
+    )
+    page.say(painted(shown, scene, page.console))
+    page.say()
+
+
+def why_it_matters(page: Page, lesson: Lesson) -> None:
+    page.say(marked(("Why it matters: ", "bold"), lesson.why))
+    for address in lesson.fields.get("bugs", []):
+        page.say(f"seen: {address}", "dim", indent=2)
+    page.say()
+
+
+def used(page: Page, verdict: Verdict) -> None:
+    """Whose modules of earlier lessons it stood on."""
+    own = [number for number, is_own in verdict.used.items() if is_own]
+    rest = [number for number, is_own in verdict.used.items() if not is_own]
+    parts = [f"your lesson {listed(own)}"] if own else []
+    parts += [f"our lesson {listed(rest)}"] if rest else []
+    if parts:
+        page.say(f"(uses {listed(parts)})", "dim")
+
+
+def next_steps(
+    page: Page, workspace: Workspace, lesson: Lesson, verdict: Verdict, asked: bool
+) -> None:
+    """What a learner can do now."""
+    number = lesson.number
+    if not verdict.is_passed:
+        page.say(
+            marked("Save the file and run ", (f"mtd check {number}", "bold"), " again.  A hint: ", (f"mtd hint {number}", "bold"))
+        )  # fmt: skip
+        return
+    if verdict.stars < STARS:
+        out = [name for name, burns in verdict.lamps.items() if not burns]
+        page.say(f"Passed; {listed(out)} would bring another star.")
+    following = workspace.following(lesson)
+    parts: list[str | tuple[str, str]] = ["Passed. "]
+    if not asked and lesson.questions:
+        parts += ["Did you expect these numbers? ", (f"mtd predict {number}", "bold"), "  "]
+    parts += ["Ours: ", (f"mtd solution {number}", "bold")]
+    page.say(marked(*parts))
+    if following is None:
+        page.say("That was the last lesson there is.")
+    else:
+        page.say(
+            marked("Next: ", (f"{following.number:02} {following.title}", "bold"), f"  {following.question}  ",
+                   (f"mtd text {following.number}", "bold"))
+        )  # fmt: skip

@@ -1,0 +1,213 @@
+"""A learner's code under examination: in a process of its own, that can be stopped whatever it does.
+
+    with Examination.of(workspace, lesson) as exam:
+        while not exam.poll(0.1):
+            print(exam.asks)               what is looked at now
+    exam.verdict, exam.scene               what `checking` found, and what the lesson draws of it
+
+Who wants to do other things meanwhile polls without waiting. `candidate` is the other side.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import minitorch_dist
+from minitorch_dist.course.candidate import STOPPED, Order
+from minitorch_dist.course.lesson import ROOM, Lesson
+from minitorch_dist.course.progress import Progress
+from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.workspace import Workspace
+from minitorch_dist.pictures.scene import Scene
+
+GRACE = 2.0  # seconds for the watchman to say where the code is
+SHOWN = 4000  # characters of what the code printed
+
+
+def limits(lesson: Lesson) -> tuple[float, float]:
+    """Seconds of processor time, and of anything: far more than any solution takes."""
+    processor = 4 + 1.5 * lesson.seconds
+    return processor, 30 + 5 * processor
+
+
+class Examination:
+    def __init__(
+        self, lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM,
+        task: str = "check", *, only: Sequence[str] | None = None, truths: Sequence[str] | None = None,
+        limit: float | None = None,
+    ) -> None:  # fmt: skip
+        self.lesson, self.own = lesson, own
+        self.asks: tuple[str, ...] = ()  # the lamps that are looked at
+        self.seen: list[str] = []  # lamps that were
+        self.verdict: Verdict | None = None
+        self.scene: Scene | None = None
+        self.text = ""  # a picture that is text
+        self.no_picture = ""  # why there is none
+        self.truths: dict[str, float] = {}
+        self.stopped = ""  # why the code was stopped
+        self.where: list[str] = []
+        self.printed = ""
+        self.is_over = False
+        self._folder = Path(tempfile.mkdtemp(prefix="mtd-check-"))
+        processor, seconds = limits(lesson) if limit is None else (limit, 5 * limit)
+        order = Order(
+            task, str(lesson.folder), str(own.resolve()),
+            {number: str(path.resolve()) for number, path in (solved or {}).items()}, str(room),
+            str(self._folder / "found"), str(self._folder / "stop"), processor, seconds,
+            None if only is None else list(only), None if truths is None else list(truths),
+        )  # fmt: skip
+        self._found = (self._folder / "found").open("w+", encoding="utf-8")
+        self._output = (self._folder / "printed").open("w+b")
+        self._rest = ""
+        self._printed: int | None = None  # bytes, before the picture was drawn
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "minitorch_dist.course.candidate", order.text()],
+            stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT,
+            cwd=own, env=self._environment(), start_new_session=True,
+        )  # fmt: skip
+
+    @classmethod
+    def of(
+        cls, workspace: Workspace, lesson: Lesson, task: str = "check", *,
+        progress: Progress | None = None, **how: Any,
+    ) -> Examination:  # fmt: skip
+        """Of a learner's file, with the learner's earlier lessons."""
+        solved = workspace.solved(progress or workspace.progress())
+        return cls(lesson, workspace.place(lesson), solved, workspace.room, task, **how)
+
+    def _environment(self) -> dict[str, str]:
+        found = dict(os.environ)
+        above = str(Path(minitorch_dist.__file__).resolve().parents[1])
+        found["PYTHONPATH"] = os.pathsep.join([above, *filter(None, [found.get("PYTHONPATH")])])
+        found["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self._folder / "hypothesis")
+        found["PYTHONIOENCODING"] = "utf-8"
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            found.setdefault(name, "1")  # matrices here are small
+        return found
+
+    # ---------------------------------------------------------------------------- what it says
+
+    def poll(self, timeout: float = 0.0) -> bool:
+        """Take in what has been found; True when it is over. Waits at most `timeout` seconds for that."""
+        if self.is_over:
+            return True
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout)
+        ended = self._process.returncode is not None
+        self._take()
+        if ended:
+            self._end()
+        return self.is_over
+
+    def wait(self) -> Examination:
+        while not self.poll(0.2):
+            pass
+        return self
+
+    def _take(self) -> None:
+        *lines, self._rest = (self._rest + self._found.read()).split("\n")
+        for line in lines:
+            found = json.loads(line)
+            match found.pop("event"):
+                case "asks":
+                    self.seen += self.asks
+                    self.asks = tuple(found["lamps"])
+                case "verdict":
+                    self.verdict = Verdict.from_json(self.lesson, found["verdict"])
+                    self._printed, self.asks = found["printed"], ()
+                case "scene":
+                    self.scene = Scene.from_json(found["scene"])
+                case "text":
+                    self.text = found["text"]
+                case "no picture":
+                    self.no_picture = found["why"]
+                case "truth":
+                    self.truths[found["name"]] = found["value"]
+                case "stopped":
+                    self.stopped, self.where = found["why"], found["where"]
+                case "done":
+                    self.stopped = ""
+
+    def _end(self) -> None:
+        self.is_over = True
+        last = self._output.seek(0, os.SEEK_END) if self._printed is None else self._printed
+        first = self._output.seek(max(last - SHOWN, 0))
+        self.printed = self._output.read(last - first).decode("utf-8", "replace").strip()
+        status = self._process.returncode
+        if status not in (0, STOPPED) and not self.stopped:
+            self.stopped = f"its process {_ended(status)}"
+        if self.verdict is None and (self.stopped or status == STOPPED):
+            self.verdict = self._stopped_verdict()
+        self._clean()
+
+    def _stopped_verdict(self) -> Verdict:
+        """What is known of code that had to be stopped."""
+        first = self.asks[0] if self.asks else "runs"
+        verdict = Verdict(self.lesson)
+        for name in self.seen:
+            verdict.lamps[name], verdict.worth[name] = None, 1
+        for name in self.asks or ("runs",):
+            verdict.lamps[name], verdict.worth[name] = None, 1
+        verdict.lamps[first] = False
+        where = "".join(f"\n    {place}" for place in self.where)
+        verdict.said[first] = f"your code was stopped: {self.stopped or 'nobody knows why'}{where}"
+        return verdict
+
+    # ------------------------------------------------------------------------------- the end
+
+    def stop(self) -> None:
+        """End it now; what the code was doing is in `where`."""
+        if self.is_over:
+            return
+        if self._process.poll() is None:
+            (self._folder / "stop").touch()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(GRACE)
+        self._kill()
+        self._process.wait()
+        self._take()
+        self._end()
+
+    def _kill(self) -> None:
+        """It, and all that it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def _clean(self) -> None:
+        self._kill()
+        self._found.close()
+        self._output.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Examination:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:  # fmt: skip
+        self.stop()
+
+    def __repr__(self) -> str:
+        state = "over" if self.is_over else f"looks at {', '.join(self.asks) or 'nothing yet'}"
+        return f"<Examination of {self.own / self.lesson.file}, {state}>"
+
+
+def _ended(status: int) -> str:
+    if status < 0:
+        with suppress(ValueError):
+            return f"was ended by {signal.Signals(-status).name}, as by a crash of the interpreter"
+    return f"ended by itself with status {status}"

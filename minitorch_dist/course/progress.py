@@ -1,0 +1,127 @@
+"""How far a learner is: progress.json in the learner's folder.
+
+    found = progress.read(folder)
+    with progress.changing(folder) as found:
+        found.hints[13] = 2                    written whole, or not at all
+
+A file that cannot be read is set aside and a new one begun; `notice` says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from minitorch_dist.serialization.files import replacing
+
+FILE = "progress.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Passed:
+    stars: int
+    digest: str  # of the file that passed
+
+
+@dataclass(frozen=True)
+class Prediction:
+    lesson: int
+    ask: str
+    given: float
+    truth: float
+
+
+@dataclass
+class Progress:
+    present: int | None = None  # the lesson where the learner is
+    passed: dict[int, Passed] = field(default_factory=dict)
+    hints: dict[int, int] = field(default_factory=dict)  # how many were seen
+    predictions: list[Prediction] = field(default_factory=list)
+    reference: set[int] = field(default_factory=set)  # lessons for which later ones take ours
+    explained: set[int] = field(default_factory=set)  # lessons whose "why" has been said
+    given_up: set[int] = field(default_factory=set)  # lessons whose solution was shown before
+    written: dict[str, str] = field(default_factory=dict)  # by file: the digest of what we wrote
+    notice: str = ""  # what was wrong with the file; not kept
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "present": self.present,
+            "passed": {str(n): {"stars": p.stars, "digest": p.digest} for n, p in sorted(self.passed.items())},
+            "hints": {str(n): seen for n, seen in sorted(self.hints.items())},
+            "predictions": [vars(one) for one in self.predictions],
+            "reference": sorted(self.reference),
+            "explained": sorted(self.explained),
+            "given_up": sorted(self.given_up),
+            "written": dict(sorted(self.written.items())),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, found: Any) -> Progress:
+        """ValueError, TypeError or KeyError where it is not what `to_json` makes."""
+        if not isinstance(found, dict) or not isinstance(found.get("version"), int):
+            raise ValueError("it is no progress of this course")
+        if found["version"] > VERSION:
+            raise ValueError(f"a later version of this program wrote it (form {found['version']})")
+        present = found["present"]
+        return cls(
+            None if present is None else int(present),
+            {int(n): Passed(int(p["stars"]), str(p["digest"])) for n, p in found["passed"].items()},
+            {int(n): int(seen) for n, seen in found["hints"].items()},
+            [
+                Prediction(int(p["lesson"]), str(p["ask"]), float(p["given"]), float(p["truth"]))
+                for p in found["predictions"]
+            ],
+            {int(n) for n in found["reference"]},
+            {int(n) for n in found["explained"]},
+            {int(n) for n in found["given_up"]},
+            {str(name): str(value) for name, value in found["written"].items()},
+        )
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def read(folder: Path) -> Progress:
+    path = folder / FILE
+    try:
+        return Progress.from_json(json.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
+        return Progress()
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        aside = _aside(path)
+        return Progress(
+            notice=f"{path} cannot be read ({type(error).__name__}: {error}). It now lies in {aside.name}, and a new "
+            "one is begun. What you wrote is as it was: mtd check --all finds again what passes."
+        )
+
+
+def write(folder: Path, progress: Progress) -> None:
+    text = json.dumps(progress.to_json(), indent=1) + "\n"
+    with replacing(folder / FILE) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def changing(folder: Path) -> Iterator[Progress]:
+    """The progress as it is on the disk now; written back when the block ends without an error."""
+    progress = read(folder)
+    yield progress
+    write(folder, progress)
+
+
+def _aside(path: Path) -> Path:
+    """Move a damaged file out of the way, under a name that is free."""
+    for number in itertools.count(1):
+        aside = path.with_name(f"progress.damaged-{number}.json")
+        if not aside.exists():
+            return path.replace(aside)
+    raise AssertionError("there is always a free name")

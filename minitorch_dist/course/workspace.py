@@ -1,0 +1,283 @@
+"""A learner's folder.
+
+    course/
+      README.md  progress.json  pyrightconfig.json     (so that editors find `from ring import …`)
+      13_ring/
+        ring.py      the skeleton, then what the learner makes of it
+        text.md      the lesson
+
+It is found upward from the current folder, as git finds a repository; else it is the one last used.
+Nothing that a learner wrote is ever written over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from minitorch_dist.course import progress as progresses
+from minitorch_dist.course.lesson import FOLDER, ROOM, Lesson, LessonError, all_lessons
+from minitorch_dist.course.progress import Passed, Progress, digest
+from minitorch_dist.course.source import unwritten
+from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.serialization.files import replacing
+
+README = """# Your course
+
+One folder for each lesson: `text.md` is the lesson, the `.py` file beside it is yours to complete.
+
+    mtd             open the course where you left it: it checks a file when you save it
+    mtd list        all lessons, and how far you are
+    mtd text 1      read a lesson             mtd check 1     is it right?
+    mtd hint 1      a hint                    mtd show 1      a picture of what your code does
+
+`progress.json` is written by `mtd`. `mtd init` here brings new lessons after an update and leaves what you wrote as it is.
+"""
+
+
+class WorkspaceError(LessonError):
+    """There is no learner's folder, or it cannot be one."""
+
+
+@dataclass
+class Made:
+    """What `make` did, by the files' names within the folder."""
+
+    added: list[str] = field(default_factory=list)
+    renewed: list[str] = field(default_factory=list)  # untouched, and now as ours is
+    changed: list[str] = field(default_factory=list)  # ours has changed, the learner's was kept
+
+
+class Workspace:
+    """A learner's folder, and which of the lessons in it count."""
+
+    def __init__(self, folder: Path, room: Path = ROOM) -> None:
+        self.folder, self.room = folder, room
+
+    def __repr__(self) -> str:
+        return f"<Workspace {self.folder}, {len(self.progress().passed)} passed>"
+
+    def progress(self) -> Progress:
+        return progresses.read(self.folder)
+
+    def lessons(self) -> list[Lesson]:
+        return all_lessons(self.room)
+
+    def place(self, lesson: Lesson) -> Path:
+        return self.folder / lesson.folder.name
+
+    def file(self, lesson: Lesson) -> Path:
+        return self.place(lesson) / lesson.file
+
+    def text_of(self, lesson: Lesson) -> str:
+        """What the learner's file says; LessonError where it cannot be read."""
+        path = self.file(lesson)
+        try:
+            return path.read_text("utf-8")
+        except FileNotFoundError:
+            raise LessonError(
+                f"there is no {path}; mtd reset {lesson.number} writes it anew, mtd init all that is missing"
+            ) from None
+        except UnicodeDecodeError as error:
+            raise LessonError(f"{path} is not UTF-8 ({error}); save it as UTF-8") from error
+        except OSError as error:
+            raise LessonError(f"{path} cannot be read: {error.strerror}") from error
+
+    def is_begun(self, lesson: Lesson) -> bool:
+        """Whether the learner changed it."""
+        path = self.file(lesson)
+        return path.exists() and self.text_of(lesson) != lesson.source.skeleton(lesson.number)
+
+    def is_current(self, lesson: Lesson, progress: Progress) -> bool:
+        """Whether it passed and has not been changed since."""
+        passed = progress.passed.get(lesson.number)
+        if passed is None:
+            return False
+        try:
+            return digest(self.text_of(lesson)) == passed.digest
+        except LessonError:
+            return False
+
+    def solved(self, progress: Progress) -> dict[int, Path]:
+        """The folders that stand in for ours in later lessons."""
+        return {
+            lesson.number: self.place(lesson)
+            for lesson in self.lessons()
+            if lesson.number not in progress.reference and self.is_current(lesson, progress)
+        }
+
+    def written(self, progress: Progress) -> dict[int, Path]:
+        """The same for the learner's own scripts: whatever has no blank left, right or wrong."""
+        found = {}
+        for lesson in self.lessons():
+            with suppress(LessonError):
+                is_whole = self.is_begun(lesson) and not unwritten(
+                    self.text_of(lesson), lesson.number
+                )
+                if is_whole and lesson.number not in progress.reference:
+                    found[lesson.number] = self.place(lesson)
+        return found
+
+    def keep(self, lesson: Lesson, text: str, verdict: Verdict) -> None:
+        """Enter what a check of this text found."""
+        with progresses.changing(self.folder) as progress:
+            progress.present = lesson.number
+            before = progress.passed.get(lesson.number)
+            if verdict.is_passed:
+                progress.passed[lesson.number] = Passed(verdict.stars, digest(text))
+            elif before is not None and before.digest == digest(text):
+                del progress.passed[lesson.number]  # the check asks for more than it did
+
+    def changed_since(self, lesson: Lesson, progress: Progress) -> list[Lesson]:
+        """Lessons that this one stands on, which passed once and are another file now."""
+        by_number = {one.number: one for one in self.lessons()}
+        wanted, found = [*lesson.requires], set()
+        while wanted:
+            number = wanted.pop()
+            if number in by_number and number not in found:
+                found.add(number)
+                wanted += by_number[number].requires
+        return [
+            by_number[number] for number in sorted(found & progress.passed.keys() - progress.reference)
+            if not self.is_current(by_number[number], progress)
+        ]  # fmt: skip
+
+    def following(self, lesson: Lesson) -> Lesson | None:
+        """The next lesson, in the order of numbers."""
+        return next((one for one in self.lessons() if one.number > lesson.number), None)
+
+    def present(self, progress: Progress) -> Lesson:
+        """Where the learner is: the lesson last looked at, else the first that has not passed."""
+        lessons = self.lessons()
+        if not lessons:
+            raise WorkspaceError(
+                f"there are no lessons in {self.room}: is the package installed whole?"
+            )
+        for lesson in lessons:
+            if lesson.number == progress.present:
+                return lesson
+        done = progress.passed.keys() | progress.reference
+        return next((one for one in lessons if one.number not in done), lessons[-1])
+
+
+# ------------------------------------------------------------------------------ where it is
+
+
+def find(start: Path | None = None, room: Path = ROOM) -> Workspace:
+    """Upward from `start` (the current folder), else the one last used."""
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if is_one(folder):
+            remember(folder)
+            return Workspace(folder, room)
+    last = last_used()
+    if last is not None and is_one(last):
+        return Workspace(last, room)
+    gone = f" (the last one used, {last}, is no more)" if last is not None else ""
+    raise WorkspaceError(
+        f"there is no course in {here} or above it{gone}. Make a folder for it with: mtd init course"
+    )
+
+
+def is_one(folder: Path) -> bool:
+    return (folder / progresses.FILE).is_file() and any(
+        FOLDER.fullmatch(path.name) for path in folder.iterdir()
+    )
+
+
+def state_file() -> Path:
+    """Which folder was used last is written here."""
+    given = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
+    base = Path(given) if given and Path(given).is_absolute() else Path.home() / ".local" / "state"
+    return base / "minitorch_dist" / "course.json"
+
+
+def last_used() -> Path | None:
+    with suppress(OSError, ValueError, TypeError, KeyError, RuntimeError):
+        return Path(json.loads(state_file().read_text("utf-8"))["folder"])
+    return None
+
+
+def remember(folder: Path) -> None:
+    """A home that cannot be written to only means that the folder has to be the current one."""
+    if last_used() == folder:
+        return
+    with suppress(OSError, RuntimeError):
+        state_file().parent.mkdir(parents=True, exist_ok=True)
+        _write(state_file(), json.dumps({"folder": str(folder)}) + "\n")
+
+
+# ------------------------------------------------------------------------------ making one
+
+
+def make(folder: Path, room: Path = ROOM) -> tuple[Workspace, Made]:
+    """A folder with all lessons, or what is new in one that exists."""
+    folder = folder.expanduser().resolve()
+    try:
+        _refuse(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        workspace, made = Workspace(folder, room), Made()
+        with progresses.changing(folder) as progress:
+            for lesson in workspace.lessons():
+                workspace.place(lesson).mkdir(exist_ok=True)
+                for name, text in ours(lesson).items():
+                    _bring(workspace.place(lesson) / name, text, progress, made)
+            if not (folder / "README.md").exists():
+                _write(folder / "README.md", README)
+            _write(folder / "pyrightconfig.json", _editors(workspace.lessons()))
+        remember(folder)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{error.filename or folder} cannot be written: {error.strerror or error}. Choose another folder: mtd init FOLDER"
+        ) from error
+    return workspace, made
+
+
+def ours(lesson: Lesson) -> dict[str, str]:
+    """What a learner is given, by name."""
+    return {lesson.file: lesson.source.skeleton(lesson.number), "text.md": lesson.text}
+
+
+def _refuse(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise WorkspaceError(f"{folder} is a file. Choose another name: mtd init FOLDER")
+    inside = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    strange = [name for name in inside if not name.startswith(".")]
+    if strange and not any(FOLDER.fullmatch(name) for name in inside):
+        raise WorkspaceError(
+            f"{folder} has other things in it ({', '.join(sorted(strange)[:3])} …). Choose a new folder: mtd init course"
+        )
+
+
+def _bring(path: Path, text: str, progress: Progress, made: Made) -> None:
+    """Our text to where it is missing; in place of an older one that the learner never touched."""
+    name = f"{path.parent.name}/{path.name}"
+    if not path.exists():
+        made.added.append(name)
+    else:
+        before, found = progress.written.get(name), digest(path.read_text("utf-8", "replace"))
+        if digest(text) in (before, found):
+            progress.written[name] = digest(text)
+            return
+        if found != before:
+            if before is not None:
+                made.changed.append(name)
+            progress.written[name] = digest(text)
+            return
+        made.renewed.append(name)
+    _write(path, text)
+    progress.written[name] = digest(text)
+
+
+def _editors(lessons: Iterable[Lesson]) -> str:
+    """Where editors look for the lessons' modules."""
+    return json.dumps({"extraPaths": [one.folder.name for one in lessons]}, indent=1) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as file:
+        file.write(text.encode())

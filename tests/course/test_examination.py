@@ -1,0 +1,131 @@
+"""Code under examination: whatever it does, there is a verdict that says what it did, and nothing is left."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist.course import lesson
+from minitorch_dist.course.examination import Examination
+from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.workspace import Workspace, make
+from tests.course.small import SOLVED, room
+
+
+@pytest.fixture
+def where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return make(tmp_path / "course", room(tmp_path / "room"))[0]
+
+
+def examined(where: Workspace, number: int, text: str, **how: object) -> Examination:
+    one = lesson.find(number, where.room)
+    where.file(one).write_text(text)
+    with Examination.of(where, one, **how) as exam:  # type: ignore[arg-type]
+        exam.wait()
+    assert exam.is_over and "over" in repr(exam)
+    return exam
+
+
+def said(exam: Examination, lamp: str = "right") -> str:
+    assert exam.verdict is not None and exam.verdict.lamps[lamp] is False
+    return exam.verdict.said[lamp]
+
+
+@pytest.mark.slow
+def test_right_and_wrong(where: Workspace) -> None:
+    exam = examined(where, 1, SOLVED[1])
+    assert exam.verdict is not None and exam.verdict.is_passed and exam.verdict.stars == 3
+    assert Verdict.from_json(exam.lesson, exam.verdict.to_json()) == exam.verdict
+    exam = examined(where, 1, SOLVED[1].replace("x + y", "x - y") + "\nprint('here')\n")
+    assert said(exam) == "the sum of 2 and 3"
+    assert exam.text == "x + y" and exam.printed == "here"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("while True: x += 0", ["1 seconds of processor time", "plus.py:3, in plus", "y = 3"]),
+        ("import os; os._exit(7)", ["ended by itself with status 7"]),
+        ("import sys; sys.exit(7)", ["SystemExit: 7", "plus.py:3"]),
+        ("import ctypes; ctypes.string_at(0)", ["SIGSEGV"]),
+        ("print('x' * (30 << 20)); input()", ["EOFError"]),
+        ("while True: print('x' * 10**6)", ["printed more than 20 MiB"]),
+        ("return plus(x, y)", ["RecursionError", "plus.py:3"]),
+    ],
+    ids=["loops", "exits", "raises SystemExit", "crashes", "reads", "prints", "recurses"],
+)
+def test_what_code_can_do(where: Workspace, line: str, words: list[str]) -> None:
+    text = SOLVED[1].replace("    return", f"    {line}\n    return")
+    exam = examined(where, 1, text, limit=1.0)
+    told = said(exam)
+    assert all(word in told for word in words), told
+
+
+@pytest.mark.slow
+def test_a_loop_while_it_is_imported(where: Workspace) -> None:
+    assert "plus.py:5, in <module>" in said(
+        examined(where, 1, SOLVED[1] + "\nwhile True:\n    pass\n", limit=0.5), "runs"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("def plus(x, y:\n", "SyntaxError: '(' was never closed"), ("\x00", "null bytes"), ("import nothing_of_this_name", "No module named"),
+     ("x = 1", "cannot import name 'plus'")],
+)  # fmt: skip
+def test_what_cannot_run(where: Workspace, text: str, words: str) -> None:
+    assert words in said(examined(where, 1, text), "runs")
+
+
+@pytest.mark.slow
+def test_stopped_by_its_owner_it_says_where_it_was(where: Workspace, tmp_path: Path) -> None:
+    """And what it started ends as well."""
+    one, mark = lesson.find(1, where.room), tmp_path / "pid"
+    where.file(one).write_text(
+        "import subprocess, sys\nfrom pathlib import Path\n\n\ndef plus(x, y):\n"
+        "    child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
+        f"    Path({str(mark)!r}).write_text(str(child.pid))\n    while True:\n        pass\n"
+    )
+    with Examination.of(where, one) as exam:
+        while not mark.exists() or not mark.read_text():
+            assert not exam.poll(0.05)
+        assert exam.asks == ("right",)
+        exam.stop()
+    assert "you stopped it" in said(exam) and "in plus, where x = 2, y = 3" in said(exam)
+    pid = int(mark.read_text())
+    while True:  # its parent is gone: until the system has buried it
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or ") Z" in state.read_text():
+            break
+
+
+@pytest.mark.slow
+def test_later_lessons_stand_on_what_passed(where: Workspace) -> None:
+    one = lesson.find(1, where.room)
+    where.file(one).write_text(SOLVED[1])
+    exam = examined(where, 2, SOLVED[2])
+    assert exam.verdict is not None and exam.verdict.used == {1: False}  # it never passed: ours
+    where.keep(one, SOLVED[1], Verdict(one, {"right": True}, worth={"right": 1}))
+    exam = examined(where, 2, SOLVED[2])
+    assert exam.verdict is not None and exam.verdict.used == {1: True}
+    where.file(one).write_text(SOLVED[1] + "\n")
+    assert where.changed_since(lesson.find(5, where.room), where.progress()) == [one]
+    exam = examined(where, 5, SOLVED[5])
+    assert exam.verdict is not None and exam.verdict.used == {1: False, 2: False}
+
+
+@pytest.mark.slow
+def test_truths(where: Workspace) -> None:
+    exam = examined(where, 1, SOLVED[1], task="truth", truths=["two_and_three"])
+    assert exam.truths == {"two_and_three": 5.0} and exam.verdict is None
+
+
+def test_the_environment_is_as_it_was(where: Workspace) -> None:
+    before = dict(os.environ)
+    examined(where, 1, SOLVED[1])
+    assert dict(os.environ) == before and not (where.folder / "01_plus" / ".hypothesis").exists()

@@ -1,0 +1,171 @@
+"""A learner's folder: made, found, brought up to date, and never written over."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from minitorch_dist.course import lesson, progress as progresses, workspace
+from minitorch_dist.course.lesson import LessonError
+from minitorch_dist.course.source import unwritten
+from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.workspace import WorkspaceError, make
+from tests.course.small import LESSONS, SOLVED, room
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def test_a_new_folder_has_all_that_one_needs(tmp_path: Path) -> None:
+    where, made = make(tmp_path / "course", room(tmp_path / "room"))
+    assert made.added == ["01_plus/plus.py", "01_plus/text.md", "02_twice/twice.py", "02_twice/text.md",
+                          "05_many/many.py", "05_many/text.md"]  # fmt: skip
+    assert "mtd check 1" in (where.folder / "README.md").read_text()
+    paths = json.loads((where.folder / "pyrightconfig.json").read_text())["extraPaths"]
+    assert paths == ["01_plus", "02_twice", "05_many"]
+    for one in where.lessons():
+        assert unwritten(where.text_of(one), one.number) and not where.is_begun(one)
+    assert repr(where) == f"<Workspace {where.folder}, 0 passed>"
+
+
+def test_again_it_brings_what_is_new_and_says_what_changed(tmp_path: Path) -> None:
+    lessons = room(tmp_path / "room", (1, 2))
+    where, _ = make(tmp_path / "course", lessons)
+    where.file(lesson.find(1, lessons)).write_text(SOLVED[1])
+    room(tmp_path / "room")
+    for name in ("01_plus/plus.py", "02_twice/twice.py"):
+        (lessons / name).write_text((lessons / name).read_text() + "\nNEW = 1\n")
+    _, made = make(where.folder, lessons)
+    assert made.added == ["05_many/many.py", "05_many/text.md"]
+    assert made.renewed == ["02_twice/twice.py"] and made.changed == ["01_plus/plus.py"]
+    assert (where.folder / "01_plus/plus.py").read_text() == SOLVED[1]
+    assert "NEW" in (where.folder / "02_twice/twice.py").read_text()
+    assert make(where.folder, lessons)[1] == workspace.Made()
+
+
+def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
+    lessons = room(tmp_path / "room")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WorkspaceError, match="is a file"):
+        make(tmp_path / "file", lessons)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letters").write_text("")
+    with pytest.raises(WorkspaceError, match=r"other things in it \(letters"):
+        make(tmp_path / "home", lessons)
+    (tmp_path / "home" / "letters").rename(tmp_path / "home" / ".git")
+    make(tmp_path / "home", lessons)
+
+
+def test_it_is_found_upward_and_else_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lessons = room(tmp_path / "room")
+    with pytest.raises(WorkspaceError, match="mtd init course"):
+        workspace.find(tmp_path, lessons)
+    first, _ = make(tmp_path / "first", lessons)
+    second, _ = make(tmp_path / "second", lessons)
+    assert workspace.find(first.folder / "01_plus").folder == first.folder
+    assert workspace.find(tmp_path).folder == first.folder  # the last one used
+    assert workspace.find(second.folder).folder == workspace.find(tmp_path).folder == second.folder
+    workspace.state_file().write_text("{")
+    with pytest.raises(WorkspaceError):
+        workspace.find(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/nowhere")  # a home that cannot be written to
+    assert workspace.find(second.folder).folder == second.folder
+
+
+def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    where, _ = make(tmp_path / "course", room(tmp_path / "room"))
+    one = lesson.find(1, where.room)
+    where.file(one).write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(LessonError, match="not UTF-8"):
+        where.text_of(one)
+    where.file(one).unlink()
+    with pytest.raises(LessonError, match="mtd reset 1"):
+        where.text_of(one)
+    make(where.folder, where.room)
+    assert unwritten(where.text_of(one), 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("pluss", "perhaps 01_plus"),
+        ("03", "there are 1, 2, 5"),
+        ("02_twize", "perhaps 02_twice"),
+        ("", "there are 1"),
+    ],
+)
+def test_an_unknown_lesson_has_near_names(wanted: str, said: str, tmp_path: Path) -> None:
+    lessons = room(tmp_path / "room")
+    with pytest.raises(LessonError, match=said):
+        lesson.find(wanted, lessons)
+    for name in ("2", "02", "twice", "02_twice", "twice.py", 2):
+        assert lesson.find(name, lessons).number == 2
+
+
+class Learning(RuleBasedStateMachine):
+    """A learner writes, passes, takes ours, and updates, in any order: nothing of theirs is ever lost, and
+    later lessons stand on exactly what passed."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.holder = tempfile.TemporaryDirectory()
+        base = Path(self.holder.name)
+        self.lessons = room(base / "room", (1, 2))
+        self.here, _ = make(base / "course", self.lessons)
+        self.texts: dict[int, str] = {}  # what the learner wrote
+        self.passed: dict[int, str] = {}
+        self.ours: set[int] = set()
+
+    @rule(number=st.sampled_from([1, 2]), text=st.sampled_from(["a = 1\n", "b = 2\n", "c = 3\n"]))
+    def writes(self, number: int, text: str) -> None:
+        self.here.file(lesson.find(number, self.lessons)).write_text(text)
+        self.texts[number] = text
+
+    @rule(number=st.sampled_from([1, 2]), is_right=st.booleans())
+    def checks(self, number: int, is_right: bool) -> None:
+        one = lesson.find(number, self.lessons)
+        verdict = Verdict(one, {"right": is_right}, worth={"right": 1})
+        text = self.here.text_of(one)
+        self.here.keep(one, text, verdict)
+        if is_right:
+            self.passed[number] = text
+        elif self.passed.get(number) == text:
+            del self.passed[number]
+
+    @rule(number=st.sampled_from([1, 2]))
+    def takes_ours_or_theirs(self, number: int) -> None:
+        with progresses.changing(self.here.folder) as progress:
+            progress.reference ^= {number}
+        self.ours ^= {number}
+
+    @rule(note=st.integers(0, 3), number=st.sampled_from([1, 2]))
+    def updates(self, note: int, number: int) -> None:
+        path = self.lessons / f"{number:02}_{LESSONS[number][0]}" / f"{LESSONS[number][0]}.py"
+        path.write_text(path.read_text().partition("# note")[0] + f"# note {note}\n")
+        make(self.here.folder, self.lessons)
+
+    @invariant()
+    def nothing_is_lost_and_what_counts_is_what_passed(self) -> None:
+        for number, text in self.texts.items():
+            assert self.here.text_of(lesson.find(number, self.lessons)) == text
+        solved = self.here.solved(self.here.progress())
+        for number in (1, 2):
+            now = self.here.text_of(lesson.find(number, self.lessons))
+            counts = self.passed.get(number) == now and number not in self.ours
+            assert (number in solved) == counts
+
+    def teardown(self) -> None:
+        self.holder.cleanup()
+
+
+Learning.TestCase.settings = settings(max_examples=15, stateful_step_count=15)
+test_learning = Learning.TestCase
