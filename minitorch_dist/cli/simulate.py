@@ -48,12 +48,9 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"mtd simulate: {error}", file=sys.stderr)
         return 2
-    table = Table(box=SIMPLE)
-    for name in ("algorithm", "rounds", "messages", "most sent", "time", "of the bound"):
-        is_name = name == "algorithm"
-        table.add_column(
-            name, justify="left" if is_name else "right", overflow="fold", no_wrap=not is_name
-        )
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("algorithm", "rounds", "messages", "most sent", "time", "bound"):
+        table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
     for one in found:
         ratio = f"{one.time / one.bound:.2f}×" if one.bound else "–"
         table.add_row(

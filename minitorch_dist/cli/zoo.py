@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import textwrap
 
 from minitorch_dist import sim
 from minitorch_dist.cli import scripts
@@ -21,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name is None:
         for name in zoo.NAMES:
             first = (zoo.exhibit(name).__doc__ or "").partition("\n")[0]
-            print(f"{name:<22} {first}")
+            print(textwrap.fill(f"{name:<22} {first}", 80, subsequent_indent=" " * 23))
         return 0
     exhibit = zoo.exhibit(arguments.name)
     print(inspect.getsource(exhibit))  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,14 @@ def test_the_environment_disturbs_real_transports(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(disturbing.VARIABLE, "slow=9,x=1")
     with pytest.raises(ValueError, match="names rank 9 in a world of 1"):
         launch(late, 1)
+
+
+@pytest.mark.slow
+def test_a_reader_who_has_seen_enough_is_no_error() -> None:
+    """mtd zoo sglang_33289 | head -1"""
+    command = [sys.executable, "-m", "minitorch_dist.cli", "zoo", "sglang_33289"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
