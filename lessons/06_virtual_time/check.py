@@ -1,0 +1,266 @@
+"""Lesson 06: the times of the textbooks' formulas, and of the library's own simulator, with ==."""
+
+import random  # noqa: TID251 - each has a seed of its own
+from fractions import Fraction
+
+import ports
+from ports import Compute, Ports, Receive, Run, Send
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from minitorch_dist.course import lamp
+
+ALPHA, BETA, GAMMA = 5_000_000, 80, 1_000  # 5 µs a message, 100 Gb/s, 1 ns an operation
+SIZES = (1, 2, 3, 5, 8)
+
+
+# ------------------------------------------------------------------------------------------ programs
+
+
+def chain(size, nbytes):
+    """Rank 0 tells 1, who tells 2, …"""
+    return [
+        [Receive(rank - 1)] * (rank > 0) + [Send(rank + 1, nbytes)] * (rank + 1 < size)
+        for rank in range(size)
+    ]
+
+
+def fan_in(size, nbytes):
+    """All others tell rank 0 at once."""
+    return [[Receive(src) for src in range(1, size)], *[[Send(0, nbytes)]] * (size - 1)]
+
+
+def fan_out(size, nbytes):
+    """Rank 0 tells all others, one after another."""
+    return [[Send(dst, nbytes) for dst in range(1, size)], *[[Receive(0)]] * (size - 1)]
+
+
+def ping_pong(rounds, nbytes):
+    return [[Send(1, nbytes), Receive(1)] * rounds, [Receive(0), Send(0, nbytes)] * rounds]
+
+
+def exchange(nbytes):
+    """Two ranks tell each other something at the same time."""
+    return [[Send(1, nbytes), Receive(1)], [Send(0, nbytes), Receive(0)]]
+
+
+def early(nbytes, operations):
+    """The message is there long before rank 1 asks for it."""
+    return [[Send(1, nbytes)], [Compute(operations), Receive(0)]]
+
+
+def drawn(seed):
+    """Any program: messages between random pairs in one order that all ranks keep, so it ends. The
+    first ones are small."""
+    draw = random.Random(seed)
+    size = draw.choice((2, 3, 5, 8))
+    programs = [[] for _ in range(size)]
+    for _ in range(1 + seed // 3):
+        src, dst = draw.sample(range(size), 2)
+        programs[src] += [Compute(draw.randrange(9000))] * draw.randrange(2)
+        programs[src].append(Send(dst, draw.choice((0, 1, 7, 1000, 60_000))))
+        programs[dst].append(Receive(src))
+    return programs
+
+
+def run(programs, alpha=ALPHA, beta=BETA, gamma=GAMMA):
+    return Run(programs, Ports(alpha, beta, gamma)).times
+
+
+def shown(programs):
+    """A program in words, for who has to find out what is wrong."""
+    return "\n".join(
+        f"    rank {rank}: " + (", ".join(map(told, actions)) or "nothing")
+        for rank, actions in enumerate(programs)
+    )
+
+
+def told(action):
+    return f"{type(action).__name__}({', '.join(map(str, action))})"
+
+
+# --------------------------------------------------------------------------------------------- lamps
+
+
+@lamp("right")
+def right():
+    """What can be found with pencil and paper."""
+    nbytes = 1000
+    hold = ALPHA + BETA * nbytes
+    demand("ping-pong, 3 rounds", ping_pong(3, nbytes), [6 * hold, 5 * hold])
+    demand(
+        "a message that waits for its receiver (who computes)",
+        early(nbytes, 9000),
+        [0, max(9000 * GAMMA, hold)],
+    )
+    demand("a receiver who waits for its message", early(nbytes, 3), [0, hold])
+    for size in SIZES:
+        passed = [rank * hold for rank in range(size)]
+        demand(f"a chain of {size} ranks", chain(size, nbytes), passed)
+        demand(
+            f"rank 0 sends to {size - 1} others: one sending port",
+            fan_out(size, nbytes),
+            [0, *passed[1:]],
+        )
+        demand(
+            f"{size - 1} ranks send to rank 0: one receiving port",
+            fan_in(size, nbytes),
+            [(size - 1) * hold] + [0] * (size - 1),
+        )
+    demand("two ranks send to each other: two ports, both at once", exchange(nbytes), [hold] * 2)
+
+
+def demand(what, programs, expected):
+    found = run(programs)
+    if found != expected:
+        rank = next(r for r, (f, e) in enumerate(zip(found, expected, strict=True)) if f != e)
+        raise AssertionError(
+            f"{what}; a message takes {ALPHA + BETA * 1000} ps: rank {rank} is done at {found[rank]} ps, "
+            f"expected {expected[rank]} ps\n{shown(programs)}"
+        )
+
+
+@lamp("monotone", star=2)
+def monotone():
+    """Where each rank hears only one other, nothing gets faster with more α, β or bytes."""
+    for seed in range(60):
+        draw = random.Random(seed)
+        size = draw.randrange(2, 9)
+        heard = [None, *(draw.randrange(rank) for rank in range(1, size))]
+        lengths = [[draw.randrange(5000) for _ in range(draw.randrange(3))] for _ in heard]
+        plain = run(tree(heard, lengths))
+        longer = [[n + 1000 for n in row] for row in lengths]
+        for what, slower in (
+            ("α is doubled", run(tree(heard, lengths), alpha=2 * ALPHA)),
+            ("β is doubled", run(tree(heard, lengths), beta=2 * BETA)),
+            ("each message is longer by 1000 bytes", run(tree(heard, longer))),
+        ):
+            rank = next((r for r in range(size) if slower[r] < plain[r]), None)
+            assert rank is None, (
+                f"{what}, and rank {rank} is done at {slower[rank]} ps instead of {plain[rank]} ps: "
+                f"sooner\n{shown(tree(heard, lengths))}"
+            )
+
+
+def tree(heard, lengths):
+    """Rank r receives `lengths[r]` from `heard[r]`, then computes, then sends to those that hear it."""
+    programs = [[] for _ in heard]
+    for rank, src in enumerate(heard):
+        if src is not None:
+            programs[rank] = [Receive(src)] * len(lengths[rank])
+        programs[rank] = [*programs[rank], Compute(100 * rank)]
+    for rank, src in enumerate(heard):
+        if src is not None:
+            programs[src] += [Send(rank, nbytes) for nbytes in lengths[rank]]
+    return programs
+
+
+@lamp("silent", star=2)
+def silent():
+    """A rank that says nothing changes nothing for the others."""
+    for seed in range(40):
+        programs = drawn(seed)
+        alone, beside = run(programs), run([*programs, [Compute(7)], []])
+        assert beside[: len(alone)] == alone and beside[len(alone) :] == [7 * GAMMA, 0], (
+            f"two ranks came that neither send nor receive, and the others are done at {beside} ps "
+            f"instead of {alone} ps\n{shown(programs)}"
+        )
+
+
+@lamp("as the library", star=3)
+def as_the_library():
+    """The same program with `dist.send`, `dist.recv` and `sim.compute`, in `sim.run`: equal picoseconds."""
+    for seed in range(60):
+        draw = random.Random(~seed)
+        alpha, beta = draw.choice((5_000_000, 40_000, 1)), draw.choice((80, 8000, 1))
+        programs = drawn(seed)
+        found, expected = run(programs, alpha, beta), in_the_library(programs, alpha, beta)
+        if found != expected:
+            rank = next(r for r, (f, e) in enumerate(zip(found, expected, strict=True)) if f != e)
+            raise AssertionError(
+                f"α = {alpha} ps, β = {beta} ps: rank {rank} is done at {found[rank]} ps, and in "
+                f"sim.run at {expected[rank]} ps\n{shown(programs)}"
+            )
+
+
+def in_the_library(programs, alpha, beta):
+    lengths = {}
+    for src, actions in enumerate(programs):
+        for action in actions:
+            if isinstance(action, Send):
+                lengths.setdefault((src, action.dst), []).append(action.nbytes)
+    coming = {pair: iter(row) for pair, row in lengths.items()}
+
+    def act():
+        rank = dist.get_rank()
+        for action in programs[rank]:
+            match action:
+                case Send(dst, nbytes):
+                    dist.send(torch.empty(nbytes, dtype=torch.uint8), dst)
+                case Receive(src):
+                    dist.recv(torch.empty(next(coming[src, rank]), dtype=torch.uint8), src)
+                case Compute(operations):
+                    sim.compute(f"{GAMMA * operations}ps")
+
+    report = sim.run(act, len(programs), net=sim.Hockney(alpha, Fraction(beta)))
+    return [rank.time for rank in report.ranks]
+
+
+# ----------------------------------------------------------------------------- questions, and a picture
+
+
+def seven_to_one():
+    """Microseconds."""
+    return run(fan_in(8, 100_000))[0] / 10**6
+
+
+def both_at_once():
+    return run(exchange(100_000))[0] / 10**6
+
+
+def picture():
+    """One run on two axes."""
+    programs = [
+        [Receive(1), Receive(2)],
+        [Compute(9000), Send(0, 100_000)],
+        [Send(3, 25_000), Send(0, 100_000)],
+        [Receive(2), Compute(6000)],
+    ]
+    kept = Kept(ALPHA, BETA, GAMMA)
+    story = Run(programs, kept).story
+    lines = ["the order in which it happens: each message comes to a port, then arrives at one", ""]
+    for rank in range(len(programs)):
+        signs = (
+            f"→{dst}" if (kind, src) == (ports.COMES, rank)
+            else f"←{src}" if (kind, dst) == (ports.ARRIVES, rank) else "··"
+            for _, kind, src, dst in story
+        )  # fmt: skip
+        lines.append(f"rank {rank}      {'  '.join(signs)}")
+    lines += ["", "the same in virtual time: a column is 1 µs in which the port is kept", ""]
+    for rank in range(len(programs)):
+        for name, spans, sign in (("sends", kept.out, "▶"), ("receives", kept.into, "◀")):
+            row = ["·"] * 48
+            for begin, end in spans.get(rank, []):
+                row[begin // 10**6 : -(-end // 10**6)] = sign * (-(-end // 10**6) - begin // 10**6)
+            lines.append(f"rank {rank} {name:<9}{''.join(row[:48])}")
+    ruler = "".join(f"{at:<10}" for at in range(0, 50, 10))
+    return "\n".join([*lines, f"{'':16}{ruler}µs"])
+
+
+class Kept(Ports):
+    """The same rule, which notes when ports are kept."""
+
+    def __init__(self, *how):
+        super().__init__(*how)
+        self.out, self.into = {}, {}
+
+    def leaves(self, src, nbytes, now):
+        begins = super().leaves(src, nbytes, now)
+        self.out.setdefault(src, []).append((begins, begins + self.hold(nbytes)))
+        return begins
+
+    def lands(self, dst, nbytes, now):
+        over = super().lands(dst, nbytes, now)
+        self.into.setdefault(dst, []).append((over - self.hold(nbytes), over))
+        return over
