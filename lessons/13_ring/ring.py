@@ -11,16 +11,24 @@ import minitorch_dist.distributed as dist
 
 
 def chunks(tensor, size):
-    """The tensor in `size` parts that differ by at most one element; some may be empty."""
+    """A vector in `size` parts that differ by at most one element; some may be empty."""
     ends = [tensor.numel() * part // size for part in range(size + 1)]
     return [tensor[begin:end] for begin, end in zip(ends, ends[1:])]
 
 
-def all_reduce(tensor):
-    """Make `tensor`, on every rank, the sum of all ranks' tensors."""
+COMBINE = {
+    dist.ReduceOp.SUM: torch.add,
+    dist.ReduceOp.PRODUCT: torch.mul,
+    dist.ReduceOp.MAX: torch.maximum,
+    dist.ReduceOp.MIN: torch.minimum,
+}
+
+
+def all_reduce(tensor, op=dist.ReduceOp.SUM):
+    """Make `tensor`, on every rank, the sum (or what `op` says) of all ranks' tensors."""
     rank, size = dist.get_rank(), dist.get_world_size()
     left, right = (rank - 1) % size, (rank + 1) % size
-    parts = chunks(tensor, size)
+    parts = chunks(tensor.view(-1), size)
     for step in range(size - 1):
         # BLANK 1: the first half. Which chunk goes to the right, which one comes from the left? (about 2 lines)
         # Rank r begins with chunk r; what has come in one step goes on in the next.
@@ -31,7 +39,7 @@ def all_reduce(tensor):
         work = dist.isend(parts[going], right)
         dist.recv(received, left)
         work.wait()
-        parts[coming] += received
+        parts[coming].copy_(COMBINE[op](parts[coming], received))
     for step in range(size - 1):
         # BLANK 2: the second half. Which chunk is finished here, and goes round? (about 2 lines)
         going = (rank + 1 - step) % size

@@ -3,7 +3,6 @@
 With two ranks + and - are the same, so a test with two ranks passes.
 
 Caught by: right, exactly once
-Seen: https://github.com/pytorch/pytorch/issues/31572
 """
 
 # BLANK 1: the wrong way round

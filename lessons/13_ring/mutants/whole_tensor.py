@@ -1,9 +1,10 @@
 """The whole tensor goes round, not a chunk.
 
-Every sum is right. Each rank sends (P-1) n where 2 (P-1)/P n would do.
+It was a course's reference solution: every sum is right after the first half, and the second half does nothing. Each rank sends 2 (P-1) n
+where 2 (P-1)/P n would do. The cell that should have tested it lacked an argument, so that nobody saw it.
 
 Caught by: bytes
-Passes: right, exactly once
+Passes: right, exactly once, never stuck
 Seen: https://github.com/callummcdougall/ARENA_3.0/pull/407
 """
 
@@ -14,10 +15,11 @@ import minitorch_dist.distributed as dist
 def all_reduce(tensor):
     rank, size = dist.get_rank(), dist.get_world_size()
     travelling = tensor.clone()
-    for _ in range(size - 1):
+    for step in range(2 * (size - 1)):
         received = torch.empty_like(tensor)
         work = dist.isend(travelling, (rank + 1) % size)
         dist.recv(received, (rank - 1) % size)
         work.wait()
-        tensor += received
+        if step < size - 1:
+            tensor += received
         travelling = received

@@ -1,0 +1,48 @@
+"""One buffer for what goes out and for what comes in.
+
+Right wherever isend copies. Where the message is still read from the buffer while the next one is written into it, the neighbour gets
+a mixture of both.
+
+Caught by: frozen
+Passes: right, exactly once
+"""
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+
+
+def chunks(tensor, size):
+    """A vector in `size` parts that differ by at most one element; some may be empty."""
+    ends = [tensor.numel() * part // size for part in range(size + 1)]
+    return [tensor[begin:end] for begin, end in zip(ends, ends[1:])]
+
+
+COMBINE = {
+    dist.ReduceOp.SUM: torch.add,
+    dist.ReduceOp.PRODUCT: torch.mul,
+    dist.ReduceOp.MAX: torch.maximum,
+    dist.ReduceOp.MIN: torch.minimum,
+}
+
+
+def all_reduce(tensor, op=dist.ReduceOp.SUM):
+    """Make `tensor`, on every rank, the sum (or what `op` says) of all ranks' tensors."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % size, (rank + 1) % size
+    parts = chunks(tensor.view(-1), size)
+    for step in range(size - 1):
+        going = (rank - step) % size
+        coming = (rank - step - 1) % size
+        buffer = torch.empty(tensor.numel() // size + 1, dtype=tensor.dtype)
+        carried = buffer[: parts[going].numel()].copy_(parts[going])
+        work = dist.isend(carried, right)
+        received = buffer[: parts[coming].numel()]
+        dist.recv(received, left)
+        work.wait()
+        parts[coming].copy_(COMBINE[op](parts[coming], received))
+    for step in range(size - 1):
+        going = (rank + 1 - step) % size
+        coming = (rank - step) % size
+        work = dist.isend(parts[going], right)
+        dist.recv(parts[coming], left)
+        work.wait()
