@@ -1,21 +1,27 @@
-"""An all_reduce, and ten wrong ones that people have written, with sends and receives."""
+"""Right ways to write an all_reduce, and ten wrong ones that people have written, with sends and receives.
+
+For those who write checks: `scoring.score` says how many of WRONG a check finds, and whether it spares RIGHT.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
-import minitorch_dist as mtd
+import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 
+PROGRAM = True  # errors name its lines
 ReduceOp = dist.ReduceOp
+AllReduce = Callable[..., None]
 
 
 def combine(op: Any, into: Any, other: Any) -> None:
     if op == ReduceOp.SUM:
         into += other
     elif op == ReduceOp.MAX:
-        into.copy_(mtd.maximum(into, other))
+        into.copy_(torch.maximum(into, other))
     else:
         into *= other
 
@@ -30,7 +36,7 @@ def parts(tensor: Any, size: int) -> list[Any]:
 
 
 def exchange(out: Any, to: int, into: Any, source: int) -> None:
-    work = dist.isend(out, to)
+    work: Any = dist.isend(out, to)
     dist.recv(into, source)
     work.wait()
 
@@ -40,39 +46,85 @@ def ring(tensor: Any, op: Any = ReduceOp.SUM, sign: int = -1) -> None:
     chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
     for step in range(size - 1):
         into = chunks[(rank + sign * (step + 1)) % size]
-        buffer = mtd.empty_like(into)
+        buffer = torch.empty_like(into)
         exchange(chunks[(rank + sign * step) % size], right, buffer, left)
         combine(op, into, buffer)
     for step in range(size - 1):
         exchange(chunks[(rank + 1 - step) % size], right, chunks[(rank - step) % size], left)
 
 
-def tutorial_of_2019(tensor: Any, op: Any = ReduceOp.SUM) -> None:
-    """Two buffers take turns, and one branch adds the one that was sent (pytorch#31572)."""
+def leftwards(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """The ring the other way round."""
     rank, size = me()
-    left, right = (rank - 1) % size, (rank + 1) % size
-    buffers = [tensor.clone(), mtd.empty_like(tensor)]
+    chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
     for step in range(size - 1):
-        exchange(buffers[step % 2], right, buffers[1 - step % 2], left)
-        combine(op, tensor, buffers[0] if step % 2 == 0 else buffers[1])
+        into = chunks[(rank + step + 1) % size]
+        buffer = torch.empty_like(into)
+        exchange(chunks[(rank + step) % size], left, buffer, right)
+        combine(op, into, buffer)
+    for step in range(size - 1):
+        exchange(chunks[(rank - 1 + step) % size], left, chunks[(rank + step) % size], right)
+
+
+def up_and_down_a_tree(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """Pairs, then pairs of pairs, up to rank 0; and the same ways back."""
+    rank, size = me()
+    distances = [1 << bit for bit in range((size - 1).bit_length())]
+    for distance in distances:
+        if rank % (2 * distance) == distance:
+            dist.send(tensor, rank - distance)
+        elif rank % (2 * distance) == 0 and rank + distance < size:
+            buffer = torch.empty_like(tensor)
+            dist.recv(buffer, rank + distance)
+            combine(op, tensor, buffer)
+    for distance in reversed(distances):
+        if rank % (2 * distance) == distance:
+            dist.recv(tensor, rank - distance)
+        elif rank % (2 * distance) == 0 and rank + distance < size:
+            dist.send(tensor, rank + distance)
+
+
+def doubling(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """The library's recursive doubling, which folds where there is no power of two."""
+    dist.all_reduce(tensor, op, algorithm="recursive_doubling")
+
+
+def halving_and_doubling(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """The library's, after Rabenseifner."""
+    dist.all_reduce(tensor, op, algorithm="rabenseifner")
+
+
+def tutorial_of_2019(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """What has been received is never added: two buffers take turns, but its arguments are added (pytorch#31572)."""
+    rank, size = me()
+    result, total = torch.zeros_like(tensor), tensor.clone()
+    buffers = [torch.zeros_like(tensor), torch.zeros_like(tensor)]
+    for step in range(size - 1):
+        work: Any = dist.isend(buffers[step % 2], (rank + 1) % size)
+        dist.recv(buffers[1 - step % 2], (rank - 1) % size)
+        combine(op, total, result if step % 2 == 0 else tensor)
+        work.wait()
+    tensor.copy_(total)
 
 
 def whole_tensor_round_the_ring(tensor: Any, op: Any = ReduceOp.SUM) -> None:
-    """Right, with P/2 times the bytes (ARENA#407)."""
+    """Right, with P/2 times the bytes (where it was seen, with P times: ARENA#407)."""
     rank, size = me()
     travelling = tensor.clone()
     for _ in range(size - 1):
-        buffer = mtd.empty_like(tensor)
+        buffer = torch.empty_like(tensor)
         exchange(travelling, (rank + 1) % size, buffer, (rank - 1) % size)
         combine(op, tensor, buffer)
         travelling = buffer
 
 
 def plus_for_minus(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """The chunks run against the ring."""
     ring(tensor, op, sign=1)
 
 
 def remainder_forgotten(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """What P does not divide is in no chunk."""
     size = me()[1]
     ring(tensor[: tensor.numel() // size * size], op)
 
@@ -80,10 +132,10 @@ def remainder_forgotten(tensor: Any, op: Any = ReduceOp.SUM) -> None:
 def accumulate_into_zeros(tensor: Any, op: Any = ReduceOp.SUM) -> None:
     """Right for sums; wrong for products, and for maxima of negative numbers."""
     rank, size = me()
-    total, travelling = mtd.zeros_like(tensor), tensor.clone()
+    total, travelling = torch.zeros_like(tensor), tensor.clone()
     combine(op, total, tensor)
     for _ in range(size - 1):
-        buffer = mtd.empty_like(tensor)
+        buffer = torch.empty_like(tensor)
         exchange(travelling, (rank + 1) % size, buffer, (rank - 1) % size)
         combine(op, total, buffer)
         travelling = buffer
@@ -91,32 +143,34 @@ def accumulate_into_zeros(tensor: Any, op: Any = ReduceOp.SUM) -> None:
 
 
 def doubling_for_powers_only(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """A partner that does not exist is left out, and with it what it stood for."""
     rank, size = me()
     distance = 1
     while distance < size:
         peer = rank ^ distance
         if peer < size:
-            buffer = mtd.empty_like(tensor)
+            buffer = torch.empty_like(tensor)
             exchange(tensor, peer, buffer, peer)
             combine(op, tensor, buffer)
         distance *= 2
 
 
 def forwards_its_accumulator(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """It passes on its sum, and not what has come in: counted again by everybody."""
     rank, size = me()
     for _ in range(size - 1):
-        buffer = mtd.empty_like(tensor)
+        buffer = torch.empty_like(tensor)
         exchange(tensor, (rank + 1) % size, buffer, (rank - 1) % size)
         combine(op, tensor, buffer)
 
 
 def send_before_receive(tensor: Any, op: Any = ReduceOp.SUM) -> None:
-    """A ring whose sends nobody is there to take (nanotron#115)."""
+    """A ring whose sends nobody is there to take."""
     rank, size = me()
     chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
     for step in range(size - 1):
         into = chunks[(rank - step - 1) % size]
-        buffer = mtd.empty_like(into)
+        buffer = torch.empty_like(into)
         dist.send(chunks[(rank - step) % size], right)
         dist.recv(buffer, left)
         combine(op, into, buffer)
@@ -132,8 +186,8 @@ def adds_into_what_it_still_sends(tensor: Any, op: Any = ReduceOp.SUM) -> None:
         return ring(tensor, op)
     distance = 1
     while distance < size:
-        buffer = mtd.empty_like(tensor)
-        work = dist.isend(tensor, rank ^ distance)
+        buffer = torch.empty_like(tensor)
+        work: Any = dist.isend(tensor, rank ^ distance)
         dist.recv(buffer, rank ^ distance)
         combine(op, tensor, buffer)
         work.wait()
@@ -149,22 +203,29 @@ def everything_through_rank_0(tensor: Any, op: Any = ReduceOp.SUM) -> None:
         dist.recv(tensor, 0)
         return
     for other in range(1, size):
-        buffer = mtd.empty_like(tensor)
+        buffer = torch.empty_like(tensor)
         dist.recv(buffer, other)
         combine(op, tensor, buffer)
     for other in range(1, size):
         dist.send(tensor, other)
 
 
-MUTANTS = {
-    tutorial_of_2019: "exactly once",
-    whole_tensor_round_the_ring: "cheap",
-    plus_for_minus: "exactly once",
-    remainder_forgotten: "exactly once",
-    accumulate_into_zeros: "right",
-    doubling_for_powers_only: "exactly once",
-    forwards_its_accumulator: "exactly once",
-    send_before_receive: "never stuck",
-    adds_into_what_it_still_sends: "frozen",
-    everything_through_rank_0: "cheap",
-}
+RIGHT: tuple[AllReduce, ...] = (
+    ring,
+    leftwards,
+    up_and_down_a_tree,
+    doubling,
+    halving_and_doubling,
+)
+WRONG: tuple[AllReduce, ...] = (
+    tutorial_of_2019,
+    whole_tensor_round_the_ring,
+    plus_for_minus,
+    remainder_forgotten,
+    accumulate_into_zeros,
+    doubling_for_powers_only,
+    forwards_its_accumulator,
+    send_before_receive,
+    adds_into_what_it_still_sends,
+    everything_through_rank_0,
+)

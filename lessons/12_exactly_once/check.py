@@ -1,0 +1,132 @@
+"""Lesson 12: the check is checked. Right ways to all-reduce must pass it, wrong ones must not."""
+
+from functools import cache
+
+import exactly_once
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist.course import all_reduces, lamp
+from minitorch_dist.course.scoring import score
+
+WRONG_SUMS = (
+    all_reduces.tutorial_of_2019,
+    all_reduces.plus_for_minus,
+    all_reduces.remainder_forgotten,
+    all_reduces.doubling_for_powers_only,
+    all_reduces.forwards_its_accumulator,
+)
+
+
+@lamp("digits", star=1)
+def digits():
+    """A sum of labels says how often each rank is in it, for up to 9 ranks and 9 times."""
+    for size in range(1, 10):
+        for times in (
+            [1] * size,
+            [rank % 3 for rank in range(size)],
+            [9 - rank for rank in range(size)],
+        ):
+            total = sum(n * exactly_once.labels(rank, 1)[0] for rank, n in enumerate(times))
+            read = exactly_once.counts(total, size)
+            assert list(read) == times, (
+                f"ranks 0, 1, … are in the sum {total} {times} times, and counts() says {read}"
+            )
+    for count in (0, 1, 5):
+        length = len(exactly_once.labels(1, count))
+        assert length == count, f"labels(1, {count}) has {length} numbers"
+
+
+@lamp("in words", star=1)
+def in_words():
+    """What `once` says of a sum with one rank too many and another missing."""
+    try:
+        exactly_once.once(seventh_element, 5, 9)
+    except AssertionError as error:
+        said = str(error)
+    else:
+        raise AssertionError(
+            "once() finds nothing where element 7 on rank 1 has rank 3 twice and lacks rank 0"
+        )
+    due = "element 7 on rank 1 has rank 3 twice and lacks rank 0"
+    assert said == due, f"once() says {said!r} where it should say {due!r}"
+
+
+def seventh_element(tensor, op=dist.ReduceOp.SUM):
+    label = int(tensor[0].item()) if tensor.numel() else 0
+    all_reduces.ring(tensor, op)
+    others = [torch.zeros(1, dtype=torch.int64) for _ in range(dist.get_world_size())]
+    dist.all_gather(others, torch.tensor([label]))
+    if dist.get_rank() == 1:
+        tensor[7] += others[3].item() - others[0].item()
+
+
+@cache
+def found():
+    return score(exactly_once.check, all_reduces.RIGHT, all_reduces.WRONG)
+
+
+@lamp("spares", star=1)
+def spares():
+    """Rings both ways, a tree, doubling, halving: all of them are right."""
+    for name in found().accused:
+        story = found().stories[name]
+        raise AssertionError(
+            f"{name} is right ({story}), and the check says: {found().right[name]}"
+        )
+
+
+@lamp("wrong sums", star=2)
+def wrong_sums():
+    """Five of the ten give sums in which somebody is missing or counted twice."""
+    alive = [one.__name__ for one in WRONG_SUMS if one.__name__ in found().alive]
+    assert not alive, "these give wrong sums, and the check lets them pass:" + told(alive)
+
+
+@lamp("nine of ten", star=3)
+def nine_of_ten():
+    """At least nine of the ten wrong ones are found."""
+    killed, alive = len(found().killed), found().alive
+    assert killed >= 9, f"it finds {killed} of 10, and these live:" + told(alive)
+
+
+def told(names):
+    return "".join(f"\n    {name}: {found().stories[name]}" for name in names)
+
+
+def found_by_two_ranks():
+    """Of the ten, by adding what two ranks have."""
+
+    def two(all_reduce):
+        results, _ = exactly_once.play(all_reduce, [[1.0, 2.0], [10.0, 20.0]])
+        assert results == [[11.0, 22.0]] * 2
+
+    return len(score(two, (), all_reduces.WRONG).killed)
+
+
+def a_sum():
+    return sum(exactly_once.labels(rank, 1)[0] for rank in (0, 2, 2))
+
+
+def picture():
+    """Who is in which element, of a right one and of two that are not: one digit for each rank."""
+    lines = ["how often ranks 0, 1, 2, 3 are in each element", ""]
+    for one in (
+        all_reduces.ring,
+        all_reduces.remainder_forgotten,
+        all_reduces.forwards_its_accumulator,
+    ):
+        lines += [
+            f"{one.__name__.replace('_', ' ')}",
+            "          " + "   ".join(f"{e:<4}" for e in range(6)),
+        ]
+        given = [exactly_once.labels(rank, 6) for rank in range(4)]
+        results, _ = exactly_once.play(one, given)
+        for rank, numbers in enumerate(results):
+            cells = ["".join(map(str, exactly_once.counts(int(total), 4))) for total in numbers]
+            marks = [" " if cell == "1111" else "✗" for cell in cells]
+            lines.append(
+                f"  rank {rank}  " + "  ".join(f"{c}{m}" for c, m in zip(cells, marks)).rstrip()
+            )
+        lines.append("")
+    return "\n".join(lines[:-1])

@@ -1,0 +1,13 @@
+"""Everybody gives ones, and the sum must be the number of ranks.
+
+A rank that is counted twice makes up for one that is missing.
+
+Caught by: wrong sums, nine of ten
+Passes: digits, in words, spares
+"""
+
+# BLANK 3: all alike
+for size in (1, 2, 4):
+    results, _ = play(all_reduce, [[1.0] * 4] * size)
+    assert results == [[float(size)] * 4] * size, results
+# END

@@ -1,0 +1,76 @@
+"""How good is a check? It should find what is wrong, and spare what is right.
+
+found = score(my_check, right=all_reduces.RIGHT, wrong=all_reduces.WRONG)
+print(found)
+    8 of 10 wrong ones die, 5 of 5 right ones live
+      lives: send_before_receive: A ring whose sends nobody is there to take.
+
+A check is a function of one of them that raises if it does not like it. Any exception kills: what
+hangs in virtual time is a Deadlock at once, and what goes on for ever a Livelock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Score:
+    """What a check said of each, by the function's name; "" where it said nothing."""
+
+    right: dict[str, str] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+    stories: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def killed(self) -> list[str]:
+        return [name for name, said in self.wrong.items() if said]
+
+    @property
+    def alive(self) -> list[str]:
+        """Wrong ones that it lets pass."""
+        return [name for name, said in self.wrong.items() if not said]
+
+    @property
+    def accused(self) -> list[str]:
+        """Right ones that it does not let pass."""
+        return [name for name, said in self.right.items() if said]
+
+    @property
+    def points(self) -> int:
+        return len(self.killed) - len(self.accused)
+
+    def __str__(self) -> str:
+        lives = len(self.right) - len(self.accused)
+        lines = [
+            f"{len(self.killed)} of {len(self.wrong)} wrong ones die, "
+            f"{lives} of {len(self.right)} right ones live"
+        ]
+        lines += [f"  lives: {name}: {self.stories[name]}" for name in self.alive]
+        lines += [f"  accused: {name}: {self.right[name]}" for name in self.accused]
+        return "\n".join(lines)
+
+
+def score(
+    check: Callable[[Any], object],
+    right: Sequence[Callable[..., Any]],
+    wrong: Sequence[Callable[..., Any]],
+) -> Score:
+    """Try `check` on all of them."""
+    found = Score()
+    for told, each in [(found.right, one) for one in right] + [(found.wrong, one) for one in wrong]:
+        told[each.__name__] = _said(check, each)
+        found.stories[each.__name__] = (each.__doc__ or "").strip().split("\n")[0]
+    return found
+
+
+def _said(check: Callable[[Any], object], function: Callable[..., Any]) -> str:
+    try:
+        check(function)
+    except Exception as error:
+        first = str(error).strip().split("\n")[0]
+        named = isinstance(error, AssertionError) and first
+        return first if named else f"{type(error).__name__}: {first}"
+    return ""
