@@ -109,8 +109,10 @@ def sum_to(grad, shape):
 
     A number that was used several times gets the sum of what comes back from all its uses.
     """
-    # BLANK 3: add up over the axes that broadcasting put in front, and over those it stretched (about 4 lines)
+    # BLANK 3: add up over the axes that broadcasting put in front, and over those it stretched (about 6 lines)
     # `grad` is a numpy array. grad.sum((0, 1)) adds up over axes 0 and 1; with keepdims=True they stay, as size 1.
+    if grad.shape == shape:
+        return grad
     extra = grad.ndim - len(shape)
     grad = grad.sum(tuple(range(extra)))
     stretched = tuple(axis for axis, n in enumerate(shape) if n == 1)
