@@ -1,0 +1,14 @@
+"""Each edge sends its own part all the way down at once: right, and as dear as there are ways.
+
+Caught by: cheap, order
+Passes: right
+Seen: https://github.com/karpathy/micrograd/issues/91
+"""
+
+# BLANK 1: only the root
+order.append(root)
+# END
+
+# BLANK 2: and from each following node on anew
+send_back(following, part)
+# END
