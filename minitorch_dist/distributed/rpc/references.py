@@ -89,6 +89,11 @@ class Fork:
         self.error: Exception | None = None  # why there will be no object
         self.type: Any = None  # of the object, once it was asked for
 
+    def is_over(self) -> bool:
+        """Whether the owner may be told that it is no more: its handle is garbage, the owner has
+        entered it, and its children are adopted."""
+        return self.is_released and self.confirmed and not self.children
+
     def __repr__(self) -> str:
         state = "confirmed" if self.confirmed else "not confirmed"
         return f"<fork {self.fork_id} of {self.id} on worker {self.owner}, {state}>"
@@ -263,7 +268,7 @@ class Book:
     def settle(self, fork: Fork, is_last: bool = False) -> RpcFuture[Any] | None:
         """Give a fork back, if the time has come; at the end with an answer that can be waited for."""
         with self._lock:
-            if not (fork.is_released and fork.confirmed) or fork.children or fork.is_returned:
+            if fork.is_returned or not fork.is_over():
                 return None
             fork.is_returned = True
             self.forks.pop(fork.fork_id, None)
