@@ -1,0 +1,275 @@
+"""Lesson 23: never freed while somebody can reach it, always freed in the end."""
+
+import functools
+import gc
+import logging
+
+import owners
+
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course.strikes import in_words, single_faults
+from minitorch_dist.distributed import rpc, world
+from minitorch_dist.distributed.rpc.references import Fork
+
+# What each rank does with the first, second … reference that it gets: pass it on to these, then drop it.
+TOURS = {
+    "0 → 1, 0 drops": {0: [[1]]},
+    "0 → 1 → 2": {0: [[1]], 1: [[2]]},
+    "0 → 1 → 2 → 1": {0: [[1]], 1: [[2]], 2: [[1]]},
+    "0 → 1 → 2 → 0": {0: [[1]], 1: [[2]], 2: [[0]]},
+    "0 → 1 → 2, twice": {0: [[1]], 1: [[2, 2]]},
+    "0 → 1 and 2, 1 → 2": {0: [[1, 2]], 1: [[2]]},
+}
+
+
+class Truth:
+    """What nobody can know who sits on one rank; the ranks of a simulation share it."""
+
+    def __init__(self):
+        self.reaching = 0  # references that are held somewhere, or on their way
+
+
+class Watched(owners.Book):
+    """A book that is compared with the truth."""
+
+    def __init__(self, truth, plan, patience=0):
+        super().__init__(self.act)
+        self.truth, self.plan, self.patience, self.count = truth, plan, patience, 0
+
+    def begin(self):
+        self.truth.reaching += 1
+        self.act(self.own("a tensor"))
+
+    def act(self, reference):
+        here = self.plan.get(self.rank, [])
+        targets = here[self.count] if self.count < len(here) else []
+        self.count += 1
+        for to in targets:
+            self.truth.reaching += 1
+            self.pass_on(reference, to)
+        if self.patience:
+            world.place().clock.sleep(self.patience)
+        self.truth.reaching -= 1
+        self.drop(reference)
+
+    def free(self, id):
+        left = self.truth.reaching
+        assert not left, (
+            f"rank 0 frees its object while {left} reference{'s' * (left > 1)} can reach it"
+        )
+        super().free(id)
+
+
+def travel(plan, patience=0):
+    """One object of rank 0 on its tour; who holds it drops it after `patience`. What it leaves behind."""
+    truth = Truth()
+
+    def program():
+        book = Watched(truth, plan, patience)
+        if book.rank == 0:
+            truth.reaching = 0
+            book.begin()
+        book.serve()
+        return book.leaks() + [
+            f"rank {book.rank} still has {fork.number}" for fork in book.forks.values()
+        ]
+
+    return program
+
+
+def tidy(report):
+    """Nothing is left anywhere."""
+    left = [line for lines in report.results for line in lines]
+    assert not left, f"never given back: {'; '.join(left)}"
+
+
+# ------------------------------------------------------------------------------------------ lamps
+
+
+@lamp("right")
+def right():
+    """Tours over 1, 2, 3 and 5 ranks, on which nobody is in a hurry."""
+    for size in (1, 2, 3, 5):
+        plan = {rank: [[rank + 1]] for rank in range(size - 1)}
+        tidy(sim.run(travel(plan, patience=1), size, limit=1e4))
+
+
+@functools.cache
+def survey():
+    """Every order in which letters can be taken, on each tour, and each letter late in turn."""
+    wrong = {}
+    for name, plan in TOURS.items():
+        program = travel(plan)
+        found = sim.exhaust(program, 3, check=tidy, most=400)
+        if found.failure is not None:
+            first = ", then ".join(found.failure.outcome.schedule)
+            note(wrong, found.failure.error, f"{name}, if {first}" if first else name)
+            continue
+        for fault in single_faults(program, 3, ["reorder"]):
+            try:
+                tidy(sim.run(program, 3, faults=sim.Plan((fault,), reliable=False), limit=1e4))
+            except Exception as error:
+                note(wrong, error, f"{name}, if {in_words(fault)}")
+    return wrong
+
+
+def note(wrong, error, when):
+    said = str(error).splitlines()[0] if isinstance(error, AssertionError) else repr(error)
+    lamp = "always freed" if said.startswith("never") else "never too early"
+    wrong.setdefault(lamp, f"{when}: {said}")
+
+
+@lamp("never too early", star=2)
+def never_too_early():
+    """No order of letters frees the object while somebody can reach it. All orders, 3 ranks."""
+    assert "never too early" not in survey(), survey()["never too early"]
+
+
+@lamp("always freed", star=2)
+def always_freed():
+    """And in the end nothing is left, on any rank."""
+    assert "always freed" not in survey(), survey()["always freed"]
+
+
+@lamp("leaks", star=2)
+def leaks():
+    """Who keeps a reference to the end is named."""
+
+    def program():
+        book = owners.Book()
+        if book.rank == 0:
+            id = book.own("a tensor")
+            book.pass_on(id, 1)
+            book.pass_on(id, 2)
+            book.drop(id)
+        elif book.rank == 2:
+            book.welcome = book.drop
+        book.serve()
+        return book.leaks()
+
+    said = sim.run(program, 3, limit=1e4).results[0]
+    assert len(said) == 1 and "held by rank 1" in said[0], f"rank 1 never drops; rank 0 says {said}"
+
+
+@lamp("library", star=2)
+def library():
+    """The library's references live by your rule, with a slow link, and with a slow owner."""
+    log = logging.getLogger("minitorch_dist.distributed.rpc")
+    theirs, Fork.is_over, log.disabled = Fork.is_over, owners.is_over, True
+    try:
+        for way in ("src=2,dst=0", "src=1,dst=0", "src=2,dst=1", "src=0"):
+            try:
+                left = sim.run(lend, 3, faults=[f"delay=5s,{way}"], limit=1e4).results[1]
+            except Exception as error:
+                left = "w2 cannot use it any more, " + str(error).splitlines()[0]
+            late = f"where messages with {way} are late"
+            assert not left, f"w1 makes an object on w0, lends it to w2, lets go; {late}: {left}"
+    finally:
+        Fork.is_over, log.disabled = theirs, False
+
+
+class Thing:
+    alive = 0
+
+    def __init__(self):
+        Thing.alive += 1
+
+    def __del__(self):
+        Thing.alive -= 1
+
+    def touch(self):
+        return "touched"
+
+
+kept = []
+
+
+def keep(rref):
+    kept.append(rref)
+
+
+def use():
+    return kept.pop().rpc_sync(timeout=30).touch()
+
+
+def alive():
+    gc.collect(0)
+    return Thing.alive
+
+
+def lend():
+    """Worker 1 makes an object on 0, passes it on to 2 and lets go; 2 uses it and lets go. What goes wrong."""
+    rank, said = dist.get_rank(), ""
+    if rank == 0:
+        Thing.alive = 0
+        kept.clear()
+    rpc.init_rpc(f"w{rank}")
+    if rank == 1:
+        rpc.rpc_sync("w2", keep, (rpc.remote("w0", Thing),))
+        try:
+            rpc.rpc_sync("w2", use)
+        except Exception:
+            said = "w2 cannot use it any more"
+        world.place().clock.sleep(100)
+        if not said and rpc.rpc_sync("w0", alive):
+            said = "w0 never frees it"
+    rpc.shutdown()
+    return said
+
+
+@lamp("letters", star=3)
+def letters():
+    """One letter to pass on an owner's reference, four to pass on another's, one to give a fork back."""
+    found = sim.run(travel(TOURS["0 → 1 → 2"]), 3, limit=1e4).messages
+    return Cost(found, 1 + 4 + 2, unit=" letters")
+
+
+# --------------------------------------------------------------------------------------- questions
+
+
+def letters_of_a_tour():
+    return sim.run(travel(TOURS["0 → 1 → 2"]), 3, limit=1e4).messages
+
+
+def orders_of_a_tour():
+    return sim.exhaust(travel(TOURS["0 → 1 → 2"]), 3).runs
+
+
+def picture():
+    """Who holds the object, and of whom its owner knows, after each letter."""
+    rows = []
+
+    class Drawn(Watched):
+        def take(self, src, kind, *said):
+            super().take(src, kind, *said)
+            rows.append((f"{src} ── {kind} ──► {self.rank}", owner_knows(), holders()))
+
+    books = {}
+
+    def owner_knows():
+        owned = next(iter(books[0].owned.values()), None)
+        return "freed" if owned is None else " ".join(map(str, sorted(owned.forks.values())))
+
+    def holders():
+        return " ".join(str(rank) for rank, book in sorted(books.items()) if book.forks)
+
+    truth = Truth()
+
+    def program():
+        book = books[dist.get_rank()] = Drawn(truth, TOURS["0 → 1 → 2"])
+        if book.rank == 0:
+            book.begin()
+        book.serve()
+
+    sim.run(program, 3, limit=1e4)
+    head = f"{'letter':24}{'the owner knows of':22}{'forks are on'}"
+    return "\n".join(
+        [
+            "0 → 1 → 2, and everybody drops it at once",
+            "",
+            head,
+            *(f"{letter:24}{knows or '–':22}{held or '–'}" for letter, knows, held in rows),
+        ]
+    )

@@ -1,0 +1,9 @@
+"""Every fork is asked for, also one that comes from the owner: right, and three letters dearer each time.
+
+Caught by: letters
+Passes: right, never too early, always freed, leaks
+"""
+
+# BLANK 4: it can do no harm to ask
+self.post.send(owner, (FORK, id, number))
+# END

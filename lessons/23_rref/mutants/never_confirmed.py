@@ -1,0 +1,13 @@
+"""A fork that came from the owner itself is nobody's business, and never confirmed.
+
+So it is never given back. Nothing fails; the memory stays with the owner.
+
+Caught by: right, always freed
+Passes: never too early
+Seen: https://github.com/pytorch/pytorch/pull/34988
+"""
+
+# BLANK 4: ask, unless it came from the owner
+if src != owner:
+    self.post.send(owner, (FORK, id, number))
+# END
