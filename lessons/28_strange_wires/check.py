@@ -1,0 +1,202 @@
+"""Lesson 28: each letter once and in order whatever the wire does, and no half record is ever read."""
+
+import itertools
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import wires
+
+from minitorch_dist.course import Cost, lamp, strange
+from transports import conformance
+from transports.clock import SYSTEM
+
+KIT = ["connect", "interleaved", "threads_send", "reuse", "arguments", "farewell", "close_twice"]
+BODIES = [b"", b"a", b"letters", bytes(9), b"the last one"]
+
+
+@lamp("right")
+def right():
+    """Every way in which three letters can come, up to six arrivals, each flagged as a repeat or not."""
+    for length in range(7):
+        for came in itertools.product(range(3), repeat=length):
+            for flags in ((False,) * length, (True,) * length):
+                follow(came, flags)
+    for came in ((0, 0, 1), (2, 1, 0, 2), (1, 1, 0, 0)):
+        for flags in itertools.product((False, True), repeat=len(came)):
+            follow(came, flags)
+
+
+def follow(came, flags):
+    """Let these letters come, and compare after each with what can be read by then."""
+    once, read, so_far = wires.Once(), [], []
+    for number, again in zip(came, flags):
+        read += once.take(number, f"letter {number}", again)
+        so_far.append(number)
+        can = [f"letter {n}" for n in range(3) if {*range(n + 1)} <= {*so_far}]
+        assert read == can, (
+            f"when {so_far} had come{' (flagged as repeats)' if any(flags) else ''}, {read or 'nothing'} had been "
+            f"read, where {can or 'nothing'} can be"
+        )
+        assert once.expected == len(can), (
+            f"after {so_far} the sender is told that {once.expected} is expected next, where it is {len(can)}: what it "
+            "believes to have come it does not send again"
+        )
+
+
+@lamp("exactly once")
+def once():
+    """Part of the transports' conformance kit over a wire that loses and doubles, in virtual time; 1, 2, 3 and 5 ranks."""
+    right()
+    with strange.world("lossy", wires, seed=7) as launch:
+        conformance.check(launch, [1, 2, 3, 5], KIT, patience=5.0)
+
+
+@lamp("a broker", star=2)
+def broker():
+    """The same over MQTT, QoS 1, through a broker of its own; every third letter comes twice."""
+    right()
+    with strange.world("broker", wires) as launch:
+        conformance.check(launch, [3], KIT)
+
+
+@lamp("a folder", star=2)
+def folder():
+    """The same over files: one log for each pair of ranks."""
+    right()
+    never_torn()
+    with strange.world("folder", wires) as launch:
+        conformance.check(launch, [1, 3], KIT)
+
+
+@lamp("never torn", star=2)
+def never_torn():
+    """A log that was cut at every byte, with and without a hole behind it; every byte of it spoilt; and after a restart."""
+    whole = b"".join(map(wires.record, BODIES))
+    ends = list(itertools.accumulate(len(wires.record(body)) for body in BODIES))
+    for cut in range(len(whole) + 1):
+        for data in (whole[:cut], whole[:cut].ljust(len(whole), b"\0")):
+            there = sum(data[:end] == whole[:end] for end in ends)
+            what = f"a log that ends {'with zeros from' if len(data) > cut else 'at'} byte {cut} (records end at {ends})"
+            judge(data, there, [0, *ends][there], what)
+    for at in range(len(whole)):
+        data = bytes([*whole[:at], whole[at] ^ 1, *whole[at + 1 :]])
+        there = sum(end <= at for end in ends)
+        judge(
+            data,
+            there,
+            [0, *ends][there],
+            f"a log whose byte {at} is spoilt (records end at {ends})",
+        )
+    for cut in range(len(whole)):
+        restarted(whole[:cut], sum(end <= cut for end in ends), cut)
+
+
+def judge(data, there, end, what):
+    try:
+        found, place = wires.records(data)
+    except Exception as error:
+        raise AssertionError(f"reading {what} raised {type(error).__name__}: {error}") from error
+    assert (found, place) == (BODIES[:there], end), (
+        f"of {what} {found} was read and the next place is {place}, where it should be {BODIES[:there]} and {end}"
+    )
+    second = len(wires.record(BODIES[0]))
+    if there > 1:
+        assert wires.records(data, second) == (BODIES[1:there], end), (
+            f"of {what}, from byte {second} on, other records are read"
+        )
+
+
+def restarted(data, there, cut):
+    with tempfile.TemporaryDirectory() as room:
+        path = Path(room) / "log"
+        path.write_bytes(data)
+        writer = wires.Writer(path)
+        writer.append(b"more")
+        writer.close()
+        found = wires.Reader(path).new()
+    assert found == [*BODIES[:there], b"more"], (
+        f"a writer was killed at byte {cut} and started again, and wrote b'more': {found} was read"
+    )
+
+
+KILLED = """
+import os, sys, wires
+write = os.write
+os.write = lambda file, data: [write(file, data[at : at + 999]) for at in range(0, len(data), 999)]
+writer, number = wires.Writer(sys.argv[1]), int(sys.argv[2])
+while True:
+    writer.append(b"%d " % number * 5000)
+    number += 1
+"""
+
+
+@lamp("killed", star=2)
+def killed():
+    """Real processes: a writer is killed with signal 9 while it writes, three times, and another goes on."""
+    never_torn()
+    with tempfile.TemporaryDirectory() as room:
+        path, read = Path(room) / "log", 0
+        reader = wires.Reader(path)
+        for _ in range(3):
+            read = until_killed(path, reader, read)
+
+
+def until_killed(path, reader, read):
+    """Read at least three more records of a writer, kill it, and read what it left whole."""
+    deadline, goal = SYSTEM.deadline(60), read + 3
+    with subprocess.Popen([sys.executable, "-c", KILLED, path, str(read)]) as writer:
+        try:
+            while read < goal:
+                assert not deadline.is_over(), (
+                    f"the writer wrote nothing that could be read; {read} records so far"
+                )
+                assert writer.poll() is None, "the writer ended by itself"
+                read = numbered(reader.new(), read)
+                SYSTEM.sleep(0.001)
+        finally:
+            writer.send_signal(signal.SIGKILL)
+    return numbered(reader.new(), read)
+
+
+def numbered(bodies, read):
+    for body in bodies:
+        assert body == b"%d " % read * 5000, (
+            f"record {read} is torn: {body[:12]!r} … {body[-12:]!r}, {len(body)} bytes"
+        )
+        read += 1
+    return read
+
+
+@lamp("memory")
+def memory():
+    """After 2000 letters, half of them doubled or swapped, nothing of them needs to be remembered."""
+    rule = wires.Once()
+    for number in range(0, 2000, 4):
+        for came in (number, number + 2, number + 1, number, number + 1, number + 3):
+            rule.take(came, "x")
+    kept = sum(len(value) for value in vars(rule).values() if hasattr(value, "__len__"))
+    return Cost(1 + kept, 1, unit=" numbers remembered")
+
+
+def arrivals_of_eight():
+    return len(strange.delivered("lossy", wires, 8))
+
+
+def bytes_of_a_record():
+    return len(wires.record(b"hello"))
+
+
+def picture():
+    """Eight letters from rank 0 to rank 1, over three wires: what came, and what was read then."""
+    lines = []
+    for kind in strange.KINDS:
+        came = strange.delivered(kind, wires, 8)[:17]
+        lines += [
+            f"{kind:<7} came " + "".join(f"{number:>4}" for number, _ in came),
+            f"{'':7} read " + "".join(f"{''.join(map(str, read)) or '·':>4}" for _, read in came),
+            "",
+        ]
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,19 @@
+"""The numbers of all letters that ever came are remembered
+
+Right, and after a year of training the set of numbers is larger than the model.
+Caught by: memory
+Passes: right, never torn
+"""
+
+# BLANK 1: the letters to read now
+if not hasattr(self, "seen"):
+    self.seen = set()
+if number not in self.seen:
+    self.seen.add(number)
+    self.early[number] = letter
+ready = []
+while self.expected in self.early:
+    ready.append(self.early.pop(self.expected))
+    self.expected += 1
+return ready
+# END

@@ -1,0 +1,20 @@
+"""Half a record makes the whole log unreadable
+
+A short head was taken for the end of the log, a short body for an error: then a writer that is killed takes all that
+it ever wrote with it.
+Caught by: never torn
+Passes: right, exactly once, memory
+Seen: https://github.com/samyama-ai/samyama-graph/pull/1335
+"""
+
+# BLANK 2: read until a record is not whole
+while start + HEAD.size <= len(data):
+    length, check = HEAD.unpack_from(data, start)
+    body = data[start + HEAD.size : start + HEAD.size + length]
+    if len(body) < length:
+        raise EOFError(f"a record of {length} bytes has only {len(body)}")
+    if checksum(body) != check:
+        break
+    found.append(body)
+    start += HEAD.size + length
+# END

@@ -1,0 +1,122 @@
+"""What makes a network of a light-bulb protocol or of a folder: numbers on letters, checksums on records.
+
+sent     0  1  2          A wire may lose a letter, bring it twice, or after a later one …
+came     1  0  1  2  2
+read     ·  01 ·  2  ·    … and yet each is read once, in order.
+
+written  [5|check|hello] [5|check|wor         A writer that is killed leaves half a record behind …
+read      hello                               … which nobody may ever read.
+"""
+
+import os
+import struct
+import zlib
+from pathlib import Path
+
+
+class Once:
+    """Letters of one sender, in order and once each."""
+
+    def __init__(self):
+        self.expected = (
+            0  # the number of the next letter to be read; the sender is told it after each letter
+        )
+        self.early = {}  # letters that came before their turn, by number
+
+    def take(self, number, letter, again=False):
+        """Letter `number` has come. Return the letters that can be read now, in order: none, one, or several.
+
+        `again`: the sender says that it has sent this letter before.
+        """
+        # BLANK 1: the letters to read now (about 6 lines)
+        # Keep `expected` and `early` up to date, and `early` small.
+        if number >= self.expected:
+            self.early[number] = letter
+        ready = []
+        while self.expected in self.early:
+            ready.append(self.early.pop(self.expected))
+            self.expected += 1
+        return ready
+        # END
+
+
+class Kept:
+    """Letters to one receiver, which are sent again and again until it says that it has them."""
+
+    def __init__(self):
+        self.next = 0
+        self.letters = {}
+
+    def add(self, letter):
+        number, self.next = self.next, self.next + 1
+        self.letters[number] = letter
+        return number
+
+    def acknowledge(self, expected):
+        """The receiver expects this number next: all before it have come."""
+        self.letters = {
+            number: letter for number, letter in self.letters.items() if number >= expected
+        }
+
+
+HEAD = struct.Struct("<II")  # of a record: the length of its body, and a checksum
+
+
+def record(body):
+    return HEAD.pack(len(body), checksum(body)) + body
+
+
+def checksum(body):
+    return zlib.crc32(body, 1 + len(body))  # not 0 where all is 0, as in a hole of a file
+
+
+def records(data, start=0):
+    """The bodies of all whole records from byte `start` on, and the byte at which the next one begins."""
+    found = []
+    # BLANK 2: read until a record is not whole (about 8 lines)
+    # It may lack bytes, of the head or of the body; or its bytes are not what the checksum says.
+    while start + HEAD.size <= len(data):
+        length, check = HEAD.unpack_from(data, start)
+        body = data[start + HEAD.size : start + HEAD.size + length]
+        if len(body) < length or checksum(body) != check:
+            break
+        found.append(body)
+        start += HEAD.size + length
+    # END
+    return found, start
+
+
+class Writer:
+    """Appends to a log. It may be killed at any instant, and started again."""
+
+    def __init__(self, path):
+        self.file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        _, end = records(os.pread(self.file, os.fstat(self.file).st_size, 0))
+        os.ftruncate(self.file, end)  # or what comes next would stand behind half a record
+        os.lseek(self.file, end, os.SEEK_SET)
+
+    def append(self, body):
+        os.write(self.file, record(body))
+
+    def close(self):
+        os.close(self.file)
+
+
+class Reader:
+    """Reads a log, while it grows."""
+
+    def __init__(self, path):
+        self.path, self.place = (
+            Path(path),
+            0,
+        )  # place: in the file, of the first record not read yet
+
+    def new(self):
+        """What has been appended since the last call."""
+        if not self.path.exists():
+            return []
+        with self.path.open("rb") as file:
+            file.seek(self.place)
+            found, end = records(file.read())
+        self.place += end
+        return found
