@@ -104,10 +104,10 @@ def snap(parameters: Iterable[TensorBase]) -> None:
         p.storage.version += 1
 
 
-def step(model: Any, optimizer: Any, samples: Data, ranks: int = 1) -> None:
+def step(model: Any, optimizer: Any, samples: Data, ranks: int = 1, scale: float = 2.0**-5) -> None:
     """One step of training on these samples; `ranks` are averaged over."""
     optimizer.zero_grad()
-    (loss(model(samples.x), samples.y) * float(ranks)).backward()
+    (loss(model(samples.x), samples.y, scale) * float(ranks)).backward()
     optimizer.step()
     snap(model.parameters())
 

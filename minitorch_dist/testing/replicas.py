@@ -61,16 +61,17 @@ def check_same_as_one_rank(
     sizes: Sequence[int] = SIZES,
     batches: Sequence[int] = BATCHES,
     transport: str = "sim://",
+    alone: Callable[[list[exact.Data]], Any] | None = None,
 ) -> None:
     """Return if `train` ends with the weights of one rank that was given all samples, bit for bit.
 
     `train(batches)` runs on every rank with its share of each batch and returns the model, or its
     weights as a list of arrays or tensors in the order of `exact.Model().parameters()`. One rank does
-    plain SGD at `exact.RATE`; the samples are those of `exact.data`. For processes (transport="tcp://")
-    `train` must be importable.
+    plain SGD at `exact.RATE`, or what `alone(batches)` says, which returns a model or its weights, too;
+    the samples are those of `exact.data`. For processes (transport="tcp://") `train` must be importable.
     """
     whole = [exact.data(count, seed) for seed, count in enumerate(batches)]
-    wanted = _alone(whole)
+    wanted = [array.copy() for _, array in _named((alone or _alone)(whole))]
     names = [name for name, _ in exact.Model().named_parameters()]
     for size in sizes:
         for rank, found in enumerate(launch(_trained, size, transport, args=(train, whole))):

@@ -97,3 +97,20 @@ def test_weights_may_be_returned_as_a_list_and_too_few_are_named() -> None:
     check_same_as_one_rank(train, [3])
     with pytest.raises(AssertionError, match="returned 1 arrays of weights, where the model has 4"):
         check_same_as_one_rank(lambda batches: train(batches)[:1], [2])
+
+
+def test_what_one_rank_does_may_be_said() -> None:
+    """Other optimizers and losses than the usual ones: here momentum, and the mean of 4 samples."""
+
+    def train(batches: list[exact.Data]) -> Any:
+        model = exact.Model()
+        wrapped = DDP(model) if dist.is_initialized() else model
+        ranks = dist.get_world_size() if dist.is_initialized() else 1
+        optimizer = SGD(model.parameters(), lr=exact.RATE, momentum=0.9)
+        for batch in batches:
+            exact.step(wrapped, optimizer, batch, ranks, scale=0.25)
+        return model
+
+    check_same_as_one_rank(train, (1, 3), (4, 4), alone=train)
+    with pytest.raises(AssertionError, match="one rank alone"):
+        check_same_as_one_rank(train, (3,), (4, 4))

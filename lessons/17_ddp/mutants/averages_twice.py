@@ -1,0 +1,15 @@
+"""What is averaged already is averaged once more, to be safe.
+
+The average of equal numbers is that number, so all is right, for twice the bytes. Examples of a well-known operator
+wrapped the model and called `average_gradients` as well.
+
+Caught by: bytes
+Passes: right, replicas
+Seen: https://github.com/kubeflow/pytorch-operator/issues/122
+"""
+
+# BLANK 2: twice
+for _ in range(2):
+    all_reduce(p.grad.view(-1))
+    p.grad /= dist.get_world_size()
+# END

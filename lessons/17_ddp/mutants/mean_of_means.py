@@ -1,0 +1,13 @@
+"""Each rank takes the mean of its own samples, and the ranks' means are averaged.
+
+Right as long as all shares are equally large. In the last batch of an epoch they are not: samples of small shares weigh more,
+and an empty share makes nan of all.
+
+Caught by: right
+Passes: replicas, bytes
+Seen: https://github.com/pytorch/pytorch/issues/37359
+"""
+
+# BLANK 4: the loss as one rank would write it
+return (error * error).mean()
+# END
