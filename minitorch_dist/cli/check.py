@@ -10,12 +10,10 @@ import argparse
 from rich.progress import Progress as Bar, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from minitorch_dist.cli import report
-from minitorch_dist.cli.page import LessonError, Page, listed, marked, opened, refuse
-from minitorch_dist.course import progress as progresses
+from minitorch_dist.cli.course import about, opened
+from minitorch_dist.cli.page import Page, listed, marked, refuse
 from minitorch_dist.course.examination import Examination
-from minitorch_dist.course.lesson import Lesson, find
-from minitorch_dist.course.progress import Progress
-from minitorch_dist.course.source import missing
+from minitorch_dist.course.lesson import Lesson, LessonError
 from minitorch_dist.course.verdict import Verdict
 from minitorch_dist.course.workspace import Workspace
 
@@ -31,18 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    page = Page()
-    try:
-        workspace, progress = opened(page)
-        if options.all:
-            return _all(page, workspace, options.limit)
-        lesson = (
-            workspace.present(progress) if options.lesson is None
-            else find(options.lesson, workspace.room)
-        )  # fmt: skip
-        return _one(page, workspace, lesson, options)
-    except LessonError as error:
-        return refuse("check", error)
+    return about("check", _one)(options) if not options.all else _all(options)
 
 
 def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
@@ -51,11 +38,7 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
     page.say()
     for earlier in workspace.changed_since(lesson, workspace.progress()):
         verdict = examined(page, workspace, earlier, limit=options.limit).verdict
-        state = (
-            "still passes"
-            if verdict and verdict.is_passed
-            else "does not pass any more: ours is used"
-        )
+        state = "still passes" if verdict and verdict.is_passed else "does not pass: ours is used"
         page.say(f"(your lesson {earlier.number} has changed since it passed; it {state})", "dim")
     only = None if options.only is None else [options.only]
     exam = examined(page, workspace, lesson, only=only, limit=options.limit, text=text)
@@ -66,35 +49,10 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
         raise LessonError(
             f"lesson {lesson.number} has no lamp {options.only!r}; mtd check {lesson.number} shows them"
         )
-    show(page, workspace, lesson, exam, verdict, text)
+    report.verdict(page, workspace, lesson, exam, verdict, text, workspace.progress())
+    if verdict.lamps:
+        workspace.explained(lesson)
     return 0 if verdict.is_passed else 1
-
-
-def show(
-    page: Page, workspace: Workspace, lesson: Lesson, exam: Examination, verdict: Verdict, text: str
-) -> None:
-    """All that is to be said about a check."""
-    if verdict.unwritten:
-        if missing(text, lesson.number):
-            report.blanks(page, workspace, lesson, text)
-        page.say()
-        page.say(
-            marked("The lesson: ", (f"mtd text {lesson.number}", "bold"), "   a hint: ",
-                   (f"mtd hint {lesson.number}", "bold"), "   then: ", (f"mtd check {lesson.number}", "bold"))
-        )  # fmt: skip
-        return
-    progress = workspace.progress()
-    if verdict.said:
-        report.wrong(page, exam, verdict)
-    report.used(page, verdict)
-    page.say(report.lamps(verdict, page.width))
-    page.say()
-    if lesson.number not in progress.explained:
-        report.why_it_matters(page, lesson)
-        with progresses.changing(workspace.folder) as progress:
-            progress.explained.add(lesson.number)
-    asked = any(one.lesson == lesson.number for one in progress.predictions)
-    report.next_steps(page, workspace, lesson, verdict, asked)
 
 
 def examined(
@@ -123,19 +81,22 @@ def examined(
     return exam
 
 
-def _all(page: Page, workspace: Workspace, limit: float | None) -> int:
+def _all(options: argparse.Namespace) -> int:
     """A line for each lesson that was begun."""
-    begun = [lesson for lesson in workspace.lessons() if workspace.is_begun(lesson)]
+    page = Page()
+    try:
+        workspace, _ = opened(page)
+        begun = [lesson for lesson in workspace.lessons() if workspace.is_begun(lesson)]
+        failed = []
+        for lesson in begun:
+            verdict = examined(page, workspace, lesson, limit=options.limit).verdict
+            page.say(marked((f"{lesson.number:02} {lesson.title}  ", "bold"), *state(verdict)))
+            if verdict is None or not verdict.is_passed:
+                failed.append(lesson.number)
+    except LessonError as error:
+        return refuse("check", error)
     if not begun:
-        page.say("No lesson is begun yet. The first one: mtd text 1")
-        return 0
-    failed = []
-    for lesson in begun:
-        verdict = examined(page, workspace, lesson, limit=limit).verdict
-        what = state(verdict)
-        page.say(marked((f"{lesson.number:02} {lesson.title}  ", "bold"), *what))
-        if verdict is None or not verdict.is_passed:
-            failed.append(lesson.number)
+        page.say(marked("No lesson is begun yet. ", ("mtd", "bold"), " opens the first one."))
     if failed:
         page.say(marked("More about the first: ", (f"mtd check {failed[0]}", "bold")))
     return 1 if failed else 0
@@ -151,6 +112,3 @@ def state(verdict: Verdict | None) -> list[str | tuple[str, str]]:
         return [("✔ ", "green"), (report.stars(verdict.stars), "yellow")]
     out = [name for name, burns in verdict.lamps.items() if burns is False]
     return [("✘ ", "red"), listed(out)]
-
-
-__all__ = ["Progress", "configure", "examined", "run", "show"]

@@ -6,46 +6,44 @@ import argparse
 
 from rich.markdown import Markdown
 
-from minitorch_dist.cli.page import LessonError, Page, marked, opened, refuse
+from minitorch_dist.cli.course import takes_lesson
+from minitorch_dist.cli.page import Page, marked
 from minitorch_dist.course import progress as progresses
-from minitorch_dist.course.lesson import HINTS, Lesson, find
+from minitorch_dist.course.lesson import HINTS, Lesson
 from minitorch_dist.course.workspace import Workspace
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
-    parser.set_defaults(run=run, epilog="mtd hint 13")
+    takes_lesson(parser, "hint", run)
 
 
-def run(options: argparse.Namespace) -> int:
-    page = Page()
-    try:
-        workspace, progress = opened(page)
-        lesson = (
-            workspace.present(progress) if options.lesson is None
-            else find(options.lesson, workspace.room)
-        )  # fmt: skip
-        show(page, workspace, lesson)
-    except LessonError as error:
-        return refuse("hint", error)
+def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
+    was = seen(workspace, lesson)
+    more(workspace, lesson)
+    show(page, lesson, was + 1)
     return 0
 
 
-def show(page: Page, workspace: Workspace, lesson: Lesson) -> None:
-    """Those that were seen, and one more."""
-    hints = lesson.hints
+def seen(workspace: Workspace, lesson: Lesson) -> int:
+    return workspace.progress().hints.get(lesson.number, 0)
+
+
+def more(workspace: Workspace, lesson: Lesson) -> None:
+    """Enter that another one was asked for."""
     with progresses.changing(workspace.folder) as progress:
-        seen = min(progress.hints.get(lesson.number, 0) + 1, len(hints))
-        was = progress.hints.get(lesson.number, 0)
-        progress.hints[lesson.number], progress.present = seen, lesson.number
-    for number in range(seen):
-        is_new = number >= was
-        page.say(
-            marked((f"{number + 1} of {len(hints)}  {HINTS[number]}", "bold" if is_new else "dim"))
-        )
-        page.say(Markdown(hints[number]), indent=2)
+        now = progress.hints.get(lesson.number, 0) + 1
+        progress.hints[lesson.number] = min(now, len(HINTS))
+        progress.present = lesson.number
+
+
+def show(page: Page, lesson: Lesson, count: int) -> None:
+    """The first `count`, the last of which is new."""
+    for number in range(min(count, len(HINTS))):
+        style = "bold" if number == count - 1 else "dim"
+        page.say(marked((f"{number + 1} of {len(HINTS)}  {HINTS[number]}", style)))
+        page.say(Markdown(lesson.hints[number]), indent=2)
         page.say()
-    if was == len(hints):
+    if count > len(HINTS):
         page.say(
             marked("That was all. Ours is shown by ", (f"mtd solution {lesson.number} --give-up", "bold"),
                    ", or goes in its place with ", (f"mtd use reference {lesson.number}", "bold"), ".")

@@ -8,7 +8,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from minitorch_dist.cli.page import LessonError, Page, listed, marked, refuse
+from minitorch_dist.cli.page import Page, listed, marked, refuse
+from minitorch_dist.course.lesson import LessonError
 from minitorch_dist.course.workspace import Made, Workspace, is_one, make
 
 

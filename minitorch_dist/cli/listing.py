@@ -9,8 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from minitorch_dist.cli import report
-from minitorch_dist.cli.page import LessonError, Page, marked, opened, refuse
-from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
+from minitorch_dist.cli.course import opened
+from minitorch_dist.cli.page import Page, marked, refuse
+from minitorch_dist.course.lesson import Lesson, LessonError, all_lessons
 from minitorch_dist.course.progress import Progress
 from minitorch_dist.course.workspace import Workspace, WorkspaceError
 
@@ -25,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             workspace, progress = opened(page)
         except WorkspaceError:
-            show(page, None, Progress(), all_lessons(ROOM))
+            show(page, None, Progress(), all_lessons())
             page.say(marked("A folder of your own with all of them: ", ("mtd init course", "bold")))
             return 0
         show(page, workspace, progress, workspace.lessons())

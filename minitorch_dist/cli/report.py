@@ -9,6 +9,7 @@ from rich.text import Text
 from minitorch_dist.cli.page import Page, listed, marked
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson
+from minitorch_dist.course.progress import Progress
 from minitorch_dist.course.source import Blank, missing
 from minitorch_dist.course.verdict import STARS, Verdict
 from minitorch_dist.course.workspace import Workspace
@@ -20,6 +21,32 @@ MOST_ARROWS = 12
 LINES = 14  # of one complaint
 PRINTED = 12  # lines of what the code printed
 SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
+
+
+def verdict(
+    page: Page, workspace: Workspace, lesson: Lesson, exam: Examination, found: Verdict, text: str, progress: Progress,
+) -> None:  # fmt: skip
+    """All that is to be said about a check of this text."""
+    if found.unwritten:
+        blanks(page, workspace, lesson, text)
+        page.say()
+        page.say(
+            marked("The lesson: ", (f"mtd text {lesson.number}", "bold"), "   a hint: ",
+                   (f"mtd hint {lesson.number}", "bold"), "   then: ", (f"mtd check {lesson.number}", "bold"))
+        )  # fmt: skip
+        return
+    if found.said:
+        wrong(page, exam, found)
+    elif exam.printed:
+        _printed(page, exam.printed)
+        page.say()
+    used(page, found)
+    page.say(lamps(found, page.width))
+    page.say()
+    if lesson.number not in progress.explained:
+        why_it_matters(page, lesson)
+    asked = any(one.lesson == lesson.number for one in progress.predictions)
+    next_steps(page, workspace, lesson, found, asked)
 
 
 def heading(page: Page, lesson: Lesson) -> None:
@@ -42,14 +69,14 @@ def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
             page.say(more.strip().removeprefix("#").strip(), indent=4)
 
 
-def lamps(verdict: Verdict, width: int) -> Text:
+def lamps(found: Verdict, width: int) -> Text:
     """✔ right  ✘ bytes 4.50× optimum   ★★☆"""
     words: list[Text] = []
-    for name, burns in verdict.lamps.items():
-        cost = f" {verdict.costs[name]}" if name in verdict.costs else ""
-        bonus = " (extra)" if name in verdict.bonus else ""
+    for name, burns in found.lamps.items():
+        cost = f" {found.costs[name]}" if name in found.costs else ""
+        bonus = " (extra)" if name in found.bonus else ""
         words.append(Text.assemble(SIGNS[burns], f" {name}{cost}{bonus}"))
-    words.append(Text(stars(verdict.stars), "yellow"))
+    words.append(Text(stars(found.stars), "yellow"))
     shown, column = Text(), 0
     for word in words:
         if column and column + 2 + len(word) > width:
@@ -64,14 +91,14 @@ def stars(count: int) -> str:
     return "★" * count + "☆" * (STARS - count)
 
 
-def wrong(page: Page, exam: Examination, verdict: Verdict) -> None:
+def wrong(page: Page, exam: Examination, found: Verdict) -> None:
     """What, where, a picture, and how to see it again; of other lamps only what is wrong."""
-    (first, said), *others = verdict.said.items()
+    (first, said), *others = found.said.items()
     _complain(page, [first], said, LINES)
     if exam.printed:
         _printed(page, exam.printed)
     draw(page, exam.scene, exam.text, exam.no_picture)
-    page.say(marked("again: ", (again(verdict, first), "bold")))
+    page.say(marked("again: ", (again(found, first), "bold")))
     page.say()
     alike: dict[str, list[str]] = {}
     for name, words in others:
@@ -80,7 +107,7 @@ def wrong(page: Page, exam: Examination, verdict: Verdict) -> None:
         if kind == _kind(said):
             page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same"))
         else:
-            _complain(page, names, verdict.said[names[0]], 2)
+            _complain(page, names, found.said[names[0]], 2)
     if others:
         page.say()
 
@@ -101,10 +128,10 @@ def _kind(said: str) -> str:
     return f"{error[0].lower()} {place[0] if place else ''}" if error else said
 
 
-def again(verdict: Verdict, name: str) -> str:
-    if name == "runs" or len(verdict.lamps) == 1:
-        return f"mtd check {verdict.lesson.number}"
-    return f'mtd check {verdict.lesson.number} --only "{name}"'
+def again(found: Verdict, name: str) -> str:
+    if name == "runs" or len(found.lamps) == 1:
+        return f"mtd check {found.lesson.number}"
+    return f'mtd check {found.lesson.number} --only "{name}"'
 
 
 def _printed(page: Page, text: str) -> None:
@@ -146,10 +173,10 @@ def why_it_matters(page: Page, lesson: Lesson) -> None:
     page.say()
 
 
-def used(page: Page, verdict: Verdict) -> None:
+def used(page: Page, found: Verdict) -> None:
     """Whose modules of earlier lessons it stood on."""
-    own = [number for number, is_own in verdict.used.items() if is_own]
-    rest = [number for number, is_own in verdict.used.items() if not is_own]
+    own = [number for number, is_own in found.used.items() if is_own]
+    rest = [number for number, is_own in found.used.items() if not is_own]
     parts = [f"your lesson {listed(own)}"] if own else []
     parts += [f"our lesson {listed(rest)}"] if rest else []
     if parts:
@@ -157,17 +184,17 @@ def used(page: Page, verdict: Verdict) -> None:
 
 
 def next_steps(
-    page: Page, workspace: Workspace, lesson: Lesson, verdict: Verdict, asked: bool
+    page: Page, workspace: Workspace, lesson: Lesson, found: Verdict, asked: bool
 ) -> None:
     """What a learner can do now."""
     number = lesson.number
-    if not verdict.is_passed:
+    if not found.is_passed:
         page.say(
             marked("Save the file and run ", (f"mtd check {number}", "bold"), " again.  A hint: ", (f"mtd hint {number}", "bold"))
         )  # fmt: skip
         return
-    if verdict.stars < STARS:
-        out = [name for name, burns in verdict.lamps.items() if not burns]
+    if found.stars < STARS:
+        out = [name for name, burns in found.lamps.items() if not burns]
         page.say(f"Passed; {listed(out)} would bring another star.")
     following = workspace.following(lesson)
     parts: list[str | tuple[str, str]] = ["Passed. "]

@@ -1,4 +1,7 @@
-"""`mtd show run.mtd`: a run as pictures, in the terminal, on a page, as SVG or as a trace."""
+"""`mtd show run.mtd`: a run as pictures, in the terminal, on a page, as SVG or as a trace.
+
+`mtd show 13` is the picture that lesson 13 draws of your code.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from minitorch_dist.cli import lesson_picture
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.distributed.journal.chunks import chunk_matrices
@@ -23,7 +27,9 @@ from minitorch_dist.sim import forking
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "run_file", metavar="run.mtd", help="a journal (MINITORCH_DIST_JOURNAL=run.mtd)"
+        "run_file",
+        metavar="run.mtd|N",
+        help="a journal (MINITORCH_DIST_JOURNAL=run.mtd), or a lesson: its picture of your code",
     )
     parser.add_argument(
         "--step", action="store_true", help="step through it, forward and back (? tells the keys)"
@@ -49,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="what colours tell apart in an SVG (%(default)s)")  # fmt: skip
     parser.add_argument("--per-node", type=int, metavar="N", help="ranks per node, in a trace")
     parser.add_argument("--width", type=int, help="columns, or pixels of an SVG")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, epilog="mtd show run.mtd --step; mtd show 13")
 
 
 def numbers(text: str) -> list[int]:
@@ -64,6 +70,8 @@ def numbers(text: str) -> list[int]:
 
 
 def run(options: argparse.Namespace) -> int:
+    if lesson_picture.is_meant(options.run_file):
+        return lesson_picture.run(options.run_file, options)
     try:
         return _show(journal.read(options.run_file), options)
     except (ValueError, OSError) as error:

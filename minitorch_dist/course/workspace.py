@@ -12,6 +12,7 @@ Nothing that a learner wrote is ever written over.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterable
@@ -131,6 +132,35 @@ class Workspace:
                 progress.passed[lesson.number] = Passed(verdict.stars, digest(text))
             elif before is not None and before.digest == digest(text):
                 del progress.passed[lesson.number]  # the check asks for more than it did
+
+    def explained(self, lesson: Lesson) -> None:
+        """Enter that why it matters has been said."""
+        if lesson.number not in self.progress().explained:
+            with progresses.changing(self.folder) as progress:
+                progress.explained.add(lesson.number)
+
+    def reset(self, lesson: Lesson) -> Path | None:
+        """The skeleton again; where the copy is of what was there."""
+        file, kept = self.file(lesson), None
+        try:
+            if (
+                file.exists()
+                and file.read_bytes() != lesson.source.skeleton(lesson.number).encode()
+            ):
+                kept = _free(file.parent / "kept", lesson.module)
+                _write(kept, file.read_bytes())
+            self.place(lesson).mkdir(exist_ok=True)
+            for name, text in ours(lesson).items():
+                _write(file.parent / name, text)
+        except OSError as error:
+            raise WorkspaceError(
+                f"{error.filename or file} cannot be written: {error.strerror}"
+            ) from error
+        with progresses.changing(self.folder) as progress:
+            progress.passed.pop(lesson.number, None)
+            for name, text in ours(lesson).items():
+                progress.written[f"{lesson.folder.name}/{name}"] = digest(text)
+        return kept
 
     def changed_since(self, lesson: Lesson, progress: Progress) -> list[Lesson]:
         """Lessons that this one stands on, which passed once and are another file now."""
@@ -278,6 +308,15 @@ def _editors(lessons: Iterable[Lesson]) -> str:
     return json.dumps({"extraPaths": [one.folder.name for one in lessons]}, indent=1) + "\n"
 
 
-def _write(path: Path, text: str) -> None:
+def _free(folder: Path, name: str) -> Path:
+    """A name in this folder that nothing has yet."""
+    folder.mkdir(exist_ok=True)
+    taken = {path.name for path in folder.iterdir()}
+    return folder / next(
+        wanted for number in itertools.count(1) if (wanted := f"{name}-{number}.py") not in taken
+    )
+
+
+def _write(path: Path, text: str | bytes) -> None:
     with replacing(path) as file:
-        file.write(text.encode())
+        file.write(text.encode() if isinstance(text, str) else text)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from pathlib import Path
 
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import lesson, path, workspace
+from minitorch_dist.course import bounds, lesson, path, workspace
 from tests.course.small import SOLVED, room
 
 
@@ -19,7 +21,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lessons = room(tmp_path / "room")
     for module in (lesson, path, workspace):
         monkeypatch.setattr(module, "ROOM", lessons)
-    monkeypatch.setattr(lesson.all_lessons, "__defaults__", (lessons,))
+    for function in (lesson.all_lessons, lesson.find):
+        monkeypatch.setattr(function, "__defaults__", (lessons,))
     monkeypatch.setattr(workspace.find, "__defaults__", (None, lessons))
     monkeypatch.setattr(workspace.make, "__defaults__", (lessons,))
     (tmp_path / "home").mkdir()
@@ -40,7 +43,7 @@ def out(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str
     assert cli.main(words) == status
     found = capsys.readouterr()
     assert all(len(line) <= 80 for line in (found.out + found.err).splitlines())
-    return found.err if status == 2 else found.out
+    return found.err or found.out if status == 2 else found.out
 
 
 def test_init_says_what_to_do_next(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,3 +112,102 @@ def test_hints_come_one_by_one_and_are_remembered(
 def test_a_damaged_progress_is_told(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (course / "progress.json").write_text("{")
     assert "progress.damaged-1.json" in out(capsys, "list").replace("\n", "")
+
+
+@pytest.mark.slow
+def test_guessing_first(
+    course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "No predictions yet" in out(capsys, "predict")
+    monkeypatch.setattr("sys.stdin", io.StringIO("many\n2*3\n"))
+    said = out(capsys, "predict", "1")
+    assert "'many' is no number" in said and "you 6   measured 5" in said and "2 + 3" in said
+    assert "✔" in out(capsys, "predict", "1", "5")
+    assert "no number" in out(capsys, "predict", "1", "x", status=2)
+    assert "you gave 2" in out(capsys, "predict", "1", "5", "5", status=2)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert "Nothing was guessed" in out(capsys, "predict", "1")
+    said = out(capsys, "predict")
+    assert "1 of 1 exact" in said and said.count("●") == 1
+
+
+@pytest.mark.slow
+def test_solution_reference_and_reset(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = course / "01_plus" / "plus.py"
+    assert "--give-up" in out(capsys, "solution", "1", status=2)
+    assert out(capsys, "solution", "1", "--give-up") == lesson.find(1).source.solution()
+    assert out(capsys, "solution", "1") == lesson.find(1).source.solution()  # it is remembered
+    file.write_text(SOLVED[1])
+    assert "your lesson" not in out(capsys, "check", "1")
+    (course / "02_twice" / "twice.py").write_text(SOLVED[2])
+    assert "take our 1" in out(capsys, "use", "reference", "1")
+    assert "(uses our lesson 1)" in out(capsys, "check", "2") and file.read_text() == SOLVED[1]
+    assert "ours is used" in out(capsys, "list")
+    assert "take your plus.py" in out(capsys, "use", "mine", "plus")
+    assert "(uses your lesson 1)" in out(capsys, "check", "2")
+    said = out(capsys, "reset", "1")
+    assert "kept/plus-1.py" in said and (course / "01_plus/kept/plus-1.py").read_text() == SOLVED[1]
+    assert file.read_text() == lesson.find(1).source.skeleton(1)
+    assert "is the skeleton." in out(capsys, "reset", "1")
+    assert "has not passed yet" in out(capsys, "use", "mine", "1")
+    with pytest.raises(SystemExit):
+        cli.main(["use", "theirs", "1"])
+
+
+@pytest.mark.slow
+def test_the_picture_of_a_lesson(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "line 3: blank 1" in " ".join(out(capsys, "show", "1", status=2).split())
+    (course / "01_plus" / "plus.py").write_text(SOLVED[1])
+    assert "x + y" in out(capsys, "show", "plus")
+    assert "has no steps" in out(capsys, "show", "1", "--step", status=2)
+    assert "is text" in out(capsys, "show", "1", "--html", status=2)
+    assert "there is no lesson '77'" in " ".join(out(capsys, "show", "77", status=2).split())
+    (course / "01_plus" / "plus.py").write_text("1/0\n")
+    said = out(capsys, "show", "1", status=2)
+    assert "ZeroDivisionError" in said and "plus.py:1" in said
+
+
+def test_texts_and_lamps(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = out(capsys, "text", "2")
+    assert "This is twice." in said and "mtd check 2" in said and "mtd predict 2" in said
+    said = out(capsys, "why", "bytes")
+    assert "2 (P-1)/P n" in said and "1024 ranks: 1,998,047 bytes" in said and "Because" in said
+    assert "10 rounds" in out(capsys, "why", "rounds") and "never stuck" in out(capsys, "why")
+    assert "perhaps never stuck" in " ".join(out(capsys, "why", "nevr", "stuck", status=2).split())
+
+
+def test_every_lamp_of_every_lesson_is_explained() -> None:
+    for one in lesson.all_lessons():
+        for name, (said, _) in bounds.of_lesson(one).items():
+            assert said or name in bounds.BOUNDS, (
+                f"{one}: the function of the lamp {name!r} has no docstring"
+            )
+
+
+@pytest.mark.slow
+def test_the_doctor_looks_at_everything(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["doctor"])
+    said = capsys.readouterr().out
+    for what in (
+        "Python: 3.",
+        "numpy",
+        "BLAS",
+        "terminal",
+        "letters",
+        "loopback",
+        "key",
+        "torch",
+        "your course",
+    ):
+        assert what in said
+    assert all(len(line) <= 80 for line in said.splitlines())
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_terminals_that_know_few_letters(encoding: str, course: Path) -> None:
+    for words in (["list"], ["text", "1"], ["why"], ["why", "bytes"], ["hint", "1"]):
+        file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        with contextlib.redirect_stdout(file):
+            assert cli.main(words) == 0
+        file.flush()
+        assert "?" * 3 not in file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]

@@ -1,0 +1,30 @@
+"""`mtd reset 13`: begin a lesson anew. A copy of what you wrote is kept beside it, in kept/."""
+
+from __future__ import annotations
+
+import argparse
+
+from minitorch_dist.cli.course import takes_lesson
+from minitorch_dist.cli.page import Page
+from minitorch_dist.course.lesson import Lesson
+from minitorch_dist.course.workspace import Workspace
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    takes_lesson(parser, "reset", run)
+
+
+def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
+    page.say(done(workspace, lesson))
+    return 0
+
+
+def done(workspace: Workspace, lesson: Lesson) -> str:
+    """Do it, and say it."""
+    kept = workspace.reset(lesson)
+    name = workspace.file(lesson).relative_to(workspace.folder)
+    if kept is None:
+        return f"{name} is the skeleton."
+    return (
+        f"{name} is the skeleton again; what you wrote is in {kept.relative_to(workspace.folder)}"
+    )
