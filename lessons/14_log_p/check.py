@@ -1,0 +1,123 @@
+"""Lesson 14: any number of ranks, in about log2 P rounds, and not for more bytes than it has to be."""
+
+import doubling
+from exactly_once import in_words
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from minitorch_dist.course import Cost, lab, lamp, training
+from minitorch_dist.testing import check_collective
+
+BASE = 8  # of the labels: 17 digits of it fit into 64 bits
+SIZES = range(1, 18)
+
+
+@lamp("numbers", star=1)
+def numbers():
+    """1 to 17 ranks: a power of two of them have numbers, 0, 1, 2, …, and rank_of leads back."""
+    for size in SIZES:
+        given = {rank: doubling.number_of(rank, size) for rank in range(size)}
+        swapping = {rank: number for rank, number in given.items() if number is not None}
+        power = 1 << (size.bit_length() - 1)
+        assert sorted(swapping.values()) == list(range(power)), (
+            f"{size} ranks: {power} of them swap, under the numbers 0 … {power - 1}; "
+            f"number_of gives {list(given.values())}"
+        )
+        for rank, number in swapping.items():
+            found = doubling.rank_of(number, size)
+            assert found == rank, (
+                f"{size} ranks: rank {rank} has number {number}, and rank_of({number}, {size}) is {found}"
+            )
+
+
+@lamp("right", "exactly once", "never stuck", "frozen")
+def doubles():
+    """Recursive doubling; 1 to 9 ranks; sends that wait and sends that do not."""
+    return check_collective(doubling.all_reduce)
+
+
+@lamp("halves", star=2)
+def halves():
+    """The same of Rabenseifner's, which stands on the same four functions."""
+    said = check_collective(doubling.rabenseifner).complaints
+    for name in ("right", "exactly once", "never stuck", "frozen"):
+        assert name not in said, f"{name}: {said[name]}"
+
+
+@lamp("any P", star=2)
+def any_number_of_ranks():
+    """Both, with 1 to 17 ranks, by labels: a proof for all numbers."""
+    for size in SIZES:
+        for all_reduce in (doubling.all_reduce, doubling.rabenseifner):
+            for count in (1, size + 1):
+                once(all_reduce, size, count)
+
+
+def once(all_reduce, size, count):
+    def program():
+        tensor = torch.full((count,), BASE ** dist.get_rank(), dtype=torch.int64)
+        all_reduce(tensor)
+        return tensor.tolist()
+
+    for rank, totals in enumerate(sim.run(program, size, events=20_000).results):
+        for element, total in enumerate(totals):
+            times = [total // BASE**other % BASE for other in range(size)]
+            assert times == [1] * size, (
+                f"{all_reduce.__name__}, {size} ranks: element {element} on rank {rank} {in_words(times)}"
+            )
+
+
+@lamp("trains", star=2)
+def yours_runs_ddp():
+    """1, 2, 3, 5 and 6 ranks end with the weights of one, bit for bit."""
+    training.with_ddp(doubling.all_reduce, sizes=(1, 2, 3, 5, 6))
+
+
+@lamp("rounds")
+def rounds():
+    """⌊log2 P⌋, and two more to fold in and out; Rabenseifner's twice as many, and the two."""
+    return worst(rounds_of(each, size) for each in (1, 2) for size in SIZES)
+
+
+def rounds_of(times, size):
+    all_reduce = doubling.all_reduce if times == 1 else doubling.rabenseifner
+    least = times * (size.bit_length() - 1) + 2 * folds(size)
+    found = lab.meter(all_reduce, size, 32)
+    return Cost(found.rounds, least, unit=" rounds", where=f"{all_reduce.__name__}, {size} ranks")
+
+
+@lamp("bytes")
+def bytes_sent():
+    """Rabenseifner's: 2 (P'-1)/P' n among the P' that swap, and n more from those that fold out."""
+    return worst(bytes_of(size) for size in SIZES)
+
+
+def bytes_of(size):
+    power = 1 << (size.bit_length() - 1)
+    found = lab.meter(doubling.rabenseifner, size, 16 * power)
+    least = 8 * (2 * (power - 1) * 16 + folds(size) * 16 * power)
+    return Cost(
+        found.bytes, least, unit=" bytes", where=f"rabenseifner, {size} ranks, {16 * power} numbers"
+    )
+
+
+def folds(size):
+    return size & (size - 1) != 0
+
+
+def worst(costs):
+    return max(costs, key=lambda cost: cost.ratio)
+
+
+def rounds_of_seventeen():
+    return lab.meter(doubling.all_reduce, 17, 1).rounds
+
+
+def bytes_of_eight():
+    return lab.meter(doubling.rabenseifner, 8, 16).bytes
+
+
+def picture():
+    """Five ranks: rank 0 folds in, four swap, rank 0 gets the sum."""
+    return lab.scene(lambda: doubling.all_reduce(torch.ones(1)), 5)

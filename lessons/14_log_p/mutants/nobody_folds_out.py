@@ -1,0 +1,9 @@
+"""Those that folded in never hear of the result.
+
+Caught by: right, exactly once, halves
+Passes: numbers, never stuck
+"""
+
+# BLANK 4: nothing
+return
+# END
