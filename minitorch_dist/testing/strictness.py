@@ -7,6 +7,8 @@ neither promise, so a program that leans on one hangs or sends rubbish elsewhere
     isend         is over when its receive has been posted; until then its array is compared with what
                   it held: `wait` raises Overwritten if it was written to
 
+With `strict(room=k)` a receiver has room for k messages of each sender, and only the next one waits.
+
 On a virtual clock a circle of such sends is a Deadlock at once. Receives from anybody let their sender
 go on when the message has come.
 """
@@ -14,7 +16,8 @@ go on when the message has come.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,9 +40,9 @@ class Overwritten(AssertionError):
 class Frozen(Work):
     """An isend: done when it has been met, and unharmed until then."""
 
-    def __init__(self, work: Work, answer: Work, group: Group, array: Array, dst: int) -> None:
-        super().__init__(group.world, work._output)
-        self._parts, self._array, self._before = (work, answer), array, array.copy()
+    def __init__(self, parts: Sequence[Work], group: Group, array: Array, dst: int) -> None:
+        super().__init__(group.world, parts[0]._output)
+        self._parts, self._array, self._before = parts, array, array.copy()
         self._what = f"rank {group.rank()} wrote to the tensor of its isend to rank {dst}"
         self._site = callsite()
 
@@ -54,20 +57,29 @@ class Frozen(Work):
 
 
 @contextmanager
-def strict() -> Iterator[None]:
-    """Within the block sends of this process are strict."""
+def strict(room: int = 0) -> Iterator[None]:
+    """Within the block sends of this process are strict: each waits for the receive of the message
+    that went `room` messages before it to the same rank, with the same tag."""
+    sent: Counter[tuple[Group, int, int]] = Counter()
+
+    def waits(group: Group, dst: int, tag: int) -> bool:
+        sent[group, dst, tag] += 1
+        return sent[group, dst, tag] > room
+
     send, isend = point_to_point.send, point_to_point.isend
     receive, irecv = point_to_point.receive, point_to_point.irecv
 
     def strict_send(group: Group, array: Array, dst: int, tag: int = 0, *rest: Any) -> None:
         send(group, array, dst, tag, *rest)
-        receive(group, EMPTY.copy(), dst, tag + ANSWER)
+        if waits(group, dst, tag):
+            receive(group, EMPTY.copy(), dst, tag + ANSWER)
 
     def strict_isend(
         group: Group, array: Array, dst: int, tag: int = 0, *rest: Any, **more: Any
     ) -> Work:
-        answer = irecv(group, EMPTY.copy(), dst, tag + ANSWER)
-        return Frozen(isend(group, array, dst, tag, *rest, **more), answer, group, array, dst)
+        answers = [irecv(group, EMPTY.copy(), dst, tag + ANSWER)] if waits(group, dst, tag) else []
+        work = isend(group, array, dst, tag, *rest, **more)
+        return Frozen([work, *answers], group, array, dst)
 
     def strict_receive(group: Group, array: Array, src: int, tag: int = 0) -> None:
         send(group, EMPTY, src, tag + ANSWER)
