@@ -1,0 +1,214 @@
+"""Lesson 07: right under every kind of send, all at once; and the circle, where there is one."""
+
+import random  # noqa: TID251 - each has a seed of its own
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import shift
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from minitorch_dist.course import Cost, lamp, lesson
+from minitorch_dist.testing.costs import ROUNDS
+from minitorch_dist.testing.strictness import plainly, strict
+from transports import deadlock
+
+SIZES = (1, 2, 3, 4, 5, 7, 8)
+KINDS = {
+    "eager": nullcontext,  # sends return at once
+    "bounded": lambda: strict(room=1),  # room for one message of each sender
+    "rendezvous": strict,  # no room at all
+}
+
+
+def twice(count):
+    """Every rank shifts its tensor, and then what came."""
+    mine = torch.arange(count, dtype=torch.float64) - 10 * dist.get_rank()
+    before = mine.tolist()
+    first = shift.shift(mine)
+    second = shift.shift(first)
+    return before, mine.tolist(), first.tolist(), second.tolist()
+
+
+def run(kind, size, count):
+    """The results by rank; what a deadlock says is said in the words of sends."""
+    with KINDS[kind]():
+        try:
+            return sim.run(twice, size, (count,)).results
+        except sim.Deadlock as stuck:
+            said = f"{kind} sends, {size} ranks:\n{plainly(str(stuck))}".replace("\n", "\n    ")
+        except Exception as error:
+            error.args = (f"{kind} sends, {size} ranks: {error}",)
+            raise
+    raise AssertionError(said)
+
+
+@lamp("right")
+def right():
+    """Eager sends: 1 to 8 ranks; no element, one, and some; negative ones, too."""
+    for size in SIZES:
+        for count in (1, 0, 3):
+            results = run("eager", size, count)
+            for rank, (before, mine, first, second) in enumerate(results):
+                where = f"{size} ranks, {count} elements, rank {rank}"
+                assert mine == before, f"{where}: shift changed its own tensor: {mine} was {before}"
+                for far, found in ((1, first), (2, second)):
+                    src = (rank - far) % size
+                    assert found == results[src][0], (
+                        f"{where}: after {far} shifts it has {found}, and should have what rank {src} "
+                        f"gave, {results[src][0]}"
+                    )
+
+
+@lamp("never stuck")
+def never_stuck():
+    """Whoever gets through when sends wait gets through with any room, and with the same result."""
+    for size in SIZES:
+        met, bounded, eager = (run(kind, size, 3) for kind in ("rendezvous", "bounded", "eager"))
+        assert met == bounded == eager, (
+            f"{size} ranks: the results differ: {met} where sends wait, {bounded} with room for one, {eager} else"
+        )
+
+
+@lamp("rounds")
+def rounds():
+    """Where sends wait: one message, one word back that it is being received. For any number of ranks."""
+    found = {size: taken("rendezvous", size) for size in (2, 5, 8)}
+    assert "stuck" not in found.values(), "where sends wait it never ends: see 'never stuck'"
+    return Cost(max(found.values()), 2, unit=" rounds")
+
+
+@lamp("circle", star=1)
+def circle():
+    """Who waits for whom, at random; then in the report of a real deadlock."""
+    for seed in range(300):
+        draw = random.Random(seed)
+        ranks = range(1 + seed // 50)
+        waits = {
+            rank: draw.sample([*ranks, 99], draw.choice((0, 1, 1, 2)) if rank else 1)
+            for rank in ranks
+            if draw.random() < 0.9
+        }
+        waits = {
+            rank: [other for other in others if other != rank] for rank, others in waits.items()
+        }
+        found = shift.find_circle(waits)
+        there = any(reaches(waits, rank, rank) for rank in waits)
+        assert bool(found) == there, (
+            f"find_circle({waits}) is {found}, but there is {'one' if there else 'none'}"
+        )
+        for rank, other in zip(found, [*found[1:], *found[:1]]):
+            assert other in waits.get(rank, []), (
+                f"find_circle({waits}) is {found}, but rank {rank} does not wait for rank {other}"
+            )
+        assert len(set(found)) == len(found), f"find_circle({waits}) is {found}: a rank comes twice"
+    with finding(shift.find_circle):
+        said = stuck(in_the_end_a_pair, 4)
+    assert "1 → 3 → 1" in said or "3 → 1 → 3" in said, (
+        f"ranks 1 and 3 wait for each other, and this is what the library says with your find_circle:\n{said}"
+    )
+
+
+def reaches(waits, rank, goal):
+    """Whether one comes from rank to goal: the plain way, with all who can be reached so far."""
+    reached = set(waits.get(rank, []))
+    for _ in waits:
+        reached |= {other for one in reached for other in waits.get(one, [])}
+    return goal in reached
+
+
+def in_the_end_a_pair():
+    """0 waits for 1, 2 for 0; 1 and 3 for each other."""
+    rank = dist.get_rank()
+    dist.send(torch.ones(1), {0: 1, 1: 3, 2: 0, 3: 1}[rank])
+
+
+@contextmanager
+def finding(function):
+    """Within the block the library finds circles with this."""
+    ours, deadlock.find_circle = deadlock.find_circle, function
+    try:
+        yield
+    finally:
+        deadlock.find_circle = ours
+
+
+def stuck(program, size, *args):
+    """What is said about a deadlock of strict sends; "" if there is none."""
+    with strict():
+        try:
+            sim.run(program, size, args)
+        except sim.Deadlock as error:
+            return plainly(str(error))
+    return ""
+
+
+# ----------------------------------------------------------------------------- questions, and a picture
+
+
+def as_given():
+    """`shift` as the lesson gave it to you."""
+    here = lesson.read(Path(__file__).parent)
+    names = {"__name__": "given"}
+    exec(compile(here.source.skeleton(here.number), here.file, "exec"), names)
+    return names["shift"]
+
+
+def ranks_in_the_circle():
+    given = as_given()
+    return stuck(lambda: given(torch.ones(3)), 5).count("waits for rank")
+
+
+def rounds_one_after_another():
+    """If only rank 0 receives first: it frees its left neighbour, who frees his."""
+
+    def program():
+        rank, size = dist.get_rank(), dist.get_world_size()
+        left, right = (rank - 1) % size, (rank + 1) % size
+        received = torch.empty(1)
+        if rank == 0:
+            dist.recv(received, left)
+        dist.send(torch.ones(1), right)
+        if rank:
+            dist.recv(received, left)
+
+    with strict():
+        return sim.run(program, 8, net=ROUNDS).time
+
+
+def picture():
+    """The circle of what was given, with its lines; and how yours fares."""
+    given, size = as_given(), 4
+    said = stuck(lambda: given(torch.ones(3)), size)
+    lines = [f"As it was given, {size} ranks, sends that wait for their receives:", ""]
+    for line in said.splitlines():
+        if line.strip().startswith("rank "):
+            who, _, what = line.strip().partition(" waits for ")
+            whom, _, where = what.partition(" in ")
+            lines.append(
+                f"  {who}  stands in {where.split(' of group')[0]:<22} and waits for {whom}"
+            )
+    ring = " ──► ".join(map(str, range(size)))
+    lines += [
+        "",
+        f"  ╭─► {ring} ─╮",
+        f"  ╰{'─' * (len(ring) + 5)}╯",
+        "",
+        "Yours, rounds until all have theirs:",
+        "",
+    ]
+    lines.append(f"  {'ranks':<12}{''.join(f'{size:>6}' for size in SIZES)}")
+    for kind in KINDS:
+        cells = [taken(kind, size) for size in SIZES]
+        lines.append(f"  {kind:<12}{''.join(f'{found:>6}' for found in cells)}")
+    return "\n".join(lines)
+
+
+def taken(kind, size):
+    """Rounds until all have theirs."""
+    with KINDS[kind]():
+        try:
+            return sim.run(shift.shift, size, (torch.ones(3),), net=ROUNDS).time
+        except sim.Deadlock:
+            return "stuck"

@@ -1,0 +1,59 @@
+"""A ring shift, and the circle in which it can end.
+
+    0 ──► 1 ──► 2 ──► 3         everybody gives a tensor to the right neighbour
+    ▲                 │         and gets one from the left
+    ╰─────────────────╯
+
+Three kinds of sends, and you do not choose which one you get:
+
+    eager        returns at once; the message lies somewhere until it is received
+    bounded      returns while the receiver has room for it, else waits
+    rendezvous   returns when the message is being received
+"""
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+
+
+def shift(tensor):
+    """What the left neighbour gave, while `tensor` went to the right one."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    if size == 1:
+        return tensor.clone()
+    left, right = (rank - 1) % size, (rank + 1) % size
+    received = torch.empty_like(tensor)
+    # BLANK 1: right on a laptop, dead on the cluster. Repair it (about 3 lines)
+    # However many ranks there are: all shall give at the same time, not one after another.
+    work = dist.isend(tensor, right)
+    dist.recv(received, left)
+    work.wait()
+    # INSTEAD
+    #| dist.send(tensor, right)
+    #| dist.recv(received, left)
+    # END
+    return received
+
+
+def find_circle(waits):
+    """Ranks of which each waits for the next, and the last for the first; [] if there is no circle.
+
+    `waits` says for every rank that is stuck which ranks it waits for: {0: [1], 1: [0, 2], 3: [0]}.
+    """
+
+    def search(path):
+        """The circle that is found by going on from the end of `path`, where each waits for the next."""
+        # BLANK 2: whom does the last one wait for? Is that one in the path already? (about 7 lines)
+        for rank in waits.get(path[-1], []):
+            if rank in path:
+                return path[path.index(rank) :]
+            circle = search([*path, rank])
+            if circle:
+                return circle
+        return []
+        # END
+
+    for start in waits:
+        circle = search([start])
+        if circle:
+            return circle
+    return []
