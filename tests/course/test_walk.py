@@ -33,7 +33,7 @@ def test_unsolved_fails_and_says_what_is_missing(one: Lesson, tmp_path: Path) ->
     raising = [blank for blank in one.source.blanks if not blank.instead]
     assert len(unwritten(skeleton, one.number)) == len(raising)
     if raising:
-        assert str(verdict).startswith("NotImplemented: blank 1: ")
+        assert str(verdict).startswith(f"NotImplemented: blank {raising[0].number}: ")
 
 
 @pytest.mark.slow
