@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: demo test check parity bench clean
 
-demo: $(VENV)/.installed       ## train a ConvNet on digits drawn on the fly, and see what it got wrong
+demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over TCP; ends with a picture
 	$(BIN)/mtd demo
 
 test: $(VENV)/.installed-test  ## the tests

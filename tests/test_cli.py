@@ -52,20 +52,34 @@ def test_the_demo_refuses_sizes_that_make_no_sense(
     assert "--size" in capsys.readouterr().err
 
 
+DEMO = ["demo", "--size", "192", "--test-size", "100", "--no-open"]
+
+
 @pytest.mark.slow
-def test_the_demo_trains_and_shows_what_it_got_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--size", "320", "--test-size", "200"]) == 0
+@pytest.mark.parametrize("ranks", ["1", "3", "4"])
+def test_the_demo_trains_on_two_wires_and_draws_a_page(
+    ranks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    page = tmp_path / "demo.html"
+    assert main([*DEMO, "--ranks", ranks, "--picture", str(page)]) == 0
     out = capsys.readouterr().out
-    assert "loss, step by step" in out and "of 200 unseen digits read rightly" in out
-    assert " read as " in out and max(len(line) for line in out.splitlines()) <= 80
+    assert "weights are the same in both, bit for bit" in out
+    assert "loss of rank 0, step by step" in out and "of 100 unseen digits read rightly" in out
+    assert " read as " in out and f"{ranks} ranks, three steps" in out and str(page) in out
+    told, _, path = out.partition("The same as a page")
+    assert max(len(line) for line in told.splitlines()) <= 80 and path
+    assert "<svg" in page.read_text(encoding="utf-8") and list(tmp_path.iterdir()) == [page]
 
 
 @pytest.mark.slow
-def test_the_same_seed_shows_the_same_page(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_seed_shows_the_same_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pages = []
     for _ in range(2):
-        main(["demo", "--size", "96", "--test-size", "50", "--seed", "3"])
-        pages.append(capsys.readouterr().out.partition("loss, step by step")[2])
+        main([*DEMO, "--seed", "3", "--ranks", "2", "--picture", str(tmp_path / "demo.html")])
+        pages.append(capsys.readouterr().out.partition("loss of rank 0")[2])
     assert pages[0] == pages[1] and pages[0]
 
 

@@ -20,7 +20,7 @@ COMMANDS = {
     "reset": "the course: begin a lesson anew; what you wrote is kept",
     "why": "the course: what a lamp asks for, and why nothing can be better",
     "doctor": "what this machine has and lacks, and what to do about it",
-    "demo": "train a ConvNet on digits drawn on the fly, and see what it got wrong",
+    "demo": "four ranks learn to read digits, as threads and over TCP; ends with a picture",
     "broker": "serve MQTT for worlds that have no broker: prints its address, until Ctrl-C",
     "bench": "time training steps, beside torch's where torch is installed",
     "simulate": "what a collective takes on a described network, by every algorithm",

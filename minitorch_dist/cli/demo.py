@@ -1,44 +1,65 @@
-"""`mtd demo`: a ConvNet learns to read digits that are drawn on the fly, in under a minute."""
+"""`mtd demo`: four ranks learn to read digits that are drawn on the fly, on two kinds of wire.
+
+First the ranks are threads of this process, then processes that talk over TCP: the same function, and
+the same weights in the end. Then three steps of it in virtual time, as a picture.
+"""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import os
+import sys
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
 
+import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from minitorch_dist.cli import plots
+from minitorch_dist import sim
+from minitorch_dist.cli import demo_training, plots
+from minitorch_dist.cli.demo_training import Plan, Trained
 from minitorch_dist.datasets.digits import SyntheticDigits
-from minitorch_dist.models.convnet import ConvNet
-from minitorch_dist.nn import functional as F
-from minitorch_dist.optim.adadelta import Adadelta
-from minitorch_dist.tensors.generator import manual_seed
-from minitorch_dist.tensors.grad_mode import no_grad
-from minitorch_dist.tensors.tensor import Tensor
-from minitorch_dist.transforms import Compose, Normalize, ToTensor
-from minitorch_dist.utils.data.dataloader import DataLoader
+from minitorch_dist.launching import launch
+from minitorch_dist.pictures import spacetime
+from minitorch_dist.pictures.terminal import painted
 
-PER_ROW, ROWS = 5, 2  # five pictures are 70 columns
+PER_ROW, ROWS = 5, 1  # five pictures are 70 columns
+WORLDS = {"queue://": "threads, queues", "tcp://": "processes, TCP"}
+NET = "sim://?latency=20us&rate=10Gb/s"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--size", type=_positive, default=8000, help="digits to train on (%(default)s)"
+        "--ranks", type=_positive, default=4, help="how many share the work (%(default)s)"
     )
     parser.add_argument(
-        "--test-size", type=_positive, default=2000, help="digits to test on (%(default)s)"
+        "--size", type=_positive, default=6000, help="digits to learn from (%(default)s)"
+    )
+    parser.add_argument(
+        "--test-size", type=_positive, default=2000, help="digits to be examined on (%(default)s)"
     )
     parser.add_argument(
         "--epochs", type=_positive, default=1, help="times through the data (%(default)s)"
     )
     parser.add_argument(
-        "--batch-size", type=_positive, default=32, help="digits per step (%(default)s)"
+        "--batch-size",
+        type=_positive,
+        default=32,
+        help="digits per step, of all ranks (%(default)s)",
     )
     parser.add_argument(
         "--lr", type=float, default=1.0, help="Adadelta's learning rate (%(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="one seed is one run (%(default)s)")
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        default=Path("mtd-demo.html"),
+        help="where the page goes (%(default)s)",
+    )
+    parser.add_argument("--no-open", action="store_true", help="do not open the page in a browser")
     parser.set_defaults(run=run)
 
 
@@ -51,72 +72,86 @@ def _positive(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
-    manual_seed(options.seed)
-    prepare = Compose([ToTensor(), Normalize((0.1307,), (0.3081,))])
-    train = SyntheticDigits(True, options.size, options.seed, prepare)
-    test = SyntheticDigits(False, options.test_size, options.seed, prepare)
-    model = ConvNet()
-    parameters = sum(p.numel() for p in model.parameters())
+    test = demo_training.digits(False, options.test_size, options.seed)
     console.print(
-        f"{len(train):,} digits to learn from, {len(test):,} to be examined on, "
-        f"a ConvNet of {parameters:,} parameters."
+        f"{options.ranks} ranks learn to read {options.size:,} digits with a ConvNet. Each "
+        "takes its share of every batch; DistributedDataParallel averages their gradients.\n"
     )
+    found = {address: _train(options, address) for address in WORLDS}
+    first, second = (trained for trained, _ in found.values())
+    for address, (_, seconds) in found.items():
+        console.print(f"  {WORLDS[address]:<16} {seconds:.1f} s")
+    console.print(f"  {_compared(first, second)}\n")
 
-    losses = _train(console, model, train, options)
-    wrong, right = _examine(model, test)
-
-    for line in plots.curve(losses, label="loss, step by step"):
+    for line in plots.curve(first.losses, label="loss of rank 0, step by step", height=6):
         console.print(line, markup=False)
-    console.print(f"\n{right / len(test):.1%} of {len(test):,} unseen digits read rightly.")
+    wrong = demo_training.examine(first.weights, test)
+    share = 1 - len(wrong) / len(test)
+    console.print(f"\n{share:.1%} of {len(test):,} unseen digits read rightly.")
     if wrong:
-        console.print(
-            f"{len(wrong)} of them it got wrong; the first {min(len(wrong), PER_ROW * ROWS)}:\n"
-        )
+        count = min(len(wrong), PER_ROW * ROWS)
+        console.print(f"The first {count} of the {len(wrong)} it got wrong:\n")
         for line in _page(test, wrong):
             console.print(line, markup=False)
+    _draw(console, options)
     return 0
 
 
-def _train(
-    console: Console, model: ConvNet, data: SyntheticDigits, options: argparse.Namespace
-) -> list[float]:
-    """One pass (or more) over the data; returns the loss of every step."""
-    loader: DataLoader[Any] = DataLoader(data, batch_size=options.batch_size, shuffle=True)
-    optimizer = Adadelta(model.parameters(), lr=options.lr)
-    losses: list[float] = []
-    columns = (
-        TextColumn("training"),
-        BarColumn(),
-        TextColumn("step {task.completed:.0f}/{task.total:.0f}  loss {task.fields[loss]:.3f}"),
-        TimeElapsedColumn(),
+def _train(options: argparse.Namespace, address: str) -> tuple[Trained, float]:
+    plan = Plan(
+        options.size,
+        options.epochs,
+        options.batch_size,
+        options.lr,
+        options.seed,
+        f"{WORLDS[address]:<16}",
     )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("train", total=len(loader) * options.epochs, loss=float("nan"))
-        for _ in range(options.epochs):
-            for images, labels in loader:
-                optimizer.zero_grad()
-                loss = F.nll_loss(model(images), labels)
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
-                progress.update(task, advance=1, loss=sum(losses[-20:]) / len(losses[-20:]))
-    return losses
+    begun = perf_counter()
+    trained = launch(demo_training.train, options.ranks, address, args=(plan,))[0]
+    assert trained is not None, "rank 0 returns something"
+    return trained, perf_counter() - begun
 
 
-def _examine(model: ConvNet, data: SyntheticDigits) -> tuple[list[tuple[int, int]], int]:
-    """What was read wrongly, as (index, answer), and how many were right."""
-    model.eval()
-    wrong: list[tuple[int, int]] = []
-    seen = 0
-    with no_grad():
-        images: Tensor
-        for images, labels in DataLoader(data, batch_size=250):
-            answers = model(images).argmax(1).tolist()
-            for answer, label in zip(answers, labels.tolist(), strict=True):
-                if answer != label:
-                    wrong.append((seen, answer))
-                seen += 1
-    return wrong, seen - len(wrong)
+def _compared(one: Trained, other: Trained) -> str:
+    """Whether both worlds ended with the same weights."""
+    pairs = [(one.weights[name], other.weights[name]) for name in one.weights]
+    if all(a.tobytes() == b.tobytes() for a, b in pairs):
+        count = sum(a.size for a, _ in pairs)
+        return f"all {count:,} weights are the same in both, bit for bit"
+    largest = max(float(np.abs(a - b).max()) for a, b in pairs)
+    return f"their weights differ by {largest:.1e} at most: numpy's BLAS rounds otherwise in other processes"
+
+
+def _draw(console: Console, options: argparse.Namespace) -> None:
+    """Three steps of the same function in virtual time, in the terminal and as a page."""
+    plan = Plan(3 * options.batch_size, 1, options.batch_size, options.lr, options.seed, "")
+    journal = options.picture.with_suffix(".mtd")
+    try:
+        report = sim.run(demo_training.train, options.ranks, (plan,), net=NET, journal=journal)
+        scene = replace(report.journal.scene(), title=f"{options.ranks} ranks, three steps")
+        console.print(
+            "\nThree steps of it on a simulated network (20 µs, 10 Gb/s), in virtual time:\n"
+        )
+        console.print(painted(spacetime.draw(scene, min(console.width, 80)), scene, console))
+        options.picture.write_text(report.journal.html(), encoding="utf-8")
+    finally:
+        journal.unlink(missing_ok=True)
+    path = options.picture.resolve()
+    is_shown = not options.no_open and sys.stdout.isatty() and _has_display()
+    if is_shown and webbrowser.open(path.as_uri()):
+        console.print(f"\nThe same as a page you can step through is open in your browser: {path}")
+    else:
+        console.print(
+            f"\nThe same as a page you can step through (open it in a browser): {path}",
+            soft_wrap=True,
+        )
+    console.print("Next: `mtd` opens the course.")
+
+
+def _has_display() -> bool:
+    return sys.platform in ("darwin", "win32") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
 
 
 def _page(data: SyntheticDigits, wrong: list[tuple[int, int]]) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
 from minitorch_dist.distributed.journal import sheets
-from minitorch_dist.launching import ranks
+from minitorch_dist.launching import cores, ranks
 from minitorch_dist.multiprocessing import ending, sources
 from minitorch_dist.multiprocessing.crew import Crew, Report
 from minitorch_dist.tensors import generator
@@ -147,6 +147,7 @@ def _serve(order: Order, at_end: ExitStack) -> Any:
     )  # fmt: skip
     fn, args, kwargs = pickle.loads(order.call)
     at_end.callback(ranks.end, place)
+    at_end.enter_context(cores.shared(order.world_size))
     try:
         return ranks.run(place, order.random_state, order.timeout, fn, args, kwargs)
     except Exception as error:
