@@ -1,0 +1,15 @@
+"""One context for all, as a process has one `.grad`.
+
+Two trainers at once share the server's parameters: their counts and their gradients run together.
+
+Caught by: contexts
+Passes: right, any order, library
+"""
+
+# BLANK 4: there is one at a time anyway
+if not self.contexts:
+    self.contexts[0] = Context(0, self.post)
+context = self.contexts[0]
+context.id = id
+return context
+# END

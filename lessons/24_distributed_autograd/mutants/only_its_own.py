@@ -1,0 +1,22 @@
+"""Each rank takes the gradients that arise on itself, and what comes from others is dropped.
+
+A tensor that was gathered by all ranks influences the loss of each of them. GatherLayer.backward kept the slot of its own rank, and did not
+add up what the others had for it.
+
+Caught by: right, any order, contexts
+Passes: library
+Seen: https://github.com/lightly-ai/lightly/issues/1528
+"""
+
+# BLANK 2: the root, where it is; and only where it is not, the others
+self.awaits = count(roots or self.sends.values())
+# END
+
+# BLANK 3: what nobody waits for any more is not needed
+if not self.awaits.get(node):
+    return
+self.sums[node] += grad
+self.awaits[node] -= 1
+if not self.awaits[node]:
+    self.run(node, self.sums[node])
+# END

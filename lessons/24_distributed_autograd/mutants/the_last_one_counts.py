@@ -1,0 +1,13 @@
+"""The sum is overwritten and not added to.
+
+With a straight chain it is right: each node has one gradient.
+
+Caught by: right, any order
+"""
+
+# BLANK 3: it is here
+self.sums[node] = grad
+self.awaits[node] -= 1
+if not self.awaits[node]:
+    self.run(node, self.sums[node])
+# END
