@@ -77,13 +77,13 @@ def check_same_as_one_rank(
         for rank, found in enumerate(launch(_trained, size, transport, args=(train, whole))):
             if len(found) != len(wanted):
                 raise AssertionError(
-                    f"{size} ranks: rank {rank} returned {len(found)} arrays of weights, where "
+                    f"{_count(size)}: rank {rank} returned {len(found)} arrays of weights, where "
                     f"the model has {len(wanted)}: {', '.join(names)}"
                 )
             for name, theirs, ours in zip(names, found, wanted, strict=True):
                 if not exact.same([theirs], [ours]):
                     raise AssertionError(
-                        f"{size} ranks: {_unlike(name, rank, theirs, ours)}. Training is exact, so this is "
+                        f"{_count(size)}: {_unlike(name, rank, theirs, ours)}. Training is exact, so this is "
                         "no rounding: a gradient is missing, counted twice, or divided wrongly"
                     )
 
@@ -135,6 +135,10 @@ def _unlike(name: str, rank: int, theirs: Array, ours: Array, whose: str = "one 
         f"{name}{where} is {raw[0][at[0]]!s} on rank {rank} and {raw[1][at[0]]!s} on {whose} "
         f"({len(at)} of {ours.size} elements differ)"
     )
+
+
+def _count(size: int) -> str:
+    return "1 rank" if size == 1 else f"{size} ranks"
 
 
 def _list(ranks: Sequence[int]) -> str:

@@ -1,0 +1,94 @@
+"""Gradients travel in buckets, and only after the last piece of a batch.
+
+parameters     a  b  c  d  e  f        backward finishes f's gradient first, a's last
+buckets        [f e] [d c b] [a]       one all_reduce for each of them, when backward is over
+
+A ring of its own for each gradient pays the latency for each gradient. The real ones:
+minitorch_dist/nn/parallel/buckets.py, and reducer.py beside it.
+"""
+
+from contextlib import contextmanager
+
+from replicas import loss, take_from_rank_0
+from ring import all_reduce
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import nn
+from minitorch_dist.autograd import Variable
+
+MIB = 1024 * 1024
+
+
+def assign(parameters, cap):
+    """The parameters in buckets, the last ones first; a bucket is closed as soon as it holds `cap` bytes."""
+    buckets, filling = [], []
+    for p in reversed(parameters):
+        # BLANK 1: when is a bucket full? (about 4 lines)
+        # `p.nbytes` are the bytes of one; the last bucket may stay half empty, but no bucket is quite empty.
+        filling.append(p)
+        if sum(p.nbytes for p in filling) >= cap:
+            buckets.append(filling)
+            filling = []
+        # END
+    return [*buckets, filling] if filling else buckets
+
+
+class DistributedDataParallel(nn.Module):
+    """As in lesson 17, for fewer and larger messages."""
+
+    def __init__(self, module, bucket_cap_mb=25):
+        super().__init__()
+        self.module = module
+        self.require_backward_grad_sync = True
+        take_from_rank_0([*module.parameters(), *module.buffers()])
+        self.buckets = assign(list(module.parameters()), bucket_cap_mb * MIB)
+
+    @contextmanager
+    def no_sync(self):
+        """What goes forward in this block is not averaged when it comes back; gradients add up on each rank."""
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def forward(self, *inputs, **kwargs):
+        if self.require_backward_grad_sync:
+            take_from_rank_0(self.module.buffers())
+        output = self.module(*inputs, **kwargs)
+        if self.require_backward_grad_sync and output.requires_grad:
+            output.register_hook(self.backward_begins)
+        return output
+
+    def backward_begins(self, grad):
+        """Backward has come to our output: when it is over, it is time."""
+        Variable._execution_engine.queue_callback(self.reduce)
+
+    def reduce(self):
+        """Average what the gradients have collected, with one all_reduce for each bucket."""
+        for bucket in self.buckets:
+            # BLANK 2: pack, reduce, unpack (about 5 lines)
+            # `torch.cat(list_of_vectors)` packs, `flat.split(list_of_sizes)` unpacks. A gradient may be None:
+            # this rank's samples did not need the parameter; those of another rank may.
+            grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in bucket]
+            flat = torch.cat([grad.view(-1) for grad in grads])
+            all_reduce(flat)
+            flat /= dist.get_world_size()
+            for p, part in zip(bucket, flat.split([p.numel() for p in bucket])):
+                p.grad = part.view_as(p)
+            # END
+
+
+def step(model, optimizer, pieces, total):
+    """One step for a batch of `total` samples, of which this rank has these `pieces`: a list of (x, y)."""
+    optimizer.zero_grad()
+    *others, last = pieces
+    # BLANK 3: forward and backward for each piece; which of them need the network? (about 5 lines)
+    for x, y in others:
+        with model.no_sync():
+            loss(model(x), y, total).backward()
+    x, y = last
+    loss(model(x), y, total).backward()
+    # END
+    optimizer.step()

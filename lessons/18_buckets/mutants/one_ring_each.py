@@ -1,0 +1,9 @@
+"""A bucket for each gradient: right, and as slow as lesson 17.
+
+Caught by: right, rounds
+Passes: bytes
+"""
+
+# BLANK 1: no bucket waits
+buckets.append([p])
+# END

@@ -1,0 +1,18 @@
+"""Each piece clears what the ones before it have collected.
+
+Only the last piece's gradient comes to the optimizer. All ranks agree, and the batch is merely smaller than one believes.
+
+Caught by: right
+Passes: bytes, rounds
+Seen: https://github.com/NVIDIA/Megatron-LM/pull/7186
+"""
+
+# BLANK 3: zero_grad for each piece
+for x, y in others:
+    optimizer.zero_grad()
+    with model.no_sync():
+        loss(model(x), y, total).backward()
+optimizer.zero_grad()
+x, y = last
+loss(model(x), y, total).backward()
+# END
