@@ -1,0 +1,123 @@
+"""A letter: how an array travels, as bytes that any machine can read and no stranger can abuse.
+
+    header    {"dtype": "<f4", "shape": [2, 3]}     JSON: what the bytes are
+    payload   00 00 80 3f …                         the elements and nothing else, row by row
+
+In a letter all numbers are little-endian ("<", or "|" where it is all one), whatever the array was.
+Nothing is ever unpickled: `pickle.loads` runs what the sender wants.
+"""
+
+import json
+import math
+import struct
+
+import numpy as np
+
+from transports.contract import flat
+from transports.queue import QueueTransport
+
+DTYPES = (
+    "|b1", "|i1", "|u1", "<i2", "<u2", "<f2", "<i4", "<u4", "<f4", "<i8", "<u8", "<f8", "<c8", "<c16",
+)  # fmt: skip
+MAX_HEADER = 1 << 12
+MAX_PAYLOAD = 1 << 40
+MAX_DIMENSIONS = 64
+
+
+class BadLetter(ValueError):
+    """These bytes are no letter."""
+
+
+def encode(array):
+    """Header and payload, both bytes, that hold whatever `array` is made of afterwards."""
+    if array.dtype.newbyteorder("<").str not in DTYPES:
+        raise TypeError(f"a letter cannot hold {array.dtype}, only {', '.join(DTYPES)}")
+    # BLANK 1: the header (json.dumps(…).encode()), and the elements' bytes (about 4 lines)
+    # The array may be big-endian, transposed, of no dimension, or empty.
+    little = array.dtype.newbyteorder("<")
+    header = {"dtype": little.str, "shape": list(array.shape)}
+    return json.dumps(header).encode(), array.astype(little).tobytes()
+    # END
+
+
+def decode(header, payload):
+    """The array, writable and with memory of its own. BadLetter if this is no letter, before
+    anything is made that is as large as a stranger says."""
+    fields = read(header)
+    dtype, shape = fields["dtype"], fields["shape"]
+    # BLANK 2: refuse what `encode` would never write; then make the array (about 10 lines)
+    # `dtype` and `shape` may be anything that JSON knows. The payload is exactly as long as they say.
+    if dtype not in DTYPES:
+        raise BadLetter(f"there is no dtype {dtype!r} in letters")
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
+        raise BadLetter(f"{shape!r} is no shape")
+    if not all(type(extent) is int and extent >= 0 for extent in shape):
+        raise BadLetter(f"{shape!r} is no shape")
+    size = np.dtype(dtype).itemsize
+    if len(payload) != math.prod(shape) * size:
+        raise BadLetter(f"{len(payload)} bytes are not {shape} of {dtype}")
+    if math.prod(max(extent, 1) for extent in shape) * size > MAX_PAYLOAD:
+        raise BadLetter(f"{shape} is too much, even if a part of it is nothing")
+    return np.frombuffer(payload, dtype).reshape(shape).copy()
+    # END
+
+
+def read(header):
+    """What JSON says: a dict with a dtype and a shape, of which nothing is known yet."""
+    if len(header) > MAX_HEADER:
+        raise BadLetter(f"a header of {len(header)} bytes, and at most {MAX_HEADER} are allowed")
+    try:
+        fields = json.loads(bytes(header))
+    except (ValueError, RecursionError) as error:
+        raise BadLetter(f"the header is no JSON: {error}") from None
+    if not isinstance(fields, dict) or fields.keys() != {"dtype", "shape"}:
+        raise BadLetter(f"a header has a dtype and a shape, this is {fields!r}")
+    return fields
+
+
+# ------------------------------------------------------------------------------ what it is good for
+
+
+class LetterTransport(QueueTransport):
+    """The library's transport between threads, on which every message goes as a letter."""
+
+    scheme = "letters"
+
+    def connect(self, store, inbox, timeout=None):
+        super().connect(store, Opener(inbox), timeout)
+
+    def send(self, dst, header, payload):
+        body = flat(header, payload)
+        both = struct.pack("<I", len(header)) + header + body
+        super().send(dst, *encode(np.frombuffer(both, np.uint8)))
+
+
+class Opener:
+    """An inbox in front of the real one: it takes letters in, and hands on what was in them."""
+
+    def __init__(self, inbox):
+        self.inbox, self.lost = inbox, inbox.lost
+
+    def sink(self, src, header, nbytes):
+        return Sheet(self.inbox, src, header, nbytes)
+
+
+class Sheet:
+    """Where one letter's payload goes, piece by piece. After the last one the letter is opened."""
+
+    def __init__(self, inbox, src, header, nbytes):
+        self.inbox, self.src, self.header, self.nbytes = inbox, src, header, nbytes
+        self.payload = bytearray()
+
+    def space(self):
+        return None
+
+    def write(self, piece):
+        self.payload += piece
+        if len(self.payload) == self.nbytes:
+            both = decode(self.header, self.payload).tobytes()
+            start = 4 + struct.unpack_from("<I", both)[0]
+            body = memoryview(both)[start:]
+            sink = self.inbox.sink(self.src, both[4:start], len(body))
+            if body:
+                sink.write(body)

@@ -1,0 +1,9 @@
+"""Lazy: what was written by `encode` is read, and who would write anything else?
+
+Caught by: refuses, frozen
+Passes: right, same everywhere
+"""
+
+# BLANK 2: no question is asked
+return np.frombuffer(payload, dtype).reshape(shape)
+# END
