@@ -1,0 +1,80 @@
+"""Which all-reduce, when? What each takes is α for every round and β for every byte that has to wait its turn.
+
+    time │  ring ─────────────╮         few bytes: rounds count, and doubling has the fewest
+         │                  ╱╱          many bytes: bytes count, and a ring sends the fewest
+         │  halving ──────╱╱            in between, and for powers of two, halving
+         │  doubling ───╱
+         └──────────────────── bytes
+
+`links` says what a link costs: `links.alpha` picoseconds for a message, `links.beta` for each byte of it.
+"""
+
+from doubling import power_below
+
+
+def rounds_to_all(size):
+    """⌈log2 size⌉: in so many rounds one rank can reach all."""
+    return (size - 1).bit_length()
+
+
+def binomial(size, nbytes, links):
+    """Up the tree of lesson 11, and down again."""
+    return 2 * rounds_to_all(size) * (links.alpha + links.beta * nbytes)
+
+
+def folding(size, nbytes, links):
+    """In and out, where the ranks are no power of two: two messages with everything."""
+    return 2 * (links.alpha + links.beta * nbytes) if size > power_below(size) else 0
+
+
+def recursive_doubling(size, nbytes, links):
+    """Everything, in each round, among a power of two."""
+    # BLANK 1: picoseconds, with `folding` (about 2 lines)
+    rounds = rounds_to_all(power_below(size))
+    return rounds * (links.alpha + links.beta * nbytes) + folding(size, nbytes, links)
+    # END
+
+
+def rabenseifner(size, nbytes, links):
+    """Halving and doubling, among a power of two."""
+    # BLANK 2: twice the rounds; how many bytes in all of them together? (about 4 lines)
+    power = power_below(size)
+    rounds = 2 * rounds_to_all(power)
+    sent = 2 * (power - 1) / power * nbytes
+    return rounds * links.alpha + links.beta * sent + folding(size, nbytes, links)
+    # END
+
+
+def ring(size, nbytes, links):
+    """Chunks, 2 (P-1) times."""
+    # BLANK 3: picoseconds (about 1 line)
+    return 2 * (size - 1) * (links.alpha + links.beta * nbytes / size)
+    # END
+
+
+PRICES = {price.__name__: price for price in (recursive_doubling, rabenseifner, ring, binomial)}
+
+
+def choose(size, nbytes, links):
+    """The name of the cheapest: what `dist.all_reduce(tensor, algorithm=…)` takes."""
+    # BLANK 4: one line
+    return min(PRICES, key=lambda name: PRICES[name](size, nbytes, links))
+    # END
+
+
+def floor(size, nbytes, links):
+    """What no all_reduce can beat, whoever writes it."""
+    # BLANK 5: the larger of two picoseconds (about 3 lines)
+    # What the first message of one rank takes to reach all; what a rank must send in bytes, at least.
+    latency = rounds_to_all(size) * links.alpha
+    transfer = 2 * (size - 1) / size * nbytes * links.beta
+    return max(latency, transfer)
+    # END
+
+
+def bus_bandwidth(size, nbytes, picoseconds):
+    """Bytes a second, as nccl-tests counts them: what each link carried if nothing was sent in vain.
+
+    It does not depend on the number of ranks, so it can be held against what the link is sold as.
+    """
+    return 2 * (size - 1) / size * nbytes / (picoseconds / 1e12)
