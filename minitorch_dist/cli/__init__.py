@@ -32,6 +32,7 @@ COMMANDS = {
     "zoo": "seven hangs that people met in public, found and explained",
     "diff": "compare two journals: equal, or where they first part",
     "show": "draw a journal: in the terminal, as SVG, as a page or a trace",
+    "dev": "for who writes lessons: judge them, and make what is made from them",
 }
 
 MODULES = {"list": "listing"}  # where a command is not called like its module

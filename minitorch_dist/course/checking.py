@@ -47,19 +47,27 @@ def check(
         return verdict
     begun = time.process_time()
     with searched(folders(lesson, own, solved or {}, room), room):
-        try:
-            asked = asked_by(load(lesson))
-        except (Exception, SystemExit) as error:
-            _cannot_run(verdict, error, file)
-            asked = []
-        for one in asked:
-            if only is None or only & set(one.lamps):
-                if telling is not None:
-                    telling(one.lamps)
-                _ask(verdict, one, file)
+        ask_all(verdict, lesson, file, only, telling)
         verdict.used = _used(lesson, own, solved or {}, room)
     verdict.seconds = time.process_time() - begun
     return verdict
+
+
+def ask_all(
+    verdict: Verdict, lesson: Lesson, file: Path, only: set[str] | None = None,
+    telling: Callable[[tuple[str, ...]], None] | None = None,
+) -> None:  # fmt: skip
+    """Run the lesson's check with the modules that are found now; `file` is the learner's."""
+    try:
+        asked = asked_by(load(lesson))
+    except (Exception, SystemExit) as error:
+        _cannot_run(verdict, error, file)
+        return
+    for one in asked:
+        if only is None or only & set(one.lamps):
+            if telling is not None:
+                telling(one.lamps)
+            _ask(verdict, one, file)
 
 
 def _cannot_run(verdict: Verdict, error: BaseException, file: Path) -> None:

@@ -1,0 +1,75 @@
+"""`mtd dev build`, `mtd dev check`: for who writes lessons."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from minitorch_dist.cli.page import LessonError, Page, marked, refuse
+from minitorch_dist.course import building, judging, notebooks
+from minitorch_dist.course.lesson import Lesson, all_lessons, find
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    tasks = parser.add_subparsers(dest="task", metavar="TASK", required=True)
+    texts = {
+        "build": "write what is made from the lessons: notebooks, the table in lessons/README.md, docs",
+        "check": "judge every lesson as CI does, and compare what is made from them",
+    }
+    for name, text in texts.items():
+        task = tasks.add_parser(name, help=text, description=text)
+        task.add_argument(
+            "--lesson", action="append", metavar="N", help="only this one (may be given again)"
+        )
+    parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        lessons = [find(one) for one in options.lesson] if options.lesson else None
+        return build(lessons) if options.task == "build" else check(lessons)
+    except LessonError as error:
+        return refuse("dev", error)
+
+
+def build(lessons: list[Lesson] | None) -> int:
+    page = Page()
+    written = 0
+    for path, make in building.generated(lessons):
+        if building.build(path, make):
+            written += 1
+            page.say(f"wrote {_short(path)}")
+    for path in building.stray() if lessons is None else ():
+        path.unlink()
+        written += 1
+        page.say(f"removed {_short(path)}: there is no such lesson")
+    page.say(f"{written} files changed")
+    return 0
+
+
+def check(lessons: list[Lesson] | None) -> int:
+    page = Page()
+    wrong = 0
+    for lesson in all_lessons() if lessons is None else lessons:
+        page.say(marked((f"{lesson.number:02} {lesson.title}", "bold")))
+        for step in judging.steps(lesson):
+            wrong += _told(page, step.name, step.run())
+    for path, make in building.generated(lessons):
+        is_new = path.exists() and path.read_text("utf-8") == make()
+        wrong += _told(page, _short(path), "" if is_new else "differs: run mtd dev build")
+    for path in building.stray() if lessons is None else ():
+        wrong += _told(page, _short(path), "no lesson makes this: run mtd dev build")
+    page.say("all is well" if not wrong else f"{wrong} things are wrong")
+    return 1 if wrong else 0
+
+
+def _told(page: Page, name: str, complaint: str) -> bool:
+    if complaint:
+        page.say(marked("  ", ("✘ ", "red"), f"{name}: {complaint}"))
+    else:
+        page.say(marked("  ", ("✔ ", "green"), name))
+    return bool(complaint)
+
+
+def _short(path: os.PathLike[str]) -> str:
+    return os.path.relpath(path, notebooks.FOLDER.parent)

@@ -1,0 +1,119 @@
+"""Is a lesson as it should be? For who writes one; CI's walk asks the same.
+
+for found in steps(lesson): print(found.name, found.run())     "" where all is well
+
+Unsolved it fails and says what is missing, solved it passes with all stars and in time, each mutant is
+caught by the lamps that it names and no others are wronged, questions can be measured, a picture is drawn.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from minitorch_dist.course import checking
+from minitorch_dist.course.lesson import ROOM, Lesson, Mutant
+from minitorch_dist.course.verdict import STARS, Verdict
+from minitorch_dist.pictures.scene import Scene
+
+WORDS = 600  # of a text
+ARROWS = 12
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    run: Callable[[], str]  # what is wrong, or ""
+
+
+def steps(lesson: Lesson, room: Path = ROOM) -> Iterator[Step]:
+    def judge(text: str, only: set[str] | None = None) -> Verdict:
+        with tempfile.TemporaryDirectory(prefix="mtd-dev-") as folder:
+            (Path(folder) / lesson.file).write_text(text, encoding="utf-8")
+            return checking.check(lesson, Path(folder), room=room, only=only)
+
+    yield Step("whole", lambda: _whole(lesson))
+    yield Step("unsolved", lambda: _unsolved(lesson, judge(lesson.source.skeleton(lesson.number))))
+    yield Step("solved", lambda: _solved(lesson, judge(lesson.source.solution())))
+    for mutant in lesson.mutants:
+        concerned = {*mutant.caught_by, *mutant.passes}
+        yield Step(
+            f"mutant {mutant.name}",
+            lambda mutant=mutant, concerned=concerned: _killed(
+                mutant, judge(mutant.text, concerned)
+            ),  # type: ignore[misc]
+        )
+    for question in lesson.questions:
+        yield Step(
+            f"question {question.truth}",
+            lambda question=question: _measured(lesson, question.truth, room),  # type: ignore[misc]
+        )
+    yield Step("picture", lambda: _drawn(lesson, room))
+
+
+def _whole(lesson: Lesson) -> str:
+    words = len(lesson.text.split())
+    if words > WORDS:
+        return f"text.md has {words} words; {WORDS} are the most"
+    if not all(lesson.hints):
+        return "a hint is empty"
+    if not any(mutant.seen for mutant in lesson.mutants):
+        return "no mutant says where it was seen ('Seen: https://…')"
+    if not lesson.questions:
+        return "lesson.toml has no [[predict]]"
+    if not (lesson.folder / "plot.py").exists():
+        return "there is no plot.py"
+    forward = [number for number in lesson.requires if number >= lesson.number]
+    return f"it requires lessons that come later: {forward}" if forward else ""
+
+
+def _unsolved(lesson: Lesson, verdict: Verdict) -> str:
+    if verdict.is_passed:
+        return "the skeleton passes"
+    raising = [blank for blank in lesson.source.blanks if not blank.instead]
+    if len(verdict.unwritten) != len(raising):
+        return f"{len(raising)} blanks, and the skeleton lacks {verdict.unwritten}"
+    return ""
+
+
+def _solved(lesson: Lesson, verdict: Verdict) -> str:
+    if not verdict.is_passed or verdict.stars < STARS:
+        return str(verdict)
+    if verdict.seconds > lesson.seconds:
+        return f"the check takes {verdict.seconds:.1f} s of processor time, and lesson.toml allows {lesson.seconds:g}"
+    return ""
+
+
+def _killed(mutant: Mutant, verdict: Verdict) -> str:
+    for name in mutant.caught_by:
+        if verdict.lamps.get(name) is not False:
+            return f"{name!r} should catch it, and does not:\n{verdict}"
+    for name in mutant.passes:
+        if verdict.lamps.get(name) is not True:
+            return f"{name!r} should let it pass, and does not:\n{verdict}"
+    return ""
+
+
+def _measured(lesson: Lesson, name: str, room: Path) -> str:
+    try:
+        found = checking.truth(lesson, name, lesson.folder, room=room)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "" if found >= 0 else f"the answer is {found}"
+
+
+def _drawn(lesson: Lesson, room: Path) -> str:
+    try:
+        drawn = checking.picture(lesson, lesson.folder, room=room)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    if isinstance(drawn, Scene):
+        return (
+            ""
+            if len(drawn.arrows) <= ARROWS
+            else f"{len(drawn.arrows)} arrows; {ARROWS} are the most"
+        )
+    wide = max(map(len, str(drawn).split("\n")))
+    return "" if wide <= 80 else f"a line of {wide} columns; 80 are the most"

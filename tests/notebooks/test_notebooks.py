@@ -1,0 +1,149 @@
+"""The notebooks: those in the repository are what the lessons make, and all their cells run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist.course import building, executing, lesson, notebooks
+from minitorch_dist.course.lesson import Lesson
+
+LESSONS = lesson.all_lessons()
+
+
+def named(one: Lesson) -> str:
+    return one.folder.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one", LESSONS, ids=named)
+def test_in_step_with_its_lesson(one: Lesson) -> None:
+    path = notebooks.path_of(one)
+    assert path.exists() and path.read_text("utf-8") == notebooks.of_lesson(one), "mtd dev build"
+
+
+def test_nothing_else_is_out_of_step() -> None:
+    assert building.stray() == []
+    for path, make in building.generated():
+        if path.suffix != ".ipynb":
+            assert path.read_text("utf-8") == make(), "mtd dev build"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")
+@pytest.mark.parametrize("one", LESSONS, ids=named)
+def test_all_cells_run(one: Lesson) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")  # before a cell imports pyplot, which looks once
+    text = notebooks.path_of(one).read_text("utf-8")
+    said = executing.execute(notebooks.code_of(text), named(one))
+    assert any("★★★" in shown for shown in said)
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
+# nbclient leaves sockets in its process, so it gets one of its own.
+RUN = """
+import json, sys, nbclient, nbformat
+book = nbformat.read(sys.argv[1], 4)
+nbformat.validate(book)
+nbclient.NotebookClient(book, timeout=100).execute()
+json.dump([cell.outputs for cell in book.cells if cell.cell_type == "code"], sys.stdout)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not all(map(find_spec, ("nbclient", "ipykernel", "matplotlib"))), reason="needs a kernel"
+)
+def test_one_runs_in_a_real_kernel() -> None:
+    path = notebooks.path_of(lesson.find(13))
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(path)], capture_output=True, text=True, check=True
+    )
+    outputs = json.loads(done.stdout)
+    assert "★★★" in str(outputs)
+    assert any("<svg" in "".join(o.get("data", {}).get("text/html", "")) for o in sum(outputs, []))
+    assert any("image/png" in o.get("data", {}) for o in sum(outputs, []))
+
+
+SOURCE = '''"""A thing.
+
+    its picture
+"""
+
+import math
+
+ONE = 1
+
+
+def first():
+    # BLANK 1: something
+    return ONE
+    # END
+
+
+# two halves
+TWO = 2
+
+
+@math.floor
+# said of the class
+class Second:
+    pass
+
+
+if __name__ == "__main__":
+    first()
+'''
+
+
+def test_a_source_is_cut_into_ideas() -> None:
+    about, pieces = notebooks.pieces_of(SOURCE)
+    assert about.startswith("A thing.") and "its picture" in about
+    assert [piece.split("\n")[0] for piece in pieces] == ["import math", "def first():", "# two halves"]
+    assert pieces[0].endswith("ONE = 1") and pieces[1].endswith("# END")
+    assert pieces[2].endswith("pass") and "__main__" not in str(pieces)
+
+
+def test_cells_of_a_script() -> None:
+    cells = notebooks.cells_in("ignored\n# %% One\nx = 1\n\n# %% [markdown]\n# a text\n# %%\ny = 2\n")
+    assert [(cell.text, cell.is_code) for cell in cells] == [
+        ("## One", False), ("x = 1", True), ("a text", False), ("y = 2", True),
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")
+def test_the_check_judges_what_stands_in_the_cells() -> None:
+    """Also what is defined later, and it says which line is wrong."""
+    cells = notebooks.code_of(notebooks.path_of(lesson.find(1)).read_text("utf-8"))
+    place = next(i for i, cell in enumerate(cells) if "# BLANK 1" in cell)
+    blank = lesson.find(1).source.blanks[0]
+    emptied = cells[place].replace("\n".join(blank.solution), blank.missing(1))
+    assert emptied != cells[place]
+    checks = "print(lesson.check())"
+    said = executing.execute([*cells[:place], emptied, checks, *cells[place:]], "01")
+    first, second = [shown for shown in said if "one ring" in shown and "☆" in shown or "★" in shown]
+    assert "NotImplementedError: lesson 1, blank 1" in first and "★★★" not in first
+    assert "★★★" in second
+
+
+def test_a_failing_cell_is_named_and_nothing_is_left_behind() -> None:
+    before, main = sys.path[:], sys.modules["__main__"]
+    with pytest.raises(executing.CellFailed, match=r"<book, cell 1>: ZeroDivisionError") as caught:
+        executing.execute(["from minitorch_dist.course import cells\ncells.begin(13, globals())\n", "1 / 0"], "book")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert sys.path == before and sys.modules["__main__"] is main and "ring" not in sys.modules
+
+
+def test_a_file_is_written_once(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "x.md"
+    assert building.build(path, lambda: "one") and not building.build(path, lambda: "one")
+    assert building.build(path, lambda: "two") and path.read_text() == "two"
