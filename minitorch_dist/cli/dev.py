@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from minitorch_dist.cli.page import LessonError, Page, marked, refuse
+from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import building, judging, notebooks
-from minitorch_dist.course.lesson import Lesson, all_lessons, find
+from minitorch_dist.course.lesson import Lesson, LessonError, all_lessons, find
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -29,13 +29,20 @@ from minitorch_dist.pictures.scene import Scene
 class Here(ModuleType):
     """A module whose names are those of a notebook, now and later."""
 
+    __slots__ = ("_namespace",)
+    _namespace: MutableMapping[str, Any]
+
     def __init__(self, name: str, namespace: MutableMapping[str, Any], file: str) -> None:
         super().__init__(name, "What stands in a notebook's cells.")
-        self.__dict__["__file__"] = file
-        self.__dict__["_namespace"] = namespace
+        super().__setattr__("__file__", file)
+        super().__setattr__("_namespace", namespace)
+
+    @property
+    def __dict__(self) -> MutableMapping[str, Any]:  # type: ignore[override]
+        return self._namespace  # for vars()
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("__path__", "__spec__", "__wrapped__") or name not in self._namespace:
+        if name == "__path__" or name not in self._namespace:
             raise AttributeError(f"{self.__name__}: no cell that has run defines {name!r}")
         return self._namespace[name]
 

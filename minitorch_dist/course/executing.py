@@ -43,6 +43,8 @@ def _run(cell: str, where: str, namespace: dict[str, Any]) -> str:
         raise CellFailed(
             f"{where}: {type(error).__name__}: {error}\n{printed.getvalue()}"
         ) from error
+    if "matplotlib.pyplot" in sys.modules:  # a notebook's next cell begins a new figure
+        sys.modules["matplotlib.pyplot"].close("all")
     return printed.getvalue()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import building, executing, lesson, notebooks
+from minitorch_dist.course import building, cells, executing, lesson, notebooks
 from minitorch_dist.course.lesson import Lesson
 
 LESSONS = lesson.all_lessons()
@@ -44,9 +44,6 @@ def test_all_cells_run(one: Lesson) -> None:
     text = notebooks.path_of(one).read_text("utf-8")
     said = executing.execute(notebooks.code_of(text), named(one))
     assert any("★★★" in shown for shown in said)
-    from matplotlib import pyplot
-
-    pyplot.close("all")
 
 
 # nbclient leaves sockets in its process, so it gets one of its own.
@@ -114,8 +111,8 @@ def test_a_source_is_cut_into_ideas() -> None:
 
 
 def test_cells_of_a_script() -> None:
-    cells = notebooks.cells_in("ignored\n# %% One\nx = 1\n\n# %% [markdown]\n# a text\n# %%\ny = 2\n")
-    assert [(cell.text, cell.is_code) for cell in cells] == [
+    made = notebooks.cells_in("ignored\n# %% One\nx = 1\n\n# %% [markdown]\n# a text\n# %%\ny = 2\n")
+    assert [(cell.text, cell.is_code) for cell in made] == [
         ("## One", False), ("x = 1", True), ("a text", False), ("y = 2", True),
     ]  # fmt: skip
 
@@ -133,6 +130,17 @@ def test_the_check_judges_what_stands_in_the_cells() -> None:
     first, second = [shown for shown in said if "one ring" in shown and "☆" in shown or "★" in shown]
     assert "NotImplementedError: lesson 1, blank 1" in first and "★★★" not in first
     assert "★★★" in second
+
+
+def test_the_module_is_the_cells() -> None:
+    here = cells.Here("ring", names := {"x": 1}, "/ring.py")
+    names["y"] = 2
+    assert (here.x, here.y, here.__file__, vars(here)) == (1, 2, "/ring.py", names)
+    here.x = 3
+    del here.y
+    assert names == {"x": 3} and dir(here) == ["x"]
+    with pytest.raises(AttributeError, match="ring: no cell that has run defines 'y'"):
+        _ = here.y
 
 
 def test_a_failing_cell_is_named_and_nothing_is_left_behind() -> None:
