@@ -27,6 +27,7 @@ COMMANDS = {
     "calibrate": "measure latency and bandwidth of a transport, for a simulation",
     "verify": "collectives over a transport: predicted beside measured",
     "papers": "tables of papers, made again by our own code",
+    "likeness": "how much of torch is here: names and arguments, module by module",
     "run": "run a script on every rank of a world, simulated or real, with faults if you like",
     "replay": "make the run of a token again, which fails as it did",
     "zoo": "seven hangs that people met in public, found and explained",

@@ -1,0 +1,84 @@
+"""`mtd likeness`: how much of torch is here, name by name and argument by argument; asks the torch that is installed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator
+
+from minitorch_dist.testing import likeness
+from minitorch_dist.testing.likeness import Likeness
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "module",
+        nargs="?",
+        metavar="MODULE",
+        help="one module, in full: distributed.rpc, nn, Tensor",
+    )
+    parser.add_argument("--markdown", action="store_true", help="the table of docs/to_pytorch.md")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        import torch
+    except ImportError:
+        print("mtd likeness: it compares with torch: pip install torch==2.13.0", file=sys.stderr)
+        return 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if options.module is not None:
+            theirs = likeness.find("torch", options.module)
+            if theirs is None:
+                print(f"mtd likeness: there is no torch.{options.module}", file=sys.stderr)
+                return 2
+            ours = likeness.find("minitorch_dist", options.module)
+            found = likeness.compare(options.module, theirs, object() if ours is None else ours)
+            print("\n".join(in_full(found)))
+            return 0
+        survey = likeness.survey()
+    lines = markdown(survey, torch.__version__) if options.markdown else table(survey)
+    print("\n".join(lines))
+    return 0
+
+
+def table(survey: list[Likeness]) -> Iterator[str]:
+    """A line a module, for the terminal."""
+    yield f"{'torch.':<52} {'names':>9} {'arguments':>11}"
+    for one in survey:
+        whole = len(one.shared) + len(one.missing)
+        same = one.comparable - len(one.arguments)
+        names = f"{len(one.shared)} of {whole}"
+        yield f"{one.name or '(itself)':<52} {names:>11} {f'{same} of {one.comparable}':>9}"
+    yield "\nmtd likeness MODULE names what is missing"
+
+
+def in_full(found: Likeness) -> Iterator[str]:
+    whole = len(found.shared) + len(found.missing)
+    yield f"{len(found.shared)} of the {whole} public names of torch.{found.name} are here."
+    if found.missing:
+        yield textwrap.fill(f"Not here: {', '.join(found.missing)}", 80)
+    for name, lacking in sorted(found.arguments.items()):
+        yield textwrap.fill(f"{name} does not take: {', '.join(sorted(lacking))}", 80)
+
+
+def markdown(survey: list[Likeness], version: str) -> Iterator[str]:
+    yield f"torch {version.partition('+')[0]}; `mtd likeness --markdown` makes this table.\n"
+    yield "| module of torch | names here | take all arguments | not here |"
+    yield "|---|---|---|---|"
+    for one in survey:
+        whole = len(one.shared) + len(one.missing)
+        same = one.comparable - len(one.arguments)
+        shown = one.missing[:MOST] if len(one.missing) <= MOST else []
+        missing = ", ".join(f"`{name}`" for name in shown) or (
+            f"{len(one.missing)} names" if one.missing else ""
+        )
+        title = f"`torch.{one.name}`" if one.name else "`torch`"
+        yield f"| {title} | {len(one.shared)} of {whole} | {same} of {one.comparable} | {missing} |"
+
+
+MOST = 8  # names that are listed

@@ -1,0 +1,127 @@
+"""How much of another package's module is in ours: its names, and the arguments of what both have.
+
+    like = compare("nn", torch.nn, minitorch_dist.nn)
+    like.shared, like.missing, like.arguments       arguments: {name: what its parameters lack here}
+
+Counted are the public names (`__all__`, else what has no underscore and was not imported from elsewhere).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+# The modules of torch that a user of this package meets, and may go on with.
+MODULES = (
+    "", "Tensor", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.parallel",
+    "optim", "optim.lr_scheduler", "autograd", "utils.data", "utils.checkpoint", "futures",
+    "multiprocessing", "distributed", "distributed.device_mesh", "distributed.rpc",
+    "distributed.autograd", "distributed.optim", "distributed.fsdp", "distributed.fsdp.wrap",
+    "distributed.pipelining", "distributed.tensor", "distributed.tensor.parallel",
+    "distributed.checkpoint", "distributed.checkpoint.state_dict",
+    "distributed.checkpoint.format_utils", "distributed.nn.functional",
+    "distributed.algorithms.join", "distributed.algorithms.ddp_comm_hooks.default_hooks",
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
+    "distributed.algorithms.model_averaging.averagers", "distributed.elastic.multiprocessing",
+    "distributed.launcher",
+)  # fmt: skip
+
+
+@dataclass
+class Likeness:
+    name: str
+    shared: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    arguments: dict[str, list[str]] = field(default_factory=dict)
+    comparable: int = 0  # functions whose arguments both sides tell
+
+    @property
+    def share(self) -> float:
+        whole = len(self.shared) + len(self.missing)
+        return len(self.shared) / whole if whole else 1.0
+
+
+def compare(name: str, theirs: Any, ours: Any) -> Likeness:
+    """What of `theirs` is in `ours`."""
+    found = Likeness(name)
+    for public in names_of(theirs):
+        if not hasattr(ours, public):
+            found.missing.append(public)
+            continue
+        found.shared.append(public)
+        wanted, given = parameters(getattr(theirs, public)), parameters(getattr(ours, public))
+        if wanted is None or given is None:
+            continue
+        found.comparable += 1
+        lacking = (
+            [] if "**" in given else [one for one in wanted if one not in given and one != "**"]
+        )
+        if lacking:
+            found.arguments[public] = lacking
+    return found
+
+
+def names_of(module: Any) -> list[str]:
+    said = getattr(module, "__all__", None)
+    own = {name for name in dir(module) if _is_own(module, name)}
+    if said is None or not inspect.ismodule(module):
+        return sorted(own)
+    is_package = hasattr(module, "__path__") and module.__name__ != "torch"
+    return sorted(
+        {name for name in said if not name.startswith("_")} | (own if is_package else set())
+    )
+
+
+def _is_own(module: Any, name: str) -> bool:
+    """Public, callable, and not merely imported into the module."""
+    if name.startswith("_"):
+        return False
+    value = getattr(module, name, None)
+    if isinstance(value, ModuleType) or not (callable(value) or inspect.isdatadescriptor(value)):
+        return False
+    home = str(getattr(value, "__module__", None) or "")
+    package = getattr(module, "__name__", "torch").partition(".")[0]
+    return (
+        not inspect.ismodule(module) or not home or home.partition(".")[0] in (package, "builtins")
+    )
+
+
+def parameters(value: Any) -> set[str] | None:
+    """The names of its arguments; `**` if it takes any. None if it does not tell."""
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return None
+    names = {name for name in signature.parameters if not name.startswith("_")} - {"self"}
+    kinds = {one.kind for one in signature.parameters.values()}
+    names -= {
+        one.name
+        for one in signature.parameters.values()
+        if one.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    }
+    return names | ({"**"} if inspect.Parameter.VAR_KEYWORD in kinds else set())
+
+
+def find(package: str, path: str) -> Any:
+    """`package.path`: a module, or a class in it. None if it is not there."""
+    full = f"{package}.{path}" if path else package
+    try:
+        return importlib.import_module(full)
+    except ModuleNotFoundError:
+        above, _, last = full.rpartition(".")
+        try:
+            return getattr(importlib.import_module(above), last, None)
+        except ModuleNotFoundError:
+            return None
+
+
+def survey(package: str = "torch", ours: str = "minitorch_dist") -> list[Likeness]:
+    """All modules of the list."""
+    found = []
+    for name in MODULES:
+        theirs, own = find(package, name), find(ours, name)
+        found.append(compare(name, theirs, object() if own is None else own))
+    return found
