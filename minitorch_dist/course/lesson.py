@@ -8,6 +8,7 @@ lessons/13_ring/
   hints.md      three of them: # Nudge, # Plan, # Near code
   mutants/      wrong versions; whole files, or only the wrong lines of the blanks
   plot.py       what the notebook draws
+  train.py      where `given` in lesson.toml names some: files for the learner's folder, as they are
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ROOM = Path(
 )
 FOLDER = re.compile(r"(\d\d)_([a-z][a-z0-9_]*)")
 FIELDS = frozenset(
-    {"title", "question", "part", "file", "why", "seconds", "minutes", "requires", "exports", "predict", "bugs"}
+    {"title", "question", "part", "file", "why", "seconds", "minutes", "requires", "exports", "given", "predict", "bugs"}
 )  # fmt: skip
 HINTS = ("Nudge", "Plan", "Near code")
 
@@ -110,6 +111,11 @@ class Lesson:
         return [str(name) for name in self.fields.get("exports", [])]
 
     @property
+    def given(self) -> list[str]:
+        """Files that the learner gets as they are, to run and to read. The check takes them from our folder."""
+        return [str(name) for name in self.fields.get("given", [])]
+
+    @property
     def module(self) -> str:
         """What later lessons import."""
         return self.file.removesuffix(".py")
@@ -159,7 +165,7 @@ def read(folder: Path) -> Lesson:
         fields = tomllib.loads((folder / "lesson.toml").read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise LessonError(f"{folder.name}/lesson.toml: {error}") from error
-    missing = FIELDS - fields.keys() - {"requires", "exports", "predict", "bugs"}
+    missing = FIELDS - fields.keys() - {"requires", "exports", "given", "predict", "bugs"}
     if missing or fields.keys() - FIELDS:
         raise LessonError(
             f"{folder.name}/lesson.toml lacks {sorted(missing)} and has {sorted(fields.keys() - FIELDS)} too many"

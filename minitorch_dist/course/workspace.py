@@ -269,7 +269,8 @@ def make(folder: Path, room: Path = ROOM) -> tuple[Workspace, Made]:
 
 def ours(lesson: Lesson) -> dict[str, str]:
     """What a learner is given, by name."""
-    return {lesson.file: lesson.source.skeleton(lesson.number), "text.md": lesson.text}
+    made = {lesson.file: lesson.source.skeleton(lesson.number), "text.md": lesson.text}
+    return made | {name: (lesson.folder / name).read_text("utf-8") for name in lesson.given}
 
 
 def _refuse(folder: Path) -> None:

@@ -65,6 +65,7 @@ def test_a_lesson_is_whole(one: Lesson) -> None:
     assert len(one.questions) >= 1
     assert (one.folder / "plot.py").exists()
     assert all(number < one.number for number in one.requires)
+    assert all((one.folder / name).is_file() for name in one.given)
 
 
 @pytest.mark.slow

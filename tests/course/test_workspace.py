@@ -169,3 +169,15 @@ class Learning(RuleBasedStateMachine):
 
 Learning.TestCase.settings = settings(max_examples=15, stateful_step_count=15)
 test_learning = Learning.TestCase
+
+
+def test_files_that_a_lesson_gives_are_there_as_they_are(tmp_path: Path) -> None:
+    lessons = room(tmp_path / "room", (1, 2))
+    told = lessons / "02_twice" / "lesson.toml"
+    told.write_text('given = ["numbers.json"]\n' + told.read_text())
+    (lessons / "02_twice" / "numbers.json").write_text("[1, 2]\n")
+    where, made = make(tmp_path / "course", lessons)
+    assert "02_twice/numbers.json" in made.added
+    assert (where.folder / "02_twice" / "numbers.json").read_text() == "[1, 2]\n"
+    (where.folder / "02_twice" / "numbers.json").unlink()
+    assert make(where.folder, lessons)[1].added == ["02_twice/numbers.json"]
