@@ -1,0 +1,9 @@
+"""The step makes a new tensor and calls it p; the model keeps its old one and learns nothing.
+
+Caught by: right, golden
+Seen: https://github.com/NVIDIA-NeMo/Emerging-Optimizers/pull/261
+"""
+
+# BLANK 2: an assignment to a local name
+p = p - lr * push
+# END

@@ -1,0 +1,13 @@
+"""The velocity is added up anew from all gradients since the start: right, and dear.
+
+Caught by: memory
+Passes: right, resumed
+"""
+
+# BLANK 1: a list that grows
+pushes = state.setdefault("pushes", [])
+pushes.append(grad.clone())
+velocity = pushes[0].clone()
+for later in pushes[1:]:
+    velocity = momentum * velocity + (1 - dampening) * later
+# END
