@@ -21,6 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         scripts.check(arguments.script)
+        scripts.warn_of_strays(arguments)
         cases.parse(arguments.token)
     except (OSError, ValueError) as error:
         print(f"mtd replay: {error}", file=sys.stderr)

@@ -21,12 +21,17 @@ from minitorch_dist import sim
 from minitorch_dist.cli import scripts
 from minitorch_dist.distributed import disturbing
 from minitorch_dist.launching import launch
+from minitorch_dist.sim import nets
 from transports import plans, registry
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ranks", type=int, default=4, help="how many (4)")
-    parser.add_argument("--net", default="sim://", help="an address: sim://?latency=…, tcp://, …")
+    parser.add_argument(
+        "--net",
+        default="sim://",
+        help="sim, queue, tcp, file, mqtt, an address, or a file of mtd calibrate (%(default)s)",
+    )
     parser.add_argument("--faults", help="a file of faults, or their texts with ; between them")
     parser.add_argument("--seed", type=int, help="of chances, and of the order of ranks")
     parser.add_argument("--hard", default="", help="hardships by letter (ojrwah; see sim.hardship)")
@@ -41,14 +46,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         scripts.check(arguments.script)
+        scripts.warn_of_strays(arguments)
         faults = scripts.faults_of(arguments.faults)
         plans.check(faults, arguments.ranks)
+        arguments.net = address_of(arguments.net)
     except (OSError, ValueError) as error:
         print(f"mtd run: {error}", file=sys.stderr)
         return 2
     program = partial(scripts.play, arguments.script, arguments.arguments)
     program.__name__ = arguments.script  # type: ignore[attr-defined]
-    if registry.scheme_of(arguments.net) != "sim":
+    if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
         return _run_for_real(arguments, faults)
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
     if arguments.seeds is not None:
@@ -63,6 +70,17 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     print(report)
     return 0
+
+
+def address_of(text: str) -> str:
+    """`tcp` for `tcp://`; a description or a file of a network as it is. ValueError if it is neither."""
+    if text in registry.known():
+        return f"{text}://"
+    if "://" in text:
+        registry.find(text)
+    else:
+        nets.read(text)
+    return text
 
 
 def _explore(arguments: argparse.Namespace, plan: sim.Plan, program: partial[None]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,6 +36,19 @@ def check(path: str) -> None:
 def add_script(parser: ArgumentParser) -> None:
     parser.add_argument("script", help="the file that every rank runs as __main__")
     parser.add_argument("arguments", nargs="...", help="what the script finds in sys.argv")
+    ours = {name for action in parser._actions for name in action.option_strings}
+    parser.set_defaults(ours=frozenset(ours - {"-h", "--help"}))
+
+
+def warn_of_strays(arguments: Namespace) -> None:
+    """What follows the script is the script's, as with torchrun; say so where it looks like ours."""
+    strays = [word for word in arguments.arguments if word.partition("=")[0] in arguments.ours]
+    if strays:
+        print(
+            f"mtd {arguments.command}: {', '.join(strays)} stands behind the script and so is the script's. "
+            f"If it is meant for mtd, write: mtd {arguments.command} {strays[0]} … {arguments.script}",
+            file=sys.stderr,
+        )
 
 
 def faults_of(text: str | None) -> list[Fault]:

@@ -136,3 +136,43 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        "sim",
+        "queue",
+        "sim://?latency=1us",
+        "two_level:nodes=2,gpus=2,intra=2us/150GB/s,inter=5us/100Gb/s",
+    ],
+)
+def test_networks_by_name(net: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "say.py"
+    script.write_text("import minitorch_dist.distributed as dist\nprint('rank', dist.get_rank())\n")
+    assert main(["run", "--ranks", "4", "--net", net, str(script)]) == 0
+    out = capsys.readouterr().out
+    assert all(f"rank {rank}\n" in out for rank in range(4))
+    assert ("engine" in out) == (net != "queue")  # the report of a simulation
+
+
+def test_a_network_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "say.py"
+    script.write_text("")
+    assert main(["run", "--net", "tpc", str(script)]) == 2
+    assert "'tpc' is no network" in capsys.readouterr().err
+    assert main(["run", "--net", "tpc://", str(script)]) == 2
+    assert "tcp" in capsys.readouterr().err
+
+
+def test_options_behind_the_script_are_the_scripts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "say.py"
+    script.write_text("import sys\nprint(sys.argv[1:])\n")
+    assert main(["run", "--ranks", "2", str(script), "--net", "tcp"]) == 0
+    told = capsys.readouterr()
+    assert "['--net', 'tcp']" in told.out
+    assert "mtd run: --net stands behind the script" in told.err
+    assert main(["run", "--ranks", "2", str(script), "--epochs", "3"]) == 0
+    assert capsys.readouterr().err == ""
