@@ -1,0 +1,172 @@
+"""Lesson 29: whoever dies, stands still or comes back, and wherever: the weights of one machine that nothing befell."""
+
+import functools
+import itertools
+
+import generations
+
+from minitorch_dist.course import elastic, lamp
+from minitorch_dist.course.cluster import Cluster, Trouble
+from minitorch_dist.optim import SGD
+from minitorch_dist.testing import exact
+from transports.conformance.bench import draw
+
+BATCHES = [exact.data(count, seed) for seed, count in enumerate((7, 5, 6))]
+DEATHS = (
+    None,
+    0.01,
+    1.8,
+)  # never comes back; comes back before anybody has noticed; when the others work again
+STILL = (
+    0.8,
+    3.0,
+)  # longer than the others' patience; longer than the next generation takes to settle
+
+
+@functools.cache
+def golden(steps):
+    """The weights of one machine after so many steps."""
+    model = exact.Model(hidden=4)
+    optimizer = SGD(model.parameters(), lr=exact.RATE)
+    for step in range(steps):
+        exact.step(model, optimizer, BATCHES[step % len(BATCHES)])
+    return exact.weights(model)
+
+
+class Watched(generations.Office):
+    """Notes what is kept."""
+
+    def __init__(self):
+        self.kept = []  # steps, in the order in which they were saved
+        super().__init__(exact.weights(exact.Model(hidden=4)))
+
+    @property
+    def checkpoint(self):
+        return self.__dict__["checkpoint"]
+
+    @checkpoint.setter
+    def checkpoint(self, new):
+        self.__dict__["checkpoint"] = new
+        self.kept.append(new.step)
+
+    def join(self, machine):
+        generation, members = super().join(machine)
+        machine.note(f"is in generation {generation} with {members}")
+        return generation, members
+
+
+def run(size, trouble=(), batches=BATCHES):
+    """All that is asked of every run; the office, and the cluster."""
+    cluster, office = Cluster(size, list(trouble)), Watched()
+    said = f"{size} machines; " + (
+        "nothing happens" if not trouble else " and ".join(map(str, trouble))
+    )
+    try:
+        results = cluster.run(lambda machine: generations.train(machine, office, batches))
+    except Exception as error:
+        raise AssertionError(f"{said}: {type(error).__name__}: {error}{tail(cluster)}") from error
+    for before, step in itertools.pairwise(office.kept):
+        assert step == before + 1, (
+            f"{said}: after step {before} step {step} was kept{tail(cluster)}"
+        )
+    living = [weights for weights in results if weights is not None]
+    last = office.checkpoint.step
+    assert not living or last == len(batches) - 1, (
+        f"{said}: all are done, and step {last} was saved last{tail(cluster)}"
+    )
+    for rank, weights in enumerate(results):
+        assert weights is None or exact.same(weights, golden(len(batches))), (
+            f"{said}: machine {rank} ends with other weights than one machine alone: a share is missing, was counted "
+            f"twice, or is of another division{tail(cluster)}"
+        )
+    return office, cluster
+
+
+def tail(cluster):
+    """The last things that happened."""
+    events = cluster.events[-8:]
+    return "".join(f"\n    {one.at / 1e12:7.3f} s  machine {one.rank} {one.what}" for one in events)
+
+
+def points(size):
+    """Every action of every machine in a run in which nothing happens."""
+    _, cluster = run(size)
+    return [
+        (machine.rank, action)
+        for machine in cluster.machines
+        for action in range(1, machine.actions + 1)
+    ]
+
+
+@lamp("right")
+def right():
+    """Nothing happens: 1 to 4 machines."""
+    for size in range(1, 5):
+        office, cluster = run(size)
+        assert office.generation == 1, (
+            f"{size} machines, and nothing happens; but {office.generation} generations were needed{tail(cluster)}"
+        )
+
+
+@lamp("death", star=1)
+def death():
+    """Any machine of 1, 2 or 3 dies before any of its actions, and comes back never, at once, or late."""
+    for size in (1, 2, 3):
+        for rank, action in points(size):
+            for restart in DEATHS:
+                run(size, [Trouble(rank, action, restart=restart)])
+
+
+@lamp("zombie", star=2)
+def zombie():
+    """Any machine of 2 or 3 stands still before any of its actions, and goes on as if nothing had been."""
+    for size in (2, 3):
+        for rank, action in points(size):
+            for still in STILL:
+                run(size, [Trouble(rank, action, still=still)])
+
+
+@lamp("two at once", star=2)
+def two():
+    """Two machines of 2 to 5, at random: 120 runs."""
+    for seed in range(120):
+        size = 2 + draw(4, seed, "size")
+        ranks = [draw(size, seed, "first"), draw(size, seed, "second")]
+        run(size, [some(seed, number, rank) for number, rank in enumerate(ranks)])
+
+
+def some(seed, number, rank):
+    action = 1 + draw(24, seed, number, "action")
+    if draw(3, seed, number, "kind"):
+        return Trouble(rank, action, restart=DEATHS[draw(3, seed, number, "restart")])
+    return Trouble(rank, action, still=STILL[draw(2, seed, number, "still")])
+
+
+@lamp("together", star=3)
+def together():
+    """Who comes back takes part again: the last generation has all three."""
+    for rank in range(3):
+        trouble = Trouble(rank, 6, restart=1.8)
+        office, cluster = run(3, [trouble])
+        last = sorted(office.members[office.generation])
+        assert last == [0, 1, 2], (
+            f"{trouble}; at the end generation {office.generation} has only {last}: the others went on by themselves, and nobody "
+            f"told them{tail(cluster)}"
+        )
+
+
+@lamp("in the library", star=3)
+def library():
+    """The same with DDP and real collectives, under the simulator's crashes: your office and your first step."""
+    elastic.in_the_library(generations, BATCHES, golden(len(BATCHES)))
+
+
+def generations_of_a_death():
+    office, _ = run(3, [Trouble(1, 7, restart=3.0)])
+    return office.generation
+
+
+def picture():
+    """Machine 1 dies in step 1 and comes back: digits are generations, a column is 0.1 s."""
+    _, cluster = run(3, [Trouble(1, 9, restart=2.5)], BATCHES * 4)
+    return elastic.lanes(cluster)

@@ -1,0 +1,13 @@
+"""Whoever has something new saves it
+
+A machine that stood still does not know that the others have gone on without it. It finishes what it was doing, and
+puts an old state over the new one.
+Caught by: zombie
+Passes: right
+Seen: https://github.com/apache/kafka/pull/8453
+"""
+
+# BLANK 1: may this be kept?
+if step != self.checkpoint.step:
+    self.checkpoint = Checkpoint(step, weights)
+# END

@@ -1,0 +1,12 @@
+"""A letter of a later step is thrown away
+
+A neighbour may be one step ahead. Its letter comes early, once, and nobody sends it again.
+Caught by: right
+"""
+
+# BLANK 3: what is to be done with this letter?
+if letter.generation > self.generation:
+    raise Outdated("a new generation has begun without us")
+if letter.generation == self.generation and letter.step == step:
+    self.got[letter.step, letter.sender] = letter.gradient
+# END
