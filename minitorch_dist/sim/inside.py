@@ -31,7 +31,8 @@ def compute(duration: str | float = 0.0, *, flops: float | None = None) -> None:
             picos = moving.fate.compute(clock.me().rank, picos)
         if moving is not None and moving.witness is not None:
             moving.witness("compute", clock.me().rank, picos)
-        clock.pause(picos)
+        if picos:  # no time at all is no look round either: many of those would be a deadlock
+            clock.pause(picos)
     if recorder is not None:
         recorder.computed(since, callsite())
 

@@ -64,6 +64,17 @@ def test_computing_takes_the_time_one_says() -> None:
     assert launch(lambda: sim.compute("100s"), 2) == [None, None]  # real time is not wasted
 
 
+def test_to_compute_for_no_time_at_all_is_no_waiting() -> None:
+    """However often: it was taken for looking again and again for something that never comes."""
+
+    def program() -> None:
+        for _ in range(200):
+            sim.compute("0s")
+        dist.barrier()
+
+    assert sim.run(program, 3).time >= 0
+
+
 def test_the_same_run_twice_and_a_thousand_ranks() -> None:
     first, second = (sim.run(pass_round, 6, (4,), seed=seed) for seed in (5, 5))
     assert first == second and sim.run(pass_round, 6, (3,)).digest != first.digest
