@@ -34,6 +34,21 @@ def assign(parameters, cap):
     return [*buckets, filling] if filling else buckets
 
 
+def pack(bucket):
+    """The bucket's gradients in one vector, one after another."""
+    # BLANK 2: a gradient may be None: this rank's samples did not need the parameter, another's may (about 2 lines)
+    # `torch.cat` makes one vector of a list of them; `tensor.view(-1)` is a tensor as a vector.
+    grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in bucket]
+    return torch.cat([grad.view(-1) for grad in grads])
+    # END
+
+
+def unpack(flat, bucket):
+    """The gradients become windows on the vector."""
+    for p, part in zip(bucket, flat.split([p.numel() for p in bucket]), strict=True):
+        p.grad = part.view_as(p)
+
+
 class DistributedDataParallel(nn.Module):
     """As in lesson 17, for fewer and larger messages."""
 
@@ -68,15 +83,11 @@ class DistributedDataParallel(nn.Module):
     def reduce(self):
         """Average what the gradients have collected, with one all_reduce for each bucket."""
         for bucket in self.buckets:
-            # BLANK 2: pack, reduce, unpack (about 5 lines)
-            # `torch.cat(list_of_vectors)` packs, `flat.split(list_of_sizes)` unpacks. A gradient may be None:
-            # this rank's samples did not need the parameter; those of another rank may.
-            grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in bucket]
-            flat = torch.cat([grad.view(-1) for grad in grads])
+            # BLANK 3: pack, average with your ring, unpack (about 4 lines)
+            flat = pack(bucket)
             all_reduce(flat)
             flat /= dist.get_world_size()
-            for p, part in zip(bucket, flat.split([p.numel() for p in bucket])):
-                p.grad = part.view_as(p)
+            unpack(flat, bucket)
             # END
 
 
@@ -84,7 +95,7 @@ def step(model, optimizer, pieces, total):
     """One step for a batch of `total` samples, of which this rank has these `pieces`: a list of (x, y)."""
     optimizer.zero_grad()
     *others, last = pieces
-    # BLANK 3: forward and backward for each piece; which of them need the network? (about 5 lines)
+    # BLANK 4: forward and backward for each piece; which of them need the network? (about 5 lines)
     for x, y in others:
         with model.no_sync():
             loss(model(x), y, total).backward()

@@ -7,7 +7,7 @@ Passes: right
 Seen: https://github.com/karpathy/nanochat/pull/33
 """
 
-# BLANK 3: without no_sync
+# BLANK 4: without no_sync
 for x, y in pieces:
     loss(model(x), y, total).backward()
 # END

@@ -7,7 +7,7 @@ Caught by: right
 Seen: https://github.com/karpathy/build-nanogpt/pull/30
 """
 
-# BLANK 3: the flag is set after forward
+# BLANK 4: the flag is set after forward
 for number, (x, y) in enumerate(pieces):
     error = loss(model(x), y, total)
     model.require_backward_grad_sync = number == len(pieces) - 1

@@ -7,11 +7,12 @@ Passes: bytes, rounds
 """
 
 # BLANK 2: None is skipped
-used = [p for p in bucket if p.grad is not None]
-if used:
-    flat = torch.cat([p.grad.view(-1) for p in used])
-    all_reduce(flat)
-    flat /= dist.get_world_size()
-    for p, part in zip(used, flat.split([p.numel() for p in used])):
-        p.grad = part.view_as(p)
+return torch.cat([p.grad.view(-1) for p in bucket if p.grad is not None])
+# END
+
+# BLANK 3: and has no place in the vector
+flat = pack(bucket)
+all_reduce(flat)
+flat /= dist.get_world_size()
+unpack(flat, [p for p in bucket if p.grad is not None])
 # END

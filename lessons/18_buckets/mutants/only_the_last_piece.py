@@ -7,7 +7,7 @@ Passes: bytes, rounds
 Seen: https://github.com/NVIDIA/Megatron-LM/pull/7186
 """
 
-# BLANK 3: zero_grad for each piece
+# BLANK 4: zero_grad for each piece
 for x, y in others:
     optimizer.zero_grad()
     with model.no_sync():

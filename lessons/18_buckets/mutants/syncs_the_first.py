@@ -7,7 +7,7 @@ Passes: bytes
 Seen: https://github.com/modelscope/FunASR/pull/3472
 """
 
-# BLANK 3: off by one
+# BLANK 4: off by one
 for number, (x, y) in enumerate(pieces):
     if number % len(pieces) == 0:
         loss(model(x), y, total).backward()
