@@ -1,0 +1,216 @@
+"""Lesson 19: the same gradients as before, whatever the network does, in the time of the longer of the two."""
+
+import buckets
+import overlap
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import nn, sim
+from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course.layers import Layer
+from minitorch_dist.distributed.schedules import bounds
+from minitorch_dist.optim import SGD
+from minitorch_dist.testing import check_same_as_one_rank, exact
+
+BATCHES = (32, 16, 32)
+
+
+@lamp("right")
+def right():
+    """1 to 6 ranks, each share in 1 or 3 pieces, end with the weights of one rank, bit for bit."""
+    for size in (1, 2, 3, 5):
+        sim.run(averages, size)
+    for count in (1, 3):
+        check_same_as_one_rank(train(count), batches=BATCHES, alone=alone)
+
+
+def train(count):
+    def program(shares):
+        model = overlap.DistributedDataParallel(exact.Model(), bucket_cap_mb=100 / buckets.MIB)
+        optimizer = SGD(model.parameters(), lr=exact.RATE)
+        for share, total in zip(shares, BATCHES, strict=True):
+            pieces = [(piece.x, piece.y) for piece in share.shares(count)]
+            buckets.step(model, optimizer, pieces, total)
+            exact.snap(model.parameters())
+        return model.module
+
+    return program
+
+
+def alone(batches):
+    model = exact.Model()
+    optimizer = SGD(model.parameters(), lr=exact.RATE)
+    for batch in batches:
+        exact.step(model, optimizer, batch, scale=1 / batch.samples)
+    return model
+
+
+class Branches(nn.Module):
+    """Each rank computes its branches in another order, and leaves out one that the next one does not."""
+
+    def __init__(self, count):
+        super().__init__()
+        self.weights = nn.ParameterList([torch.ones(4) for _ in range(count)])
+
+    def forward(self, x, order):
+        return sum(self.weights[number] * x * (number + 1) for number in order)
+
+
+def averages():
+    """Rank r's branches come in turned order, without branch r; known averages after each of 2 steps."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    count = 5
+    order = [(rank + turn) % count for turn in range(1, count)]
+    model = overlap.DistributedDataParallel(Branches(count), bucket_cap_mb=0)
+    for step in range(2):
+        model.zero_grad()
+        model(torch.full((4,), rank + 1.0), order).sum().backward()
+        for number, weight in enumerate(model.module.weights):
+            wanted = (
+                sum((each + 1.0) * (number + 1) for each in range(size) if each != number) / size
+            )
+            found = None if weight.grad is None else weight.grad[0].item()
+            assert found is not None and abs(found - wanted) < 1e-5, (
+                f"{size} ranks whose gradients arrive in different orders (here that of weight "
+                f"{', '.join(map(str, reversed(order)))}; {rank} is not used): after backward {step + 1} rank {rank} has "
+                f"{found} in weight {number}'s gradient, and the average is {wanted:g}"
+            )
+
+
+@lamp("never stuck")
+def any_schedule():
+    """Messages late, in any order, sends that wait: 12 seeds, and the averages are the same."""
+    for seed in range(12):
+        try:
+            sim.run(averages, 3, seed=seed, hardships="ojrw")
+        except dist.DistError as error:
+            raise AssertionError(f"3 ranks, seed {seed}: {error}") from error
+
+
+@lamp("frozen")
+def frozen():
+    """On a slow network: what was launched is left alone until its wait has returned, and nothing is read before."""
+    for size in (2, 3):
+        sim.run(slowly, size, net=sim.uniform("1ms", "100kB/s"))
+
+
+def slowly():
+    """Layer k's gradient is that of all ranks, while 3 buckets are under way."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    model = overlap.DistributedDataParallel(
+        nn.Sequential(*[Layer(4, "0s", "1ms") for _ in range(4)]), bucket_cap_mb=0
+    )
+    for number, layer in enumerate(model.module):
+        layer.weight.data.fill_(2.0**-2 * (number + 1))
+    model(torch.full((1, 4), rank + 1.0, dtype=torch.float64)).sum().backward()
+    for number, layer in enumerate(model.module):
+        wanted = 24 / (number + 1) * (size + 1) / 2  # of all: x · 4! · (1/4)³ · 4³ / (k + 1)
+        found = layer.weight.grad
+        assert (found - wanted).abs().max().item() < 1e-9, (
+            f"{size} ranks on a slow network: when backward returns, rank {rank} has {found.flatten()[0].item():g} in the gradient "
+            f"of layer {number}, and the average is {wanted:g}; was a vector read, or written to, while it was under way?"
+        )
+
+
+# ------------------------------------------------------------------------------------- what it takes
+
+LAYERS, SIDE = 4, 32
+NBYTES = SIDE * SIDE * 8
+
+
+def time_of_backward(computing, sending, layers=1, size=2):
+    """Milliseconds of a backward of 4 layers, of so many ms each, whose gradients take so many ms each to sum up."""
+
+    def program():
+        model = nn.Sequential(*[Layer(SIDE, "0s", f"{computing}ms") for _ in range(LAYERS)])
+        model = overlap.DistributedDataParallel(model, bucket_cap_mb=layers * NBYTES / buckets.MIB)
+        output = model(torch.ones(1, SIDE, dtype=torch.float64)).sum()
+        dist.barrier()
+        begun = sim.now()
+        output.backward()
+        return sim.now() - begun
+
+    rate = bounds.least_bytes("all_reduce", size, NBYTES) * 1000 / sending
+    return 1000 * max(sim.run(program, size, net=sim.uniform("0s", f"{float(rate)}B/s")).results)
+
+
+def least(computing, sending):
+    """All is computed and one bucket sent, or one is computed and all are sent."""
+    return max(LAYERS * computing + sending, computing + LAYERS * sending)
+
+
+@lamp("time", star=3)
+def time():
+    """The longer of computing and sending, and one bucket more of the other."""
+    found = [
+        Cost(time_of_backward(c, s), least(c, s), 1 + 1e-6, unit=" ms",
+             where=f"backward of {LAYERS} layers of {c} ms, whose gradients take {s} ms each to send")
+        for c, s in ((10, 8), (10, 2), (5, 8))
+    ]  # fmt: skip
+    return max(found, key=lambda cost: cost.ratio)
+
+
+def in_one_bucket():
+    return time_of_backward(10, 8, layers=LAYERS)
+
+
+def in_four_buckets():
+    return time_of_backward(10, 8)
+
+
+def picture():
+    """What two ranks did, measured: above what each computes, below what its network sends for it; a digit is a layer."""
+    lines = ["4 layers of 10 ms, in as many buckets of 8 ms; '-' is 1 ms", ""]
+    for rank, spans in enumerate(spans_of_backward(10, 8)):
+        for name, mine in zip(("computes", "network"), spans, strict=True):
+            lines.append(f"rank {rank} {name:>8}  {drawn(mine)}")
+        lines.append("")
+    return "\n".join(
+        [*lines, f"{'':17}{time_of_backward(10, 8):g} ms; in one bucket {in_one_bucket():g}"]
+    )
+
+
+def drawn(spans):
+    """[3---][2---] for two spans."""
+    row = [" "] * 60
+    for layer, (begin, end) in enumerate(spans):
+        row[begin:end] = f"[{LAYERS - 1 - layer}".ljust(end - begin - 1, "-") + "]"
+    return "".join(row).rstrip()
+
+
+def spans_of_backward(computing, sending):
+    """For each rank, in ms: when each layer was computed, and when its bucket was under way."""
+
+    def program():
+        model = nn.Sequential(*[Layer(SIDE, "0s", f"{computing}ms") for _ in range(LAYERS)])
+        model = overlap.DistributedDataParallel(model, bucket_cap_mb=NBYTES / buckets.MIB)
+        output = model(torch.ones(1, SIDE, dtype=torch.float64)).sum()
+        dist.barrier()
+        begun, computed, launched, ended = sim.now(), [], [], {}
+
+        def now():
+            return round(1000 * (sim.now() - begun))
+
+        for layer in reversed(model.module):
+            layer.weight.register_post_accumulate_grad_hook(lambda _: computed.append(now()))
+        launch = model.launch
+
+        def watched(bucket):
+            launched.append(now())
+            launch(bucket)
+            number, work = len(model.sent) - 1, model.sent[-1][1]
+            work.get_future().add_done_callback(lambda _: ended.setdefault(number, now()))
+
+        model.launch = watched
+        output.backward()
+        ends = [
+            0,
+            *(ended[number] for number in range(LAYERS)),
+        ]  # one at a time: the next waits for the one before
+        begins = map(max, launched, ends)
+        return [(end - computing, end) for end in computed], list(
+            zip(begins, ends[1:], strict=True)
+        )
+
+    rate = NBYTES * 1000 / sending
+    return sim.run(program, 2, net=sim.uniform("0s", f"{rate}B/s")).results

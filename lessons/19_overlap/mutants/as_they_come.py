@@ -1,0 +1,14 @@
+"""A bucket leaves when it is full, whichever number it has.
+
+Right as long as all ranks compute their gradients in one order. Where they do not, one rank's first bucket is added to the
+other's second. If both have the same size there is no error: only wrong gradients.
+
+Caught by: right, never stuck
+Passes: frozen, time
+Seen: https://github.com/deepspeedai/DeepSpeed/issues/2343
+"""
+
+# BLANK 1: without an order
+if self.lacking[number] == 0:
+    self.launch(self.buckets[number])
+# END

@@ -1,0 +1,8 @@
+"""All buckets are launched when backward is over, as in lesson 18: right, and late.
+
+Caught by: time
+Passes: right, never stuck, frozen
+"""
+
+# BLANK 1: nothing leaves early
+# END

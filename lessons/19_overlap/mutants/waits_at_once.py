@@ -1,0 +1,12 @@
+"""Each bucket is waited for where it is launched: right, and nothing is hidden.
+
+Caught by: time
+Passes: right, never stuck, frozen
+"""
+
+# BLANK 2: and waits
+flat = pack(bucket)
+work = dist.all_reduce(flat, async_op=True)
+work.wait()
+self.sent.append((flat, work))
+# END
