@@ -1,0 +1,392 @@
+"""Lesson 25: nobody reads what is older than allowed, nobody waits longer than needed."""
+
+import functools
+import math
+
+import server
+
+import minitorch_dist as torch
+from minitorch_dist import sim
+from minitorch_dist.course import Cost, lamp
+from minitorch_dist.optim import SGD
+from minitorch_dist.testing import exact
+
+INF = math.inf
+QUICK = "sim://?latency=1us&rate=100GB/s"  # beside milliseconds of computing
+
+
+# ------------------------------------------------------------------------------ sync: the golden run
+
+
+def exact_step(values, gradients):
+    for gradient in gradients:
+        for value, part in zip(values, gradient):
+            value.sub_(exact.RATE * part)
+    exact.snap(values)
+
+
+def exact_gradient(values, batch):
+    """Of this worker's samples; slowly, on rank 1."""
+    sim.compute("1ms")
+    model = exact.Model()
+    with torch.no_grad():
+        for p, value in zip(model.parameters(), values):
+            p.copy_(value)
+    exact.loss(model(batch[0]), batch[1]).backward()
+    return [p.grad for p in model.parameters()]
+
+
+def batches():
+    """Four, which no number of workers divides; the last one has 3 samples."""
+    samples = exact.data(3 * 17 + 3)
+    return [samples.part(start, start + 17) for start in range(0, 54, 17)]
+
+
+def golden():
+    """One rank, all samples."""
+    model = exact.Model()
+    optimizer = SGD(model.parameters(), lr=exact.RATE)
+    for batch in batches():
+        exact.step(model, optimizer, batch)
+    return exact.weights(model)
+
+
+def in_sync(workers):
+    """Worker w has its part of each batch, and no part of a batch in which it has no sample."""
+    shares = [[batch.shares(workers)[w] for batch in batches()] for w in range(workers)]
+    shares = [[tuple(share) for share in mine if share.samples] for mine in shares]
+    values = [p.detach().clone() for p in exact.Model().parameters()]
+    found = server.train(values, exact_step, exact_gradient, shares, 0)
+    return None if found is None else [value.array for value in found]
+
+
+@lamp("right")
+def right():
+    """Sync is the golden run, bit for bit: 1, 2, 3 and 5 workers, one of which is slow, in several orders."""
+    wanted = golden()
+    for workers in (1, 2, 3, 5):
+        for seed in (None, 1, 2):
+            slow = {} if seed is None else {1 + seed % workers: 0.2}
+            found = run(in_sync, 1 + workers, args=(workers,), seed=seed, speeds=slow)
+            same = exact.same(found.results[0], wanted)
+            assert same, (
+                f"{workers} workers do not end with the weights of one rank: {differ(found.results[0], wanted)}"
+            )
+
+
+def run(program, size, **how):
+    """A run that ends: who waits for ever is said in one line."""
+    try:
+        return sim.run(program, size, net=QUICK, limit=1e4, **how)
+    except sim.Deadlock as error:
+        raise AssertionError(f"{size - 1} workers: {str(error).splitlines()[0]}") from None
+
+
+def differ(found, wanted):
+    names = ("w1", "b1", "w2", "b2")
+    worst = [abs(a - b).max() for a, b in zip(found, wanted)]
+    return ", ".join(f"{name} by up to {by:g}" for name, by in zip(names, worst) if by)
+
+
+# -------------------------------------------------------------------------- every schedule of a server
+
+
+class Counting:
+    """A server in whose values each push can be seen: value w is how often worker w's gradient is in."""
+
+    def __init__(self, staleness, batches):
+        self.batches, self.staleness = batches, staleness
+        self.server = server.Server([torch.zeros(len(batches))], self.add, len(batches), staleness)
+        self.pushed, self.futures, self.gone = [0] * len(batches), {}, set()
+        self.log = []
+
+    @staticmethod
+    def add(values, gradients):
+        for (part,) in gradients:
+            values[0].add_(part)
+
+    def moves(self):
+        """What may happen next: one thing for each worker that does not wait."""
+        found = []
+        for w, total in enumerate(self.batches):
+            if w in self.futures:
+                found += [(w, "push")] if self.futures[w].done() else []
+            elif w not in self.gone:
+                found.append((w, "read" if self.pushed[w] < total else "leave"))
+        return found
+
+    def make(self, move):
+        w, what = move
+        before = {w for w, future in self.futures.items() if future.done()}
+        self.log.append(f"w{w} {what}s" if what != "push" else f"w{w} pushes")
+        if what == "read":
+            self.futures[w] = self.server.read(w)
+        elif what == "push":
+            del self.futures[w]
+            self.pushed[w] += 1
+            gradient = torch.zeros(len(self.batches))
+            gradient[w] = 1
+            self.server.push(w, [gradient])
+        else:
+            self.gone.add(w)
+            self.server.leave(w)
+        return [w for w, future in self.futures.items() if future.done() and w not in before]
+
+    def stale(self, w):
+        """What is wrong with what worker w has read, if anything is."""
+        seen = [int(count) for count in self.futures[w].value()[0].tolist()]
+        for other, total in enumerate(self.batches):
+            least = min(self.pushed[w] - self.staleness, total)
+            if seen[other] < least:
+                return (
+                    f"worker {w} has pushed {self.pushed[w]} times and reads values with {seen[other]} pushes "
+                    f"of worker {other}, at least {least} should be in"
+                )
+            if not self.staleness and seen[other] > self.pushed[w]:
+                return f"worker {w} reads values that have only a part of step {self.pushed[w]}: {seen}"
+        return None
+
+    def late(self):
+        """Who waits although nobody is too far behind."""
+        present = [self.pushed[w] for w in range(len(self.batches)) if w not in self.gone]
+        for w, future in self.futures.items():
+            if not future.done() and self.pushed[w] - min(present) <= self.staleness:
+                return f"worker {w} waits, with {self.pushed[w]} pushes, while the others here have {present}"
+        return None
+
+    def state(self):
+        reads = tuple((w, future.done()) for w, future in sorted(self.futures.items()))
+        held = tuple(sorted(self.server.held))
+        return (
+            tuple(self.pushed),
+            reads,
+            held,
+            tuple(self.gone),
+            tuple(self.server.values[0].tolist()),
+        )
+
+
+def replayed(staleness, batches, path):
+    found = Counting(staleness, batches)
+    for move in path:
+        found.make(move)
+    return found
+
+
+@functools.cache
+def survey():
+    """Every order in which 1 to 3 workers can read, push and leave: by lamp, the first that is wrong."""
+    wrong = {}
+    for batches in ((2,), (2, 2), (3, 1), (2, 2, 2), (1, 2, 3)):
+        for staleness in (0, 1, 2, INF):
+            explore(staleness, batches, wrong)
+    return wrong
+
+
+def explore(staleness, batches, wrong):
+    seen, paths = set(), [()]
+
+    def note(lamp, what):
+        if lamp not in wrong:
+            mode = f"s = {staleness}, batches {list(batches)}"
+            wrong[lamp] = f"{mode}: {what}\n    {', '.join(here.log)}"
+
+    while paths:
+        path = paths.pop(0)
+        here = replayed(staleness, batches, path)
+        for move in here.moves():
+            here = replayed(staleness, batches, path)
+            try:
+                for w in here.make(move):
+                    if said := here.stale(w):
+                        note("fresh", said)
+            except Exception as error:
+                note("never stuck", f"{type(error).__name__}: {error}")
+                continue
+            if said := here.late():
+                note("prompt", said)
+            if not here.moves() and len(here.gone) < len(batches):
+                note(
+                    "never stuck",
+                    f"workers {sorted(here.futures)} wait, and nobody will push any more",
+                )
+            if here.state() not in seen:
+                seen.add(here.state())
+                paths.append((*path, move))
+
+
+def demand(name):
+    assert name not in survey(), survey()[name]
+
+
+@lamp("fresh", star=2)
+def fresh():
+    """No read is older than s, in any order; and in sync mode none is newer."""
+    demand("fresh")
+
+
+@lamp("never stuck")
+def never_stuck():
+    """In no order does somebody wait for ever; also if some have fewer batches."""
+    demand("never stuck")
+
+
+@lamp("prompt", star=2)
+def prompt():
+    """Nobody waits who may read."""
+    demand("prompt")
+
+
+# ------------------------------------------------------------------------------------- time, and speed
+
+
+def timed_gradient(values, batch):
+    sim.compute(batch)
+    return [torch.zeros(1)]
+
+
+def no_step(values, gradients):
+    pass
+
+
+def rotating(workers, steps):
+    """In each step another worker takes 5 ms, the others 1 ms."""
+    return [[5e-3 if k % workers == w else 1e-3 for k in range(steps)] for w in range(workers)]
+
+
+def least_time(batches, staleness):
+    """When the last one is through, by the rule: step c of w begins after step c - 1 - s of everybody."""
+    ends = [[] for _ in batches]
+    for c in range(len(batches[0])):
+        begins = [
+            max(
+                [
+                    mine[-1] if mine else 0.0,
+                    *(other[c - 1 - staleness] for other in ends if c > staleness),
+                ]
+            )
+            for mine in ends
+        ]
+        for w, mine in enumerate(ends):
+            mine.append(begins[w] + batches[w][c])
+    return max(mine[-1] for mine in ends)
+
+
+def seconds(batches, staleness):
+    args = [torch.zeros(1)], no_step, timed_gradient, batches, staleness
+    return run(server.train, 1 + len(batches), args=args).time / 1e12
+
+
+@lamp("time", star=3)
+def time():
+    """With another slow worker in each step: s = 2 hides them, as far as the rule allows."""
+    batches = rotating(4, 16)
+    return Cost(seconds(batches, 2), least_time(batches, 2), limit=1.05, unit=" s")
+
+
+# -------------------------------------------------------------------------------------- convergence
+
+RATE, CURVATURE, TARGET = 0.05, 1.0, 3.0
+
+
+def slope(values, batch):
+    """Of ½ a (x - t)², and which version was read."""
+    sim.compute(batch)
+    x, version = values
+    return [CURVATURE * (x - TARGET), version]
+
+
+class Trace:
+    """What the server's step saw: how many steps lay between read and push, and the error."""
+
+    delays, errors, times = [], [], []
+
+
+def noted_step(values, gradients):
+    x, version = values
+    now = int(version.item())
+    for gradient, read in gradients:
+        Trace.delays.append(now - int(read.item()))
+        x.sub_(RATE * gradient)
+        version.add_(1)
+        Trace.errors.append(abs(x.item() - TARGET))
+        Trace.times.append(sim.now())
+
+
+def descend(staleness, batches):
+    """Train x on a parabola; the trace."""
+    Trace.delays, Trace.errors, Trace.times = [], [], []
+    values = [torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)]
+    found = run(
+        server.train, 1 + len(batches), args=(values, noted_step, slope, batches, staleness)
+    )
+    return found, Trace
+
+
+@lamp("converges", star=2)
+def converges():
+    """Async, one of 3 workers 4 times slower: the error is below (1 - η(1 - ητ))^⌊k/(2τ+1)⌋ of the first, after k steps."""
+    batches = [[4e-3] * 50, [1e-3] * 200, [1e-3] * 200]
+    _, trace = descend(INF, batches)
+    tau = max(trace.delays)
+    assert len(trace.errors) == 450, (
+        f"450 gradients were pushed, {len(trace.errors)} steps were taken"
+    )
+    shrinks = 1 - RATE * (1 - RATE * tau)
+    for k, error in enumerate(trace.errors, 1):
+        bound = TARGET * shrinks ** (k // (2 * tau + 1))
+        assert error <= bound, (
+            f"after {k} steps, each at most {tau} late, the error is {error:g}, and the bound {bound:g}"
+        )
+
+
+# --------------------------------------------------------------------------------------- questions
+
+
+def hot_link():
+    """Bytes that leave the server, in what leaves a worker."""
+    batches = [[0.0] * 5] * 4
+    args = [torch.zeros(10_000)], no_step, big_gradient, batches, 0
+    ranks = sim.run(server.train, 5, args=args).ranks
+    return round(ranks[0].bytes_sent / ranks[1].bytes_sent, 1)
+
+
+def big_gradient(values, batch):
+    return [torch.zeros(10_000)]
+
+
+def slowed_down():
+    """One of 4 workers is 4 times slower: sync takes so many times as long."""
+    even, slow = [[1e-3] * 20] * 4, [[4e-3] * 20, *[[1e-3] * 20] * 3]
+    return round(seconds(slow, 0) / seconds(even, 0), 1)
+
+
+# ----------------------------------------------------------------------------------------- picture
+
+
+def picture():
+    """One of 4 workers is 4 times slower, and all want to push 60 steps in all."""
+    modes = {"sync": (0, [15] * 4), "s = 2": (2, [9, 17, 17, 17]), "async": (INF, [5, 19, 18, 18])}
+    rows, curves = [], []
+    for name, (staleness, steps) in modes.items():
+        batches = [[(4e-3 if w == 0 else 1e-3)] * n for w, n in enumerate(steps)]
+        _, trace = descend(staleness, batches)
+        counts = [trace.delays.count(d) for d in range(14)]
+        rows.append(f"{name:7}" + "".join(f"{n or '·':>5}" for n in counts))
+        curves.append(f"{name:7}  " + "".join(level(trace, ms * 1e-3) for ms in range(60)))
+    return "\n".join([
+        "4 workers, the first is 4 times slower, 60 pushes in all", "",
+        "gradients by age: steps that were taken between their read and their push",
+        " " * 7 + "".join(f"{d:5}" for d in range(14)), *rows, "",
+        "error of the value, over virtual time (each character is 1 ms)", *curves, "",
+        f"bytes: what leaves the server is {hot_link()} times what leaves a worker",
+    ])  # fmt: skip
+
+
+def level(trace, at):
+    """The error at an instant, as a bar."""
+    past = [error for error, when in zip(trace.errors, trace.times) if when <= at]
+    if at > trace.times[-1] + 1e-3:
+        return " "
+    share = (past[-1] if past else TARGET) / TARGET
+    return "▁▂▃▄▅▆▇█"[min(7, int(share * 8))]
