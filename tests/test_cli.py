@@ -14,15 +14,17 @@ import pytest
 from minitorch_dist.cli import COMMANDS, bench, bench_comm, bench_comm_worlds, main, plots
 
 
-def test_without_a_command_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
+def test_its_help_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    assert left.value.code == 0
     out = capsys.readouterr().out
     assert all(name in out for name in COMMANDS)
 
 
 def test_the_package_can_be_run_by_name() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "minitorch_dist.cli"], capture_output=True, text=True, check=True,
+        [sys.executable, "-m", "minitorch_dist.cli", "--help"], capture_output=True, text=True, check=True,
         cwd=Path(__file__).parents[1],
     )  # fmt: skip
     assert "demo" in done.stdout

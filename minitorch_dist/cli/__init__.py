@@ -43,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `mtd COMMAND …`; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="mtd",
-        description="minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and numpy.",
+        description="minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and numpy. "
+        "Without a command it opens the course where you left it.",
+        epilog="For example: mtd demo; mtd init course",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     given = [*(sys.argv[1:] if arguments is None else arguments)]
@@ -56,16 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             example = command.get_default("epilog")
             command.epilog = f"For example: {example}" if example else None
     parsed = parser.parse_args(given)
-    if parsed.command is None:
-        parser.print_help()
-        return 0
     try:
-        status = int(parsed.run(parsed))
+        if parsed.command is None:  # the course, where you left it
+            status = int(importlib.import_module("minitorch_dist.cli.opening").run())
+        else:
+            status = int(parsed.run(parsed))
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # who reads has seen enough (mtd … | head)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print(f"\nmtd {parsed.command}: interrupted", file=sys.stderr)
+        print(f"\nmtd {parsed.command or ''}: interrupted".replace(" :", ":"), file=sys.stderr)
         return 130

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from rich.markdown import Markdown
-
 from minitorch_dist.cli.course import takes_lesson
 from minitorch_dist.cli.page import Page, marked
 from minitorch_dist.course import progress as progresses
@@ -41,7 +39,7 @@ def show(page: Page, lesson: Lesson, count: int) -> None:
     for number in range(min(count, len(HINTS))):
         style = "bold" if number == count - 1 else "dim"
         page.say(marked((f"{number + 1} of {len(HINTS)}  {HINTS[number]}", style)))
-        page.say(Markdown(lesson.hints[number]), indent=2)
+        page.prose(lesson.hints[number], indent=2)
         page.say()
     if count > len(HINTS):
         page.say(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from itertools import groupby
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -38,31 +38,37 @@ def run(options: argparse.Namespace) -> int:
 def show(
     page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]
 ) -> None:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
-    table.add_column("", width=1)
-    table.add_column("", justify="right", width=2)
-    table.add_column("lesson", max_width=26)
-    table.add_column("question, or how it stands", ratio=1)
-    table.add_column("stars", width=5)
-    table.add_column("min", justify="right", width=3)
     here = workspace.present(progress).number if workspace and lessons else None
-    part = ""
-    for lesson in lessons:
-        if lesson.part != part:
-            part = lesson.part
-            table.add_row("", "", Text(part, "bold cyan"), "", "", "")
-        passed = progress.passed.get(lesson.number)
-        table.add_row(
-            "▶" if lesson.number == here else "", str(lesson.number), lesson.title,
-            _state(workspace, progress, lesson),
-            Text(report.stars(passed.stars), "yellow") if passed else "", str(lesson.minutes),
-        )  # fmt: skip
-    page.say(table)
+    title = min(
+        max((len(lesson.title) for lesson in lessons), default=6), 28 if page.width >= 70 else 20
+    )
+    head = _row(page, title)
+    head.add_row("", "", "lesson", "question, or state", "stars", "min", style="dim")
+    page.say(head)
+    for part, of_part in groupby(lessons, key=lambda lesson: lesson.part):
+        page.say(part, "bold cyan", indent=5)
+        table = _row(page, title)
+        for lesson in of_part:
+            passed = progress.passed.get(lesson.number)
+            table.add_row(
+                "▶" if lesson.number == here else "", str(lesson.number), lesson.title,
+                _state(workspace, progress, lesson),
+                Text(report.stars(passed.stars), "yellow") if passed else "", str(lesson.minutes),
+            )  # fmt: skip
+        page.say(table)
     minutes = sum(lesson.minutes for lesson in lessons)
     done = len(progress.passed.keys() & {lesson.number for lesson in lessons})
-    page.say(
-        f"{done} of {len(lessons)} passed; all of them take about {round(minutes / 60)} hours."
-    )
+    page.say()
+    hours = f"{round(minutes / 60)} hours" if minutes >= 90 else f"{minutes} minutes"
+    page.say(f"{done} of {len(lessons)} passed; all of them take about {hours}.")
+
+
+def _row(page: Page, title: int) -> Table:
+    """Columns that stand beneath each other from part to part."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for width in (1, 2, title, page.width - title - 17, 5, 3):
+        table.add_column(width=width, justify="right" if width in (2, 3) else "left")
+    return table
 
 
 def _state(workspace: Workspace | None, progress: Progress, lesson: Lesson) -> Text:

@@ -7,11 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
 from minitorch_dist.pictures.terminal import sayable
 
+KEYS = {
+    "text": "t",
+    "hint": "h",
+    "check": "c",
+    "predict": "g",
+    "solution": "o",
+    "list": "l",
+    "show": "p",
+}
 WIDEST = 100  # columns; longer lines are hard to read
 
 
@@ -19,11 +29,12 @@ class Page:
     """Paragraphs go to `write`: the terminal, unless somebody wants to have them."""
 
     def __init__(
-        self, console: Console | None = None, write: Callable[[str], Any] | None = None
-    ) -> None:
+        self, console: Console | None = None, write: Callable[[str], Any] | None = None, keys: bool = False
+    ) -> None:  # fmt: skip
         self.console = console or Console(highlight=False)
         if self.console.width > WIDEST:
             self.console.width = WIDEST
+        self.has_keys = keys  # whether what can be done next is a key
         self._write = write or self.console.file.write
 
     @property
@@ -45,6 +56,14 @@ class Page:
         text = "\n".join(line.rstrip(" ") for line in captured.get().split("\n"))
         self._write(sayable(text, self.console))
         self.console.file.flush()
+
+    def prose(self, text: str, indent: int = 0) -> None:
+        """Markdown. Addresses are shown, so that they can be copied."""
+        self.say(Markdown(text, code_theme="ansi_dark", hyperlinks=False), indent=indent)
+
+    def way(self, command: str, number: int) -> tuple[str, str]:
+        """How a command of a lesson is given here: `mtd hint 13`, or the key h."""
+        return (KEYS[command] if self.has_keys else f"mtd {command} {number}", "bold")
 
     def as_it_is(self, text: str, indent: int = 0) -> None:
         """Lines that are not to be wrapped."""

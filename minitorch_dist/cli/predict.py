@@ -32,12 +32,12 @@ def run(options: argparse.Namespace) -> int:
             history(page, progress.predictions)
             return 0
         lesson = chosen(workspace, progress, options.lesson)
-        return _ask(page, workspace, lesson, options.guesses)
+        return ask(page, workspace, lesson, options.guesses)
     except LessonError as error:
         return refuse("predict", error)
 
 
-def _ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) -> int:
+def ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) -> int:
     given: dict[Question, float] = {}
     if guesses and len(guesses) > len(lesson.questions):
         raise LessonError(

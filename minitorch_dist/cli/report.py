@@ -30,10 +30,15 @@ def verdict(
     if found.unwritten:
         blanks(page, workspace, lesson, text)
         page.say()
-        page.say(
-            marked("The lesson: ", (f"mtd text {lesson.number}", "bold"), "   a hint: ",
-                   (f"mtd hint {lesson.number}", "bold"), "   then: ", (f"mtd check {lesson.number}", "bold"))
-        )  # fmt: skip
+        number = lesson.number
+        parts: list[str | tuple[str, str]] = [
+            "The lesson: ",
+            page.way("text", number),
+            "   a hint: ",
+            page.way("hint", number),
+        ]
+        parts += ["   then save it."] if page.has_keys else ["   then: ", page.way("check", number)]
+        page.say(marked(*parts))
         return
     if found.said:
         wrong(page, exam, found)
@@ -97,6 +102,7 @@ def wrong(page: Page, exam: Examination, found: Verdict) -> None:
     _complain(page, [first], said, LINES)
     if exam.printed:
         _printed(page, exam.printed)
+    page.say()
     draw(page, exam.scene, exam.text, exam.no_picture)
     page.say(marked("again: ", (again(found, first), "bold")))
     page.say()
@@ -149,18 +155,18 @@ def draw(
     """The lesson's picture; of a long run its first messages."""
     if scene is None:
         if text:
-            page.say()
             page.as_it_is(text)
+            page.say()
         elif none:
             page.say(f"(no picture: {none.splitlines()[0]})", "dim", indent=4)
-        page.say()
+            page.say()
         return
     if len(scene.arrows) > most:
         arrows = sorted(scene.arrows, key=lambda arrow: arrow.departed)
         scene = scene.until(arrows[most - 1].departed)
     picture = spacetime.draw(scene, page.width)
     shown = spacetime.Picture(
-        picture.lines[1:], [(row - 1, column, what) for row, column, what in picture.paint]
+        picture.lines[2:], [(row - 2, column, what) for row, column, what in picture.paint]
     )
     page.say(painted(shown, scene, page.console))
     page.say()
@@ -189,23 +195,22 @@ def next_steps(
     """What a learner can do now."""
     number = lesson.number
     if not found.is_passed:
-        page.say(
-            marked("Save the file and run ", (f"mtd check {number}", "bold"), " again.  A hint: ", (f"mtd hint {number}", "bold"))
-        )  # fmt: skip
+        way: list[str | tuple[str, str]] = ["Save the file and it is checked again."]
+        if not page.has_keys:
+            way = ["Save the file and run ", page.way("check", number), " again."]
+        page.say(marked(*way, "  A hint: ", page.way("hint", number)))
         return
     if found.stars < STARS:
         out = [name for name, burns in found.lamps.items() if not burns]
         page.say(f"Passed; {listed(out)} would bring another star.")
-    following = workspace.following(lesson)
     parts: list[str | tuple[str, str]] = ["Passed. "]
     if not asked and lesson.questions:
-        parts += ["Did you expect these numbers? ", (f"mtd predict {number}", "bold"), "  "]
-    parts += ["Ours: ", (f"mtd solution {number}", "bold")]
-    page.say(marked(*parts))
+        parts += ["Did you expect these numbers? ", page.way("predict", number), "  "]
+    page.say(marked(*parts, "Ours: ", page.way("solution", number)))
+    following = workspace.following(lesson)
     if following is None:
         page.say("That was the last lesson there is.")
     else:
-        page.say(
-            marked("Next: ", (f"{following.number:02} {following.title}", "bold"), f"  {following.question}  ",
-                   (f"mtd text {following.number}", "bold"))
-        )  # fmt: skip
+        what = (f"{following.number:02} {following.title}", "bold")
+        key = ("n", "bold") if page.has_keys else page.way("text", following.number)
+        page.say(marked("Next: ", what, f"  {following.question}  ", key))

@@ -22,9 +22,6 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
 def done(workspace: Workspace, lesson: Lesson) -> str:
     """Do it, and say it."""
     kept = workspace.reset(lesson)
-    name = workspace.file(lesson).relative_to(workspace.folder)
     if kept is None:
-        return f"{name} is the skeleton."
-    return (
-        f"{name} is the skeleton again; what you wrote is in {kept.relative_to(workspace.folder)}"
-    )
+        return f"{lesson.file} is the skeleton."
+    return f"begun anew; what you wrote is in {kept.relative_to(workspace.folder)}"

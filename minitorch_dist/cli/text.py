@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from rich.markdown import Markdown
-
 from minitorch_dist.cli import report
 from minitorch_dist.cli.course import takes_lesson
 from minitorch_dist.cli.page import Page, marked
@@ -36,4 +34,4 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
 def show(page: Page, lesson: Lesson) -> None:
     report.heading(page, lesson)
     page.say()
-    page.say(Markdown(lesson.text, code_theme="ansi_dark"))
+    page.prose(lesson.text)

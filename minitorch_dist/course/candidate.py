@@ -149,7 +149,7 @@ def places(file: Path) -> Iterator[str]:
         if here is not None:
             values = ", ".join(
                 f"{name} = {value!r}" for name, value in list(here.f_locals.items())
-                if isinstance(value, int | float | str) and len(repr(value)) < 30
+                if type(value) in (int, float, str, bool) and len(repr(value)) < 30
             )  # fmt: skip
             place = f"{file.name}:{here.f_lineno}, in {here.f_code.co_name}"
             if place not in said:

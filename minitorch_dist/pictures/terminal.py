@@ -13,7 +13,7 @@ from minitorch_dist.pictures.scene import COMPUTE, TRANSFER, WAIT, Scene
 from minitorch_dist.pictures.spacetime import Picture
 
 WORDS: Final = str.maketrans({
-    "✔": "+", "✘": "x", "★": "*", "☆": ".", "×": "x", "–": "-", "—": "-", "⌈": "ceil(", "⌉": ")", "≤": "<=", "≥": ">=",
+    "✔": "+", "▼": "v", "✘": "x", "★": "*", "☆": ".", "×": "x", "–": "-", "—": "-", "⌈": "ceil(", "⌉": ")", "≤": "<=", "≥": ">=",
     "≠": "!=", "²": "^2", "₂": "2", "α": "alpha", "β": "beta", "γ": "gamma", "Σ": "sum", "•": "*", "\N{NO-BREAK SPACE}": " ",
     "“": '"', "”": '"', "‘": "'", "’": "'", "−": "-", "⁻": "-", "┃": "|", "⟨": "<", "⟩": ">", "∈": "in", "½": "1/2",
 })  # fmt: skip

@@ -1,0 +1,86 @@
+"""`mtd` without a command: the course where you left it, or how to begin it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from minitorch_dist.cli import init, keyboard, watch
+from minitorch_dist.cli.course import opened
+from minitorch_dist.cli.page import Page, marked, refuse
+from minitorch_dist.course.lesson import LessonError
+from minitorch_dist.course.progress import Progress
+from minitorch_dist.course.source import missing
+from minitorch_dist.course.workspace import Workspace, WorkspaceError, make
+from minitorch_dist.pictures.terminal import sayable
+
+
+def run() -> int:
+    page = Page()
+    try:
+        try:
+            workspace, progress = opened(page)
+        except WorkspaceError:
+            made = _offer(page)
+            if made is None:
+                return 0
+            workspace, progress = made, made.progress()
+        if keyboard.is_there():
+            return watch.watch(workspace)
+        _where(page, workspace, progress)
+    except LessonError as error:
+        return refuse("", error)
+    return 0
+
+
+def _offer(page: Page) -> Workspace | None:
+    """Ask whether a folder is to be made; where nobody can be asked, say how."""
+    page.say(
+        "PyTorch's distributed stack from scratch, as a course: numbered lessons with blanks that you fill, each checked on your machine."
+    )
+    page.say()
+    if not keyboard.is_there():
+        page.say(marked("Make a folder for it:  ", ("mtd init course", "bold")))
+        page.say(marked("All commands:          ", ("mtd --help", "bold")))
+        return None
+    folder = Path.cwd() / "course"
+    page.say(marked("Your lessons would be in ", (str(folder), "bold"), "."))
+    try:
+        said = input(
+            sayable("Enter makes it; or type another folder, or n: ", page.console)
+        ).strip()
+    except EOFError:
+        said = "n"
+    if said.lower() in ("n", "no", "q"):
+        page.say(
+            marked(
+                "When you like: ",
+                ("mtd init course", "bold"),
+                ".  All commands: ",
+                ("mtd --help", "bold"),
+            )
+        )
+        return None
+    workspace, made = make(Path(said) if said.lower() not in ("", "y", "yes") else folder)
+    init.tell(page, workspace, made)
+    return workspace
+
+
+def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
+    """For a terminal in which nothing moves: where one is, and what to do next."""
+    lesson = workspace.present(progress)
+    done = len(progress.passed)
+    page.say(f"{done} of {len(workspace.lessons())} passed, in {workspace.folder}")
+    page.say()
+    page.say(marked((f"{lesson.number:02} {lesson.title}", "bold"), f"  {lesson.question}"))
+    name, number = workspace.file(lesson).relative_to(workspace.folder), lesson.number
+    if workspace.is_current(lesson, progress):
+        following = workspace.following(lesson)
+        page.say(f"{name} passes.")
+        steps = [f"mtd text {following.number}"] if following else []
+        steps += [f"mtd solution {number}", "mtd list"]
+    else:
+        blanks = len(missing(workspace.text_of(lesson), number))
+        page.say(f"{name}: {f'{blanks} to be written' if blanks else 'has not passed yet'}.")
+        steps = [f"mtd text {number}", f"mtd check {number}", f"mtd hint {number}", "mtd list"]
+    page.say()
+    page.say(marked("Next: ", ("   ".join(steps), "bold")))

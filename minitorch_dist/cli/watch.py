@@ -1,0 +1,447 @@
+"""`mtd`: the course, where you left it. Saves of your file are noticed, and checked.
+
+n  the next lesson       h  a hint, and one more     t  the lesson's text      c  check again
+l  all lessons: type a number and press enter        g  guess first            o  our solution
+p  the picture of your code                          s  step through it        x  begin anew
+space, arrows  scroll    q  leave                    ?  this
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from rich.table import Table
+from rich.text import Text
+
+from minitorch_dist.cli import hint, listing, predict, report, reset, solution, text
+from minitorch_dist.cli.keyboard import Closed, Keyboard
+from minitorch_dist.cli.page import Page, marked
+from minitorch_dist.cli.screen import Draw, Screen
+from minitorch_dist.course import progress as progresses
+from minitorch_dist.course.examination import Examination
+from minitorch_dist.course.lesson import Lesson, LessonError, find
+from minitorch_dist.course.source import missing
+from minitorch_dist.course.workspace import Workspace
+from minitorch_dist.pictures import player
+
+TICK = 0.15  # seconds between two looks at the file
+KEYS = "n next|h hint|l list|p picture|s step|x reset|q quit|? help|t text"  # by importance
+MEANINGS = {
+    "n": "the next lesson",
+    "h": "a hint, and one more",
+    "l": "all lessons; a number and enter go to one",
+    "p": "the picture of your code",
+    "s": "step through it, forward and back",
+    "t": "the lesson's text",
+    "g": "guess first what will be measured",
+    "c": "check again; saving does it too",
+    "o": "our solution, once yours has passed",
+    "x": "begin this lesson anew; a copy is kept",
+    "space, arrows": "scroll",
+    "Ctrl-C": "stop a check, and see where the code was",
+    "q": "leave",
+}
+TURNING = "-\\|/"
+SCROLLS = {"down": 1, "up": -1, "j": 1, "k": -1}
+Stamp = tuple[int, int, int] | None
+
+
+class Watch:
+    """What is shown, what is being found out, and what each key does."""
+
+    def __init__(self, workspace: Workspace, screen: Screen, keyboard: Keyboard) -> None:
+        self.workspace, self.screen, self.keyboard = workspace, screen, keyboard
+        self.said = Text()  # beneath the text, until the next key
+        self.pending = ""  # the key that has to be pressed once more
+        self.number = ""  # of a lesson, being typed
+        self.turns = 0
+        self.exam: Examination | None = None
+        self.purpose = ""  # check, picture, step
+        self.waiting: list[Lesson] = []  # earlier lessons, then this one
+        self.stamp: Stamp = None
+        self.view = ""
+        self.draw: Draw = lambda page: None
+        self.lesson = workspace.present(workspace.progress())
+        self.enter(self.lesson)
+
+    def __repr__(self) -> str:
+        return f"<Watch of {self.lesson}, shows {self.view}, {self.exam!r}>"
+
+    # ---------------------------------------------------------------------------- what is shown
+
+    def show(self, view: str, draw: Draw) -> None:
+        self.view, self.draw = view, draw
+        self.screen.top = 0
+        self.screen.compose(draw)
+
+    def under_title(self, draw: Draw) -> Draw:
+        lesson = self.lesson
+
+        def all_of_it(page: Page) -> None:
+            report.heading(page, lesson)
+            page.say()
+            draw(page)
+
+        return all_of_it
+
+    def say(self, *words: str | tuple[str, str]) -> None:
+        self.said = marked(*words)
+
+    def state(self) -> Text:
+        """The line above the keys."""
+        if self.number:
+            return marked("go to lesson ", (self.number, "bold"), "  (enter)")
+        if self.exam is not None and not self.pending:
+            self.turns += 1
+            what = ", ".join(self.exam.asks) or "begins"
+            doing = "drawing" if self.purpose != "check" else f"checking: {what}"
+            return marked(
+                (f"{TURNING[self.turns % 4]} {self.exam.lesson.file}  {doing}", "cyan"),
+                "  Ctrl-C stops it",
+            )
+        if self.said:
+            return self.said
+        name = self.workspace.file(self.lesson).relative_to(self.workspace.folder)
+        return marked("save ", (str(name), "bold"), " and it is checked")
+
+    def keys(self) -> Text:
+        width = self.screen.size()[0]
+        words = KEYS.split("|")
+        while len("  ".join(words)) >= width and len(words) > 2:
+            words.pop()
+        line = Text()
+        for word in words:
+            key, _, what = word.partition(" ")
+            line.append("  " if line else "").append(key, "bold").append(f" {what}", "dim")
+        return line
+
+    def paint(self) -> None:
+        self.screen.paint(self.state(), self.keys())
+
+    # ------------------------------------------------------------------------------ a lesson
+
+    def enter(self, lesson: Lesson) -> None:
+        self.stop()
+        self.lesson, self.said = lesson, Text()
+        with progresses.changing(self.workspace.folder) as progress:
+            progress.present = lesson.number
+        self.stamp = self.look()
+        self.read()
+        with suppress(LessonError):
+            if self.workspace.is_begun(lesson):
+                self.check()
+
+    def read(self) -> None:
+        lesson, workspace = self.lesson, self.workspace
+
+        def draw(page: Page) -> None:
+            text.show(page, lesson)
+            page.say()
+            if lesson.questions and not _guessed(workspace, lesson):
+                page.say(marked("Guess first: press ", ("g", "bold")))
+            page.say(
+                marked(
+                    "Your part is in ",
+                    (str(workspace.file(lesson)), "bold"),
+                    ": complete it, save it, and it is checked here.",
+                )
+            )
+
+        self.show("text", draw)
+
+    def look(self) -> Stamp:
+        """What tells one state of the file from the next, however it was saved."""
+        try:
+            found = self.workspace.file(self.lesson).stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    # ----------------------------------------------------------------------------- finding out
+
+    def check(self) -> None:
+        """Check the file, after those earlier ones that have changed since they passed."""
+        self.stop()
+        progress = self.workspace.progress()
+        self.waiting = [*self.workspace.changed_since(self.lesson, progress), self.lesson]
+        self._begin("check")
+
+    def _begin(self, purpose: str) -> None:
+        lesson = self.waiting.pop(0)
+        self.purpose = purpose
+        try:
+            self.written = self.workspace.text_of(lesson)
+            if purpose != "check":
+                self._need_no_blanks(lesson)
+            task = "check" if purpose == "check" else "picture"
+            self.exam = Examination.of(self.workspace, lesson, task)
+        except LessonError as error:
+            self.waiting = []
+            self.say((str(error), "yellow"))
+
+    def _need_no_blanks(self, lesson: Lesson) -> None:
+        blank = missing(self.written, lesson.number)
+        if blank:
+            raise LessonError(
+                f"line {blank[0][0]}: {blank[0][1]}: first that, then there is a picture"
+            )
+
+    def stop(self) -> None:
+        if self.exam is not None:
+            self.exam.stop()
+        self.exam, self.waiting = None, []
+
+    def tick(self) -> None:
+        """Look at the file, and at what is being found out."""
+        stamp = self.look()
+        if stamp != self.stamp:
+            self.stamp = stamp
+            if stamp is not None:
+                self.say()
+                self.check()
+        if self.exam is not None and self.exam.poll():
+            self._found(self.exam)
+
+    def _found(self, exam: Examination) -> None:
+        self.exam = None
+        if self.purpose != "check":
+            self._drawn(exam)
+            return
+        verdict = exam.verdict
+        if verdict is None:
+            self.say((f"the check did not begin: {exam.printed.splitlines()[-1:]}", "red"))
+            return
+        is_stopped = exam.stopped == "you stopped it"
+        if not is_stopped:
+            self.workspace.keep(exam.lesson, self.written, verdict)
+        if self.waiting and not is_stopped:
+            self._begin("check")
+            return
+        progress, written, workspace = self.workspace.progress(), self.written, self.workspace
+
+        def draw(page: Page) -> None:
+            report.verdict(page, workspace, exam.lesson, exam, verdict, written, progress)
+
+        self.show("verdict", self.under_title(draw))
+        if verdict.lamps:
+            workspace.explained(exam.lesson)
+        if verdict.is_passed:
+            self.say(("passed", "green"), "  ", ("n", "bold"), " goes on")
+
+    def _drawn(self, exam: Examination) -> None:
+        if exam.scene is None and not exam.text:
+            why = exam.no_picture or (exam.verdict.said["runs"] if exam.verdict else exam.printed)
+            self.say((f"it cannot be drawn: {why.splitlines()[0] if why else ''}", "yellow"))
+        elif self.purpose == "picture":
+            self.show(
+                "picture", self.under_title(lambda page: report.draw(page, exam.scene, exam.text))
+            )
+        elif exam.scene is None:
+            self.say("this picture has no steps")
+        else:
+            player.play(replace(exam.scene, title=str(exam.lesson)), console=self.screen.console)
+
+    # ---------------------------------------------------------------------------------- keys
+
+    def press(self, key: str) -> bool:
+        """Do what a key says; False when it says to leave."""
+        pending, self.pending = self.pending, ""
+        if key == "q":
+            return False
+        if key == "escape":  # it may also be the beginning of an arrow that comes slowly
+            self.number, self.said = "", Text()
+            return True
+        if key.isdigit() or (self.number and key in ("enter", "back")):
+            self._type(key)
+            return True
+        self.number = ""
+        self.said = Text()
+        page = max(self.screen.room - 1, 1)
+        scrolls = {
+            **SCROLLS,
+            "page down": page,
+            "page up": -page,
+            "b": -page,
+            "home": -(10**6),
+            "end": 10**6,
+        }
+        if key in scrolls:
+            self.screen.scroll(scrolls[key])
+        elif pending == "x":
+            self._reset(key == "y")
+        else:
+            with_names: dict[str, Callable[[], None]] = {
+                "n": lambda: self._next(pending == "n"), "h": self._hint, "l": self._list, "p": self._picture, "s": self._step,
+                "x": self._may_reset, "t": self.read, "c": self.check, "g": self._guess, "o": self._solution, "?": self._help,
+            }  # fmt: skip
+            if key in with_names:
+                with_names[key]()
+            elif key:
+                self.say("? tells the keys")
+        return True
+
+    def _type(self, key: str) -> None:
+        """The number of a lesson."""
+        if key == "enter":
+            wanted, self.number = self.number, ""
+            try:
+                self.enter(find(wanted, self.workspace.room))
+            except LessonError as error:
+                self.say((str(error), "yellow"))
+        else:
+            self.number = self.number[:-1] if key == "back" else (self.number + key)[-3:]
+
+    def _next(self, again: bool) -> None:
+        progress = self.workspace.progress()
+        number = self.lesson.number
+        is_done = self.workspace.is_current(self.lesson, progress) or number in progress.reference
+        following = self.workspace.following(self.lesson)
+        if following is None:
+            self.say(
+                "that was the last lesson"
+                if is_done
+                else f"lesson {number} has not passed; there is none after it"
+            )
+        elif is_done or again:
+            self.enter(following)
+        else:
+            self.pending = "n"
+            self.say(
+                (f"lesson {number} has not passed. ", "yellow"),
+                ("n", "bold"),
+                " again goes on all the same; later lessons take ours",
+            )
+
+    def _hint(self) -> None:
+        lesson = self.lesson
+        count = hint.seen(self.workspace, lesson)
+        if self.view == "hint" or not count:
+            hint.more(self.workspace, lesson)
+            count += 1
+        self.show("hint", self.under_title(lambda page: hint.show(page, lesson, count)))
+        if count < len(lesson.hints):
+            self.say(("h", "bold"), " says more")
+
+    def _list(self) -> None:
+        workspace = self.workspace
+        self.show(
+            "list",
+            lambda page: listing.show(page, workspace, workspace.progress(), workspace.lessons()),
+        )
+        here = [
+            number
+            for number, line in enumerate(self.screen.lines)
+            if "▶" in line or "> " in line[:2]
+        ]
+        self.screen.scroll((here or [0])[0] - self.screen.room // 2)
+        self.say("type a number and press enter to go there")
+
+    def _picture(self) -> None:
+        self._draw("picture")
+
+    def _step(self) -> None:
+        self._draw("step")
+
+    def _draw(self, purpose: str) -> None:
+        self.stop()
+        self.waiting = [self.lesson]
+        self._begin(purpose)
+
+    def _may_reset(self) -> None:
+        self.pending = "x"
+        self.say(
+            (f"begin {self.lesson.file} anew? ", "yellow"),
+            ("y", "bold"),
+            " does it, and keeps a copy; any other key does not",
+        )
+
+    def _reset(self, is_meant: bool) -> None:
+        if not is_meant:
+            self.say("nothing was changed")
+            return
+        self.stop()
+        try:
+            said = reset.done(self.workspace, self.lesson)
+        except LessonError as error:
+            said = str(error)
+        self.stamp = self.look()
+        self.read()
+        self.say(said)
+
+    def _solution(self) -> None:
+        lesson = self.lesson
+        try:
+            solution.refuse_before_passing(self.workspace, lesson)
+        except LessonError:
+            self.say(
+                ("not passed yet", "yellow"),
+                f": mtd solution {lesson.number} --give-up shows it all the same",
+            )
+            return
+        self.show("solution", lambda page: solution.show(page, lesson))
+
+    def _guess(self) -> None:
+        """In an ordinary terminal, line by line."""
+        with self.screen.aside(), self.keyboard.lines():
+            page = Page()
+            with suppress(KeyboardInterrupt, EOFError):
+                report.heading(page, self.lesson)
+                page.say()
+                try:
+                    predict.ask(page, self.workspace, self.lesson, [])
+                except LessonError as error:
+                    page.say(str(error))
+                page.say()
+                input("enter goes back ")
+        self.screen.compose(self.draw)
+
+    def _help(self) -> None:
+        def draw(page: Page) -> None:
+            table = Table.grid(padding=(0, 2))
+            for key, what in MEANINGS.items():
+                table.add_row(Text(key, "bold"), what)
+            page.say(table)
+
+        self.show("help", draw)
+
+    def interrupted(self) -> bool:
+        """Ctrl-C: stops a check, and says where it was; else it means to leave."""
+        if self.exam is None:
+            return False
+        exam, self.waiting = self.exam, []
+        exam.stop()
+        self._found(exam)
+        return True
+
+
+def _guessed(workspace: Workspace, lesson: Lesson) -> bool:
+    return any(one.lesson == lesson.number for one in workspace.progress().predictions)
+
+
+def watch(workspace: Workspace) -> int:
+    """Until somebody leaves."""
+    with Keyboard() as keyboard, Screen() as screen:
+        screen.on_return = keyboard.enter
+        here = Watch(workspace, screen, keyboard)
+        size = screen.size()
+        is_on = True
+        while is_on:
+            try:
+                here.paint()
+                key = keyboard.read(TICK)
+                is_on = not key or here.press(key)
+                here.tick()
+                if screen.size() != size:
+                    size = screen.size()
+                    screen.compose(here.draw)
+            except KeyboardInterrupt:
+                is_on = here.interrupted()
+            except Closed:
+                is_on = False
+            except BaseException:
+                here.stop()
+                raise
+        here.stop()
+    return 0
