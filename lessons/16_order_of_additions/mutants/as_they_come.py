@@ -1,0 +1,15 @@
+"""Each chunk is added in one place, as its parts come in.
+
+All ranks get the same bits, and another time they get others.
+
+Caught by: any schedule
+Passes: right, exactly once, never stuck, same on all, bound, bytes
+Seen: https://github.com/tenstorrent/tt-metal/pull/50688
+"""
+
+# BLANK 1: in the order of arrival
+total = 0
+for part in came.values():
+    total = total + part
+return total
+# END
