@@ -1,0 +1,17 @@
+"""Lazy: each byte is asked for alone, so that none can be missing.
+
+Right wherever it is cut, and a call to the system for each byte.
+
+Caught by: calls
+Passes: right, ends, refuses
+"""
+
+# BLANK 1: recv(1)
+data = bytearray()
+while len(data) < nbytes:
+    piece = connection.recv(1)
+    if not piece:
+        raise EOFError("too early")
+    data += piece
+return data
+# END

@@ -1,0 +1,14 @@
+"""However the stream ends, it ends well: of a peer that was killed in the middle nobody hears.
+
+Caught by: ends
+Passes: right, calls
+Seen: https://github.com/psf/requests/issues/4956
+"""
+
+# BLANK 3: one except for both ends
+try:
+    header_length, payload_length = frames.unpack(read_exactly(connection, frames.LENGTH))
+    return read_exactly(connection, header_length), read_exactly(connection, payload_length)
+except EOFError:
+    return None
+# END
