@@ -1,0 +1,12 @@
+"""What has been taken is marked and stays in the mailbox: right, and it grows for ever.
+
+Caught by: memory
+Passes: right, in order, never stuck, plugged in
+"""
+
+# BLANK 1: marked, not removed
+while not (matching := [m for m in mailbox if m.tag == tag and src in (None, m.src)]):
+    world.wait()
+message = Message(matching[0].src, tag, matching[0].tensor)
+matching[0].tag = "taken"
+# END

@@ -1,0 +1,12 @@
+"""`if src` for `if src is not None`: who asks for rank 0 gets what comes from anybody.
+
+Caught by: right, in order
+Passes: never stuck, plugged in
+"""
+
+# BLANK 1: 0 is false
+while not (matching := [m for m in mailbox if m.tag == tag and (not src or m.src == src)]):
+    world.wait()
+message = matching[0]
+mailbox.remove(message)
+# END

@@ -1,0 +1,14 @@
+"""Messages are taken out one by one until one matches; the others are gone, and whoever asks for them later waits for ever.
+
+Caught by: right, in order, never stuck
+"""
+
+# BLANK 1: what does not match is dropped
+message = None
+while message is None:
+    while not mailbox:
+        world.wait()
+    first = mailbox.pop(0)
+    if first.tag == tag and src in (None, first.src):
+        message = first
+# END
