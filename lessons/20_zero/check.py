@@ -1,0 +1,228 @@
+"""Lesson 20: the same steps as one Adam, bit for bit, with a P-th of its memory, for the bytes of an all_reduce."""
+
+import math
+
+import replicas
+import zero
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import nn, sim
+from minitorch_dist.course import Cost, lamp
+from minitorch_dist.cuda import ledger
+from minitorch_dist.optim import Adam
+from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank, exact
+
+BATCHES = (32, 16, 4, 32)
+RATE = 2.0**-4
+
+
+@lamp("right")
+def right():
+    """First each part alone; then Adam on 1 to 6 ranks, stages 1 and 2, ends with the weights of one rank, bit for bit."""
+    for size in (1, 2, 3, 5):
+        sim.run(owners, size)
+        sim.run(gradients, size)
+        sim.run(values, size)
+    for stage in (1, 2):
+        try:
+            check_same_as_one_rank(train(stage), batches=BATCHES, alone=alone)
+        except AssertionError as error:
+            raise AssertionError(f"stage {stage}: {error}") from None
+
+
+class Mixed(nn.Module):
+    """Twelve small vectors, and P-1 matrices of one row, each as large as all of them together."""
+
+    def __init__(self, size, unit=1):
+        super().__init__()
+        shapes = [(unit,)] * 12 + [(1, 12 * unit)] * (size - 1)
+        self.weights = nn.ParameterList([torch.full(shape, 1.0) for shape in shapes])
+
+    def forward(self, x):
+        return sum((number + 1) * (weight * x).sum() for number, weight in enumerate(self.weights))
+
+
+def owners():
+    """Each parameter in one list; all ranks with the same lists."""
+    size = dist.get_world_size()
+    parameters = list(Mixed(size).parameters())
+    parts = zero.partition(parameters, size)
+    assert len(parts) == size, f"{size} ranks: partition returned {len(parts)} lists"
+    number = {id(p): n for n, p in enumerate(parameters)}
+    found = [[number[id(p)] for p in part] for part in parts]
+    held = sorted(n for part in found for n in part)
+    assert sorted({*held}) == [*range(len(parameters))], (
+        f"{size} ranks: {found}: a parameter of 0 to {len(parameters) - 1} has no owner"
+    )
+    every = [None] * size
+    dist.all_gather_object(every, found)
+    assert every == [found] * size, (
+        f"{size} ranks: rank {dist.get_rank()} has the parts {found}, and others have {every}"
+    )
+
+
+def gradients():
+    """Rank r's gradient of parameter k is (r + 1)(k + 1)."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    module = Mixed(size)
+    optimizer = zero.ZeroRedundancyOptimizer(module.parameters(), Adam, lr=RATE)
+    model = zero.ShardedDataParallel(module, optimizer.owner)
+    (model(torch.ones(1)) * (rank + 1.0)).backward()
+    for number, p in enumerate(module.parameters()):
+        owner, wanted = optimizer.owner[p], (number + 1) * (size + 1) / 2
+        found = None if p.grad is None else p.grad.flatten()[0].item()
+        if rank == owner:
+            assert found == wanted, (
+                f"{size} ranks with gradients of {number + 1} times rank + 1: its owner, rank {rank}, has {found} "
+                f"after backward, and the average is {wanted:g}"
+            )
+    parameters = list(module.parameters())
+    for p in parameters:
+        p.grad = None
+    for number, p in enumerate(parameters):
+        if optimizer.owner[p] == rank:
+            p.grad = torch.zeros_like(p)
+            p.grad.view(-1)[0] = (3.0, 4.0)[number % 2]
+    wanted = math.sqrt(sum((9, 16)[number % 2] for number in range(len(parameters))))
+    found = zero.clip_grad_norm_(parameters, 1.0)
+    assert abs(found - wanted) < 1e-9, (
+        f"{size} ranks, {len(parameters)} gradients, each on its owner, with a 3 or a 4 in each: clip_grad_norm_ found a norm of "
+        f"{found:g} on rank {rank}, and all together have {wanted:g}"
+    )
+    mine = [p.grad.abs().max().item() for p in parameters if p.grad is not None]
+    assert all(abs(value * wanted - (3, 4)[round(value * wanted) - 3]) < 1e-5 for value in mine), (
+        f"{size} ranks: gradients of 3 and 4, whose norm is {wanted:g}, became {mine} on rank {rank} when clipped to 1"
+    )
+
+
+def values():
+    """After each step all ranks have all new values."""
+    module = Mixed(dist.get_world_size())
+    optimizer = zero.ZeroRedundancyOptimizer(module.parameters(), Adam, lr=RATE)
+    model = replicas.DistributedDataParallel(module)
+    for step in range(2):
+        optimizer.zero_grad()
+        model(torch.ones(1)).backward()
+        optimizer.step()
+        try:
+            check_replicas_equal(module)
+        except AssertionError as error:
+            raise AssertionError(
+                f"{dist.get_world_size()} ranks, after step {step + 1}: {error}"
+            ) from None
+
+
+def train(stage):
+    def program(shares):
+        module = exact.Model()
+        optimizer = zero.ZeroRedundancyOptimizer(module.parameters(), Adam, lr=RATE)
+        wrapped = {
+            1: replicas.DistributedDataParallel,
+            2: lambda module: zero.ShardedDataParallel(module, optimizer.owner),
+        }
+        model = wrapped[stage](module)
+        for share, total in zip(shares, BATCHES, strict=True):
+            optimizer.zero_grad()
+            replicas.loss(model(share.x), share.y, total).backward()
+            optimizer.step()
+            exact.snap(module.parameters())
+        return module
+
+    return program
+
+
+def alone(batches):
+    model = exact.Model()
+    optimizer = Adam(model.parameters(), lr=RATE)
+    for batch in batches:
+        exact.step(model, optimizer, batch, scale=1 / batch.samples)
+    return model
+
+
+# -------------------------------------------------------------------------------------- what it costs
+
+UNIT = 256
+
+
+def steps(count, stage):
+    """What a rank's accelerator holds after so many steps: bytes of parameters, gradients, and the optimizer's."""
+    size = dist.get_world_size()
+    module = Mixed(max(size, 2), UNIT).to("cuda")
+    if stage:
+        optimizer = zero.ZeroRedundancyOptimizer(module.parameters(), Adam, lr=RATE)
+    else:
+        optimizer = Adam(module.parameters(), lr=RATE)
+    if stage == 2:
+        model = zero.ShardedDataParallel(module, optimizer.owner)
+    else:
+        model = replicas.DistributedDataParallel(module)
+    x = torch.ones(1, device="cuda")
+    for _ in range(count):
+        optimizer.zero_grad()
+        model(x).backward()
+        optimizer.step()
+    dist.barrier()  # what is still being sent is still held
+    held = ledger.snapshot("cuda").by_category
+    return [held[name] for name in ("parameter", "gradient", "optimizer")]
+
+
+def held(size, stage):
+    """By rank."""
+    return sim.run(steps, size, (1, stage), memory="1GB").results
+
+
+@lamp("memory")
+def memory():
+    """Stage 2: gradients and Adam's memory of the rank that has most: a P-th of all (and a few bytes for counting steps)."""
+    found = []
+    for size in (2, 3, 5):
+        whole = sum(p.nbytes for p in Mixed(size, UNIT).parameters())
+        most = max(gradient + optimizer for _, gradient, optimizer in held(size, 2))
+        where = f"{size} ranks, gradients and Adam's memory of {whole} bytes of parameters"
+        found.append(Cost(most, 3 * whole / size, 1.02, unit=" bytes", where=where))
+    return max(found, key=lambda cost: cost.ratio)
+
+
+@lamp("bytes")
+def bytes_of_a_step():
+    """All ranks together send what a ring sends for all gradients: (P-1) times for the sums, and again for the new values."""
+    found = []
+    for size in (2, 3, 5):
+        one, two = (sim.run(steps, size, (count, 2), memory="1GB").bytes_sent for count in (1, 2))
+        whole = sum(p.nbytes for p in Mixed(size, UNIT).parameters())
+        where = f"{size} ranks, all messages of a step with {whole} bytes of parameters"
+        found.append(Cost(two - one, 2 * (size - 1) * whole, unit=" bytes", where=where))
+    return max(found, key=lambda cost: cost.ratio)
+
+
+def numbers_plain():
+    return numbers(0)
+
+
+def numbers_of_stage_2():
+    return numbers(2)
+
+
+def numbers(stage):
+    """For each parameter, on the rank of 4 that has most; to two digits."""
+    return round(
+        max(map(sum, held(4, stage))) / sum(p.nbytes for p in Mixed(4, UNIT).parameters()), 2
+    )
+
+
+def picture():
+    """What each of three ranks holds after a step, measured."""
+    whole = sum(p.nbytes for p in Mixed(3, UNIT).parameters())
+    lines = [f"3 ranks, {whole} bytes of parameters, Adam; after a step", ""]
+    for stage in range(3):
+        for rank, parts in enumerate(held(3, stage)):
+            bar = "".join(
+                mark * round(16 * part / whole) for mark, part in zip("▓▒░", parts, strict=True)
+            )
+            name = f"stage {stage}" if rank == 0 else ""
+            lines.append(f"{name:8} rank {rank} {bar}")
+        lines.append("")
+    return "\n".join(
+        [*lines, f"{'':15} ▓ parameters   ▒ gradients   ░ Adam's two; stage 0 is lesson 17"]
+    )

@@ -1,0 +1,13 @@
+"""Owners do not send their new values.
+
+Each rank goes on with its own part new and all others old. A library's broadcast skipped the layers that it had replaced itself, nearly
+all of the model; the loss stayed flat, and people looked for the cause in their learning rates.
+
+Caught by: right
+Passes: memory
+Seen: https://github.com/lodestone-rock/RamTorch/issues/13
+"""
+
+# BLANK 2: the own step, and no more
+self.optim.step()
+# END

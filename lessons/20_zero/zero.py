@@ -1,0 +1,87 @@
+"""ZeRO: each rank keeps Adam's memory for some of the parameters only, and their gradients.
+
+                parameters   gradients     Adam's two     numbers on each rank
+lesson 17          all          all            all             4 Ψ
+stage 1            all          all         own part          (2 + 2/P) Ψ
+stage 2            all       own part       own part          (1 + 3/P) Ψ
+
+backward    each gradient is averaged on its owner, and forgotten everywhere else
+step        each owner steps for its own parameters, and sends the new values to all
+
+The real one: minitorch_dist/distributed/optim/zero_redundancy_optimizer.py. Source: arXiv:1910.02054.
+"""
+
+import replicas
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist.optim import Optimizer
+
+
+def partition(parameters, size):
+    """Which parameters each rank owns: `size` lists, as equal in numbers as can easily be."""
+    parts = [[] for _ in range(size)]
+    # BLANK 1: the largest parameter first, each to the rank that has the fewest numbers so far (about 3 lines)
+    # `p.numel()` are a parameter's numbers. All ranks must come to the same lists.
+    for p in sorted(parameters, key=lambda p: p.numel(), reverse=True):
+        least = min(parts, key=lambda part: sum(q.numel() for q in part))
+        least.append(p)
+    # END
+    return parts
+
+
+class ZeroRedundancyOptimizer(Optimizer):
+    """`optimizer_class(params, **defaults)`, divided among the ranks: ZeroRedundancyOptimizer(params, Adam, lr=0.1)."""
+
+    def __init__(self, params, optimizer_class, **defaults):
+        super().__init__(params, defaults)
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        self.parts = partition(parameters, dist.get_world_size())
+        self.owner = {p: rank for rank, part in enumerate(self.parts) for p in part}
+        mine = self.parts[dist.get_rank()]  # may be empty: more ranks than parameters
+        self.optim = optimizer_class([{"params": mine}], **defaults)
+
+    def step(self, closure=None):
+        """The step that `optimizer_class` would make for all parameters."""
+        # BLANK 2: step for the own part; then everybody needs all new values (about 4 lines)
+        # dist.broadcast(tensor, src=rank) sends rank's tensor to all; parameters are written through p.detach().
+        self.optim.step()
+        for rank, part in enumerate(self.parts):
+            for p in part:
+                dist.broadcast(p.detach(), src=rank)
+        # END
+
+
+class ShardedDataParallel(replicas.DistributedDataParallel):
+    """Stage 2: lesson 17's wrapper, where a gradient has one owner."""
+
+    def __init__(self, module, owner):
+        super().__init__(module)
+        self.owner = owner  # a rank for each parameter
+
+    def average(self, p):
+        """Backward has just finished `p.grad`. Only its owner needs the average."""
+        # BLANK 3: sum it up on its owner; who is not the owner keeps nothing (about 5 lines)
+        # dist.reduce(tensor, dst=rank): the sum is on rank `dst` afterwards, and something else on the others.
+        dist.reduce(p.grad, dst=self.owner[p])
+        if self.owner[p] == dist.get_rank():
+            p.grad /= dist.get_world_size()
+        else:
+            p.grad = None
+        # END
+
+
+def clip_grad_norm_(parameters, max_norm):
+    """Scale gradients down until their norm is at most `max_norm`; each lies on its owner only. Returns the norm before."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    # BLANK 4: the norm of the whole gradient, of which this rank has a part (about 4 lines)
+    # The norm is the root of the sum of all squares. A rank may have none; begin with torch.zeros(1, dtype=torch.float64).
+    squares = torch.zeros(1, dtype=torch.float64)
+    for grad in grads:
+        squares += (grad * grad).sum().to("cpu", torch.float64)
+    dist.all_reduce(squares)
+    norm = squares.sqrt().item()
+    # END
+    for grad in grads:
+        grad *= min(1.0, max_norm / norm) if norm else 1.0
+    return norm
