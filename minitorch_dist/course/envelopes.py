@@ -7,6 +7,7 @@ letters are lost, doubled and overtaken, only the simulated wire itself knows wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from minitorch_dist import sim
@@ -17,6 +18,7 @@ from transports.medium import Message
 from transports.plans import Fault
 
 NET = "sim://?latency=100ms"  # a time that one sees beside seconds
+LIMIT = 10_000.0  # seconds
 
 
 def letters_scene(
@@ -26,10 +28,12 @@ def letters_scene(
     named: Callable[[Any], str] = str,
     title: str = "",
     net: str = NET,
+    most: int | None = None,
 ) -> Scene:
     """Run the program, whose ranks write letters (`post.Post`), and draw what became of each.
 
-    `named` says in words what is in a letter; its first word is what is told apart by colour.
+    `named` says in words what is in a letter; its first word is what is told apart by colour. Of a
+    run that fails, what there was until then; of a long one the first `most` letters.
     """
     arrows: list[Arrow] = []
 
@@ -51,11 +55,16 @@ def letters_scene(
         fate._arrive = seen  # type: ignore[method-assign]
 
     plan = sim.Plan((*faults, sim.slow(0, x=1.0)), reliable=False)
-    sim.run(program, size, net=net, faults=plan, prepared=watch)
+    with suppress(Exception):  # the check says what went wrong; here it is seen
+        sim.run(program, size, net=net, faults=plan, limit=LIMIT, prepared=watch)
     arrows.sort(key=lambda arrow: (arrow.departed, arrow.arrived))
+    note = ""
+    if most is not None and len(arrows) > most:
+        note = f"… and {len(arrows) - most} more"
+        del arrows[most:]
     moments = [
         Moment(a.departed, a.source, f"{a.text}, to rank {a.to}{'' if a.is_received else ': lost'}")
         for a in arrows
     ]
     lanes = [f"rank {rank}" for rank in range(size)]
-    return Scene(title, lanes, arrows=arrows, moments=moments, is_virtual=True)
+    return Scene(title, lanes, arrows=arrows, moments=moments, is_virtual=True, note=note)

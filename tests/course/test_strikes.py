@@ -36,3 +36,13 @@ def test_arrows_are_what_the_wire_did() -> None:
     seen = [(a.source, a.to, a.text, a.is_received) for a in drawn.arrows if a.source != a.to]
     assert seen == [(0, 1, "ask", True), (0, 1, "ask", True), (1, 0, "reply", False), (1, 0, "reply", True)]  # fmt: skip
     assert drawn.moments[-2].text == "reply, to rank 0: lost"
+
+
+def test_a_run_that_fails_is_drawn_until_then_and_a_long_one_in_part() -> None:
+    def failing() -> None:
+        there_and_back()
+        raise RuntimeError
+
+    assert len(letters_scene(failing, 2).arrows) == 2
+    drawn = letters_scene(there_and_back, 2, most=1)
+    assert len(drawn.arrows) == 1 and drawn.note == "… and 1 more"
