@@ -5,6 +5,8 @@
     path        which of the lessons' modules a name means: yours, or ours
     lamps       how a check says what it asks for
     checking    a lesson's check against a file: the verdict
+    lab         what checks measure with
+    post        letters between ranks; strikes loses, doubles and delays them, envelopes draws what became of them
 
 A lesson's check imports `lamp` and `Cost` from here.
 """
