@@ -28,6 +28,10 @@ def one_tree(size, root):
     where = f"{size} ranks, root {root}"
     above = [tree.parent(rank, size, root) for rank in range(size)]
     below = [tree.children(rank, size, root) for rank in range(size)]
+    for rank, found in enumerate(below):
+        assert isinstance(found, list), (
+            f"{where}: children({rank}, {size}, {root}) is {found!r}, not a list"
+        )
     assert above[root] is None, (
         f"{where}: the root reports to {above[root]}, where nobody is above it: None"
     )

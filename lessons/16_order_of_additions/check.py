@@ -112,7 +112,9 @@ def within_the_bound():
     for size in range(1, 10):
         results = sim.run(summed, size).results
         given = [hostile(rank) for rank in range(size)]
-        allowed = order.bound(given).tolist()
+        allowed = order.bound(given)
+        assert isinstance(allowed, torch.Tensor), f"bound() returns {allowed!r}, and not a tensor"
+        allowed = allowed.tolist()
         for element in range(7):
             numbers = [Fraction(tensor.tolist()[element]) for tensor in given]
             gamma = Fraction(size - 1, 2**53 - (size - 1))
