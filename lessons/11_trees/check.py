@@ -82,7 +82,8 @@ def in_the_order_of_the_ranks():
             word = sim.run(spelled, size, (root,)).results[root]
             due = alphabet(size)
             assert word == due, (
-                f"{size} ranks, root {root}: {word!r}, and in the order of ranks it is {due!r}"
+                f"{size} ranks, root {root}: rank 0 gives 'a', rank 1 'b', …, and {word!r} comes out, "
+                f"which in the order of the ranks is {due!r}"
             )
 
 

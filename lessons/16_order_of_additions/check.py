@@ -171,15 +171,18 @@ def picture():
         order.all_reduce(tensor)
         return tensor.tolist()
 
-    lines.append("")
-    for element, total in enumerate(sim.run(program, 4).results[0]):
-        lines.append(row("yours" if element == 0 else "", f"element {element}", "", total))
+    lines += ["", "yours, the last bits of elements 0 to 3"]
+    for rank, totals in enumerate(sim.run(program, 4).results):
+        lines.append(f"  rank {rank}  " + "  ".join(map(last_bits, totals)))
     return "\n".join(lines)
 
 
+def last_bits(number):
+    return "…" + f"{np.float64(number).view(np.uint64):064b}"[-6:]
+
+
 def row(name, where, tree, total):
-    bits = f"{np.float64(total).view(np.uint64):064b}"[-6:]
-    return f"{name:<18} {where:<9}  {tree:<22} {total!r:<19} …{bits}"
+    return f"{name:<18} {where:<9}  {tree:<22} {total!r:<19} {last_bits(total)}"
 
 
 def additions(schedule, size=4):
