@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from minitorch_dist.cli.page import Page, refuse
 from minitorch_dist.course import lesson as lessons
 from minitorch_dist.course.lesson import Lesson, LessonError
+from minitorch_dist.course.path import searched
 from minitorch_dist.course.progress import Progress
-from minitorch_dist.course.workspace import Workspace, find
+from minitorch_dist.course.workspace import Workspace, around, find
 
 Act = Callable[[Page, Workspace, Lesson, argparse.Namespace], int]
 
@@ -46,3 +51,41 @@ def about(name: str, act: Act) -> Callable[[argparse.Namespace], int]:
 def chosen(workspace: Workspace, progress: Progress, wanted: str | None) -> Lesson:
     """The lesson of this number or name, else the one where the learner is."""
     return workspace.present(progress) if wanted is None else lessons.find(wanted, workspace.room)
+
+
+@contextmanager
+def lessons_for(script: str) -> Iterator[None]:
+    """For a script in a learner's folder, or run from there: `from ring import all_reduce` takes the learner's ring as
+    soon as it has no blanks, else ours. Says which are taken."""
+    workspace = around(Path(script).resolve().parent) or around(Path.cwd())
+    if workspace is None:
+        yield
+        return
+    own = workspace.written(workspace.progress())
+    known = workspace.lessons()
+    wanted = _imported(Path(script))
+    said = [
+        f"{lesson.module} is {'yours' if lesson.number in own else 'ours'}"
+        for lesson in known if lesson.module in wanted
+    ]  # fmt: skip
+    if said:
+        print(f"({', '.join(said)})", file=sys.stderr)
+    with searched(
+        [own.get(lesson.number, lesson.folder) for lesson in reversed(known)], workspace.room
+    ):
+        yield
+
+
+def _imported(script: Path) -> set[str]:
+    """The names of the modules that it imports."""
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found

@@ -8,6 +8,7 @@ from functools import partial
 
 from minitorch_dist import sim
 from minitorch_dist.cli import scripts
+from minitorch_dist.cli.course import lessons_for
 from minitorch_dist.sim import cases
 
 
@@ -28,7 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     program = partial(scripts.play, arguments.script, arguments.arguments)
     try:
-        report = sim.replay(arguments.token, program, net=arguments.net)
+        with lessons_for(arguments.script):
+            report = sim.replay(arguments.token, program, net=arguments.net)
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1

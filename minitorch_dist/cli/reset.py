@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from minitorch_dist.cli.course import takes_lesson
-from minitorch_dist.cli.page import Page
+from minitorch_dist.cli.page import Page, listed
 from minitorch_dist.course.lesson import Lesson
 from minitorch_dist.course.workspace import Workspace
 
@@ -22,6 +22,6 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
 def done(workspace: Workspace, lesson: Lesson) -> str:
     """Do it, and say it."""
     kept = workspace.reset(lesson)
-    if kept is None:
+    if not kept:
         return f"{lesson.file} is the skeleton."
-    return f"begun anew; what you wrote is in {kept.relative_to(workspace.folder)}"
+    return f"begun anew; what you wrote is in {listed([path.relative_to(workspace.folder) for path in kept])}"

@@ -8,6 +8,7 @@
 What follows the script is its own, as with torchrun.
 A plan is a file with one fault in each line (`drop=0.01,src=0`, see `transports.plans`), or its lines
 with semicolons between them. Over a real network faults happen as well as they can.
+In a folder of the course a script may say `from ring import all_reduce`: yours, once it has no blanks, else ours.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from functools import partial
 
 from minitorch_dist import sim
 from minitorch_dist.cli import scripts
+from minitorch_dist.cli.course import lessons_for
 from minitorch_dist.distributed import disturbing
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import nets
@@ -53,6 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         print(f"mtd run: {error}", file=sys.stderr)
         return 2
+    with lessons_for(arguments.script):
+        return _play(arguments, faults)
+
+
+def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     program = partial(scripts.play, arguments.script, arguments.arguments)
     program.__name__ = arguments.script  # type: ignore[attr-defined]
     if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":

@@ -139,23 +139,20 @@ class Workspace:
             with progresses.changing(self.folder) as progress:
                 progress.explained.add(lesson.number)
 
-    def reset(self, lesson: Lesson) -> Path | None:
-        """The skeleton again; where the copy is of what was there."""
-        file, kept = self.file(lesson), None
+    def reset(self, lesson: Lesson) -> list[Path]:
+        """All that belongs to the lesson as it was at first; where the copies are of what was changed."""
+        place, kept = self.place(lesson), []
         try:
-            if (
-                file.exists()
-                and file.read_bytes() != lesson.source.skeleton(lesson.number).encode()
-            ):
-                kept = _free(file.parent / "kept", lesson.module)
-                _write(kept, file.read_bytes())
-            self.place(lesson).mkdir(exist_ok=True)
+            place.mkdir(exist_ok=True)
             for name, text in ours(lesson).items():
-                _write(file.parent / name, text)
+                file = place / name
+                if file.exists() and file.read_bytes() != text.encode():
+                    kept.append(_free(place / "kept", file))
+                    _write(kept[-1], file.read_bytes())
+                _write(file, text)
         except OSError as error:
-            raise WorkspaceError(
-                f"{error.filename or file} cannot be written: {error.strerror}"
-            ) from error
+            where = error.filename or place
+            raise WorkspaceError(f"{where} cannot be written: {error.strerror}") from error
         with progresses.changing(self.folder) as progress:
             progress.passed.pop(lesson.number, None)
             for name, text in ours(lesson).items():
@@ -200,10 +197,10 @@ class Workspace:
 def find(start: Path | None = None, room: Path = ROOM) -> Workspace:
     """Upward from `start` (the current folder), else the one last used."""
     here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
-        if is_one(folder):
-            remember(folder)
-            return Workspace(folder, room)
+    found = around(here, room)
+    if found is not None:
+        remember(found.folder)
+        return found
     last = last_used()
     if last is not None and is_one(last):
         return Workspace(last, room)
@@ -211,6 +208,14 @@ def find(start: Path | None = None, room: Path = ROOM) -> Workspace:
     raise WorkspaceError(
         f"there is no course in {here} or above it{gone}. Make a folder for it with: mtd init course"
     )
+
+
+def around(here: Path, room: Path = ROOM) -> Workspace | None:
+    """The one in which this folder is."""
+    for folder in (here, *here.parents):
+        if is_one(folder):
+            return Workspace(folder, room)
+    return None
 
 
 def is_one(folder: Path) -> bool:
@@ -309,13 +314,12 @@ def _editors(lessons: Iterable[Lesson]) -> str:
     return json.dumps({"extraPaths": [one.folder.name for one in lessons]}, indent=1) + "\n"
 
 
-def _free(folder: Path, name: str) -> Path:
+def _free(folder: Path, like: Path) -> Path:
     """A name in this folder that nothing has yet."""
     folder.mkdir(exist_ok=True)
     taken = {path.name for path in folder.iterdir()}
-    return folder / next(
-        wanted for number in itertools.count(1) if (wanted := f"{name}-{number}.py") not in taken
-    )
+    names = (f"{like.stem}-{number}{like.suffix}" for number in itertools.count(1))
+    return folder / next(name for name in names if name not in taken)
 
 
 def _write(path: Path, text: str | bytes) -> None:

@@ -23,6 +23,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "ROOM", lessons)
     for function in (lesson.all_lessons, lesson.find):
         monkeypatch.setattr(function, "__defaults__", (lessons,))
+    monkeypatch.setattr(workspace.around, "__defaults__", (lessons,))
     monkeypatch.setattr(workspace.find, "__defaults__", (None, lessons))
     monkeypatch.setattr(workspace.make, "__defaults__", (lessons,))
     (tmp_path / "home").mkdir()
@@ -149,6 +150,9 @@ def test_solution_reference_and_reset(course: Path, capsys: pytest.CaptureFixtur
     assert "kept/plus-1.py" in said and (course / "01_plus/kept/plus-1.py").read_text() == SOLVED[1]
     assert file.read_text() == lesson.find(1).source.skeleton(1)
     assert "is the skeleton." in out(capsys, "reset", "1")
+    (course / "01_plus" / "text.md").write_text("notes of mine\n")
+    assert "kept/text-1.md" in out(capsys, "reset", "1")
+    assert (course / "01_plus/kept/text-1.md").read_text() == "notes of mine\n"
     assert "has not passed yet" in out(capsys, "use", "mine", "1")
     with pytest.raises(SystemExit):
         cli.main(["use", "theirs", "1"])
@@ -211,3 +215,26 @@ def test_terminals_that_know_few_letters(encoding: str, course: Path) -> None:
             assert cli.main(words) == 0
         file.flush()
         assert "?" * 3 not in file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_script_in_the_folder_imports_lessons(
+    course: Path, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (course / "train.py").write_text(
+        "import plus\nfrom twice import twice\nassert twice(2) == 4, twice(2)\nprint(plus.__file__)\n"
+    )
+    assert cli.main(["run", "--ranks", "2", "train.py"]) == 0
+    found = capsys.readouterr()
+    assert str(home.parent / "room") in found.out and "(plus is ours, twice is ours)" in found.err
+    (course / "01_plus" / "plus.py").write_text(SOLVED[1].replace("x + y", "x + y + 1"))
+    monkeypatch.chdir("/")
+    script = str(course / "train.py")
+    for address in ("sim://", "tcp://"):
+        assert cli.main(["run", "--ranks", "2", "--net", address, script]) == 1
+        found = capsys.readouterr()
+        assert "(plus is yours, twice is ours)" in found.err and "AssertionError" in found.err
+        assert "5" in found.err
+    (home / "train.py").write_text("import plus\n")
+    assert cli.main(["run", "--ranks", "1", str(home / "train.py")]) == 1
+    assert "No module named 'plus'" in capsys.readouterr().err
