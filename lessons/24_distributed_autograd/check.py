@@ -298,7 +298,8 @@ def picture():
         across.Context = theirs
     wide = 22
     lines = [
-        "loss = (x·x on rank 1) · (x+x on rank 2), x = 3 on rank 0; each line: node: its gradient",
+        "loss = (x·x on rank 1) · (x+x on rank 2), x = 3 on rank 0",
+        "each line: node: its gradient",
         "",
     ]
     lines.append("".join(f"rank {rank}".ljust(wide) for rank in range(3)))

@@ -70,5 +70,5 @@ def picture():
     found = pipelines.timed(stages.Stage, stages.gpipe, Pipe(3, 4))
     part = f"{found.idle} of {found.total} ms idle: (S-1)/(M+S-1) = 2/6"
     return "\n".join(
-        [drawn(found.timing), "", f"digits: forward   (digits): backward   ·: bubble, {part}"]
+        [drawn(found.timing), "", "digits: forward   (digits): backward   ·: bubble", part]
     )

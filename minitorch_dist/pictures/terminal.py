@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Final
 
 from rich.console import Console
@@ -12,11 +13,33 @@ from minitorch_dist.pictures.colours import colours_of
 from minitorch_dist.pictures.scene import COMPUTE, TRANSFER, WAIT, Scene
 from minitorch_dist.pictures.spacetime import Picture
 
-WORDS: Final = str.maketrans({
-    "✔": "+", "▼": "v", "✘": "x", "★": "*", "☆": ".", "×": "x", "–": "-", "—": "-", "⌈": "ceil(", "⌉": ")", "≤": "<=", "≥": ">=",
-    "≠": "!=", "²": "^2", "₂": "2", "α": "alpha", "β": "beta", "γ": "gamma", "Σ": "sum", "•": "*", "\N{NO-BREAK SPACE}": " ",
-    "“": '"', "”": '"', "‘": "'", "’": "'", "−": "-", "⁻": "-", "┃": "|", "⟨": "<", "⟩": ">", "∈": "in", "½": "1/2",
-})  # fmt: skip
+
+class _Words(dict[int, str | int]):
+    """What a letter is in ASCII."""
+
+    def __missing__(self, code: int) -> str | int:
+        if code < 128:
+            return code
+        letter = chr(code)
+        name = unicodedata.name(letter, "")
+        plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+        if not plain and name.startswith("GREEK"):
+            plain = name.partition("LETTER ")[2].lower().partition(" ")[0]
+        if not plain and "BRAILLE" in name:
+            plain = ":" if code > 0x2800 else " "
+        if not plain and "BOX DRAWINGS" in name:
+            plain = "+"
+        self[code] = plain or "?"
+        return self[code]
+
+
+PLAIN: Final[dict[str, str]] = {
+    "✔": "+", "▼": "v", "▲": "^", "◄": "<", "✓": "+", "✘": "x", "★": "*", "☆": ".", "×": "x", "–": "-", "—": "-", "⌈": "ceil(", "⌉": ")", "⌊": "floor(",
+    "⌋": ")", "≤": "<=", "≥": ">=", "≠": "!=", "≡": "==", "≈": "~", "•": "*", "“": '"', "”": '"', "‘": "'", "’": "'", "−": "-",
+    "⟨": "<", "⟩": ">", "∈": "in", "═": "=", "║": "|", "━": "-", "┃": "|", "∞": "inf", "√": "sqrt", "∑": "sum", "←": "<", "↑": "^",
+    "↓": "v", "⇒": "=>", "«": "<", "»": ">", "░": ".", "⁻": "-", "∂": "d", "∇": "grad",
+}  # fmt: skip
+WORDS: Final = _Words({ord(letter): plain for letter, plain in PLAIN.items()})
 STYLES: Final = {COMPUTE: "bold", WAIT: "dim", TRANSFER: "", "failed": "bold red reverse"}
 
 

@@ -1,0 +1,45 @@
+"""The lessons' pictures as text, kept in tests/course/goldens/: `python -m tests.course.goldens [N …]` writes them anew."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from minitorch_dist.course import checking, lesson
+from minitorch_dist.course.lesson import Lesson
+from minitorch_dist.pictures import spacetime
+from minitorch_dist.pictures.scene import Scene
+
+FOLDER = Path(__file__).parent / "goldens"
+
+
+def file_of(one: Lesson) -> Path:
+    return FOLDER / f"{one.folder.name}.txt"
+
+
+def drawn(one: Lesson) -> str:
+    """The picture of our own solution, in 80 columns."""
+    with tempfile.TemporaryDirectory() as folder:
+        own = Path(folder)
+        (own / one.file).write_text(one.source.solution(), encoding="utf-8")
+        picture = checking.picture(one, own)
+    if not isinstance(picture, Scene):
+        return "\n".join(line.rstrip() for line in str(picture).split("\n")).strip("\n") + "\n"
+    lines = spacetime.draw(picture, 80).plain().split("\n")
+    return "\n".join(lines[2:]).rstrip() + "\n"  # without the title, which names a file
+
+
+def main(wanted: list[str]) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    lessons = [lesson.find(name) for name in wanted] if wanted else lesson.all_lessons()
+    for one in lessons:
+        text, file = drawn(one), file_of(one)
+        before = file.read_text("utf-8") if file.exists() else None
+        if text != before:
+            file.write_text(text, encoding="utf-8")
+            print(f"{file.name}: {'new' if before is None else 'changed'}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
