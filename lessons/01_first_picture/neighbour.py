@@ -19,7 +19,7 @@ def all_reduce(tensor):
     """Make `tensor`, on every rank, the sum of all ranks' tensors."""
     rank = dist.get_rank()  # who am I: 0, 1, 2, …
     size = dist.get_world_size()  # how many are we
-    passing, coming = tensor.clone(), torch.empty_like(tensor)
+    passing, coming = tensor.clone(), torch.empty_like(tensor)  # a copy, and room for what comes
     for _ in range(size - 1):
         work = dist.isend(passing, right_of(rank, size))  # begin to send, and go on
         dist.recv(coming)  # wait for the neighbour on the left

@@ -25,7 +25,12 @@ def fresh():
 
 @lamp("counted")
 def counted():
-    """What lives, by category, and the peak."""
+    """What lives, by category, and the peak; and where numpy had to copy."""
+    entries()
+    copies()
+
+
+def entries():
     with fresh() as ledger:
         kept = [books.Tensor(np.zeros((10, 4)), name) for name in ("parameter", "gradient")]
         expected = dict.fromkeys(books.CATEGORIES, 0) | {"parameter": 320, "gradient": 320}
@@ -68,7 +73,6 @@ def freed():
         del found
 
 
-@lamp("copies")
 def copies():
     """Where numpy had to copy there are new bytes."""
     with fresh() as ledger:

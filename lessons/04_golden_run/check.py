@@ -146,8 +146,8 @@ def micro_batches():
     for parts in (1, 2, 3, 5, 37):
         assert exact.same(after_five_steps(golden.SGD, parts), wanted), (
             f"after five steps with 37 samples in {parts} part{'s' * (parts > 1)}, their gradients added up in p.grad, "
-            "the weights are not those of the library's SGD. Gradients are set to 0 here, zero_grad(set_to_none=False): "
-            "does what you keep share its memory with p.grad?"
+            "the weights are not those of the library's SGD. If all else is right: gradients are set to 0 here by "
+            "zero_grad(set_to_none=False). Does what you keep share its memory with p.grad?"
         )
 
 

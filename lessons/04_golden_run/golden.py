@@ -48,7 +48,7 @@ class SGD(Optimizer):
             grad = grad + weight_decay * p
         push = grad
         if momentum:
-            # BLANK 1: the new velocity, kept as state["momentum_buffer"] until the next step (about 5 lines)
+            # BLANK 1: the new `velocity`, kept as state["momentum_buffer"] until the next step (about 5 lines)
             # The first time it is a copy of `grad`. Later: momentum times the old one, plus (1 - dampening) times `grad`.
             if "momentum_buffer" not in state:
                 state["momentum_buffer"] = grad.clone()

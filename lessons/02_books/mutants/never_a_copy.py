@@ -1,6 +1,6 @@
 """What looks like a view is taken for one, but numpy had to copy: those bytes are in no book.
 
-Caught by: copies
+Caught by: counted
 Passes: memory, freed, right
 """
 
