@@ -33,6 +33,7 @@ COMMANDS = {
     "zoo": "seven hangs that people met in public, found and explained",
     "diff": "compare two journals: equal, or where they first part",
     "show": "draw a journal: in the terminal, as SVG, as a page or a trace",
+    "museum": "bugs that people really had: read about one, find one, or write the check that does",
     "dev": "for who writes lessons: judge them, and make what is made from them",
 }
 

@@ -2,6 +2,7 @@
 
 notebooks/13_ring.ipynb     (see `notebooks`)
 lessons/README.md           the lessons in a table
+docs/museum.md              bugs that people had (see `museum`)
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from minitorch_dist.course import notebooks
+from minitorch_dist.course import museum, notebooks
 from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
 
 Make = Callable[[], str]
@@ -27,6 +28,7 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         yield notebooks.path_of(lesson), lambda lesson=lesson: notebooks.of_lesson(lesson)  # type: ignore[misc]
     if lessons is None:
         yield ROOM / "README.md", index
+        yield ROOM.parent / "docs" / "museum.md", museum_page
 
 
 def stray() -> list[Path]:
@@ -51,6 +53,39 @@ def index(lessons: Sequence[Lesson] | None = None) -> str:
         )
         minutes += lesson.minutes
     parts.append(f"\nAll of them take about {round(minutes / 60)} hours.\n")
+    return "".join(parts)
+
+
+MUSEUM = """# The museum of real bugs
+
+{count} bugs that people really had, each re-enacted in a few lines under a check that catches it. Made by `mtd dev build`.
+
+    mtd museum                       all of them
+    mtd museum 13/whole_tensor       what one sees, what the ranks did, the line, the cause
+    mtd museum --find                only what the ranks did; you choose among causes, or name the line
+    mtd museum --property mine.py    you write the check: wrong all_reduces found, less right ones accused
+
+A name links to the code: of a lesson's mutant all of it, or what stands in a blank instead of the solution.
+"""
+
+
+def museum_page() -> str:
+    """Every exhibit: what happened, the story, where it was seen, what catches it."""
+    everything = museum.exhibits()
+    parts, room = [MUSEUM.format(count=len(everything))], ""
+    for one in everything:
+        if one.room != room:
+            room = one.room
+            parts.append(
+                f"\n## {f'{one.lesson.number}. {one.lesson.title}' if one.lesson else 'Hangs'}\n"
+            )
+        folder = (
+            f"lessons/{one.lesson.folder.name}/mutants" if one.lesson else "minitorch_dist/sim/zoo"
+        )
+        story = "\n\n".join(" ".join(text.split()) for text in one.story.split("\n\n"))
+        seen = ", ".join(f"<{address}>" for address in one.seen)
+        parts.append(f"\n### [{one.name}](../{folder}/{one.short}.py)\n\n**{one.title}** {story}\n")
+        parts.append(f"\nCaught by *{', '.join(one.caught_by)}*. Seen: {seen}\n")
     return "".join(parts)
 
 

@@ -72,5 +72,5 @@ def _said(check: Callable[[Any], object], function: Callable[..., Any]) -> str:
     except Exception as error:
         first = str(error).strip().split("\n")[0]
         named = isinstance(error, AssertionError) and first
-        return first if named else f"{type(error).__name__}: {first}"
+        return first if named else f"{type(error).__name__}: {first}".removesuffix(": ")
     return ""
