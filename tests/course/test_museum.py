@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import museum, properties
+from minitorch_dist.course import lesson, museum, properties
 from minitorch_dist.course.museum import NoExhibit
 
 EXHIBITS = museum.exhibits()
@@ -110,10 +110,7 @@ def test_write_the_property(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.slow
 def test_a_good_property_finds_them_all_and_an_unjust_one_is_fined(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(
-        "from minitorch_dist.testing import check_collective\n"
-        "def property(all_reduce):\n    check_collective(all_reduce, sizes=(1, 2, 3, 4, 5, 8)).demand()\n"
-    )
+    file.write_text(lesson.find(12).source.solution() + "\n\nproperty = check\n")
     found = properties.judged(file)
     assert found.alive == [] and found.accused == [] and found.points == len(found.wrong) >= 10
     file.write_text("def property(all_reduce):\n    raise AssertionError('no')\n")
