@@ -22,5 +22,5 @@ plt.imshow(
 )
 plt.xticks(range(len(checks)), list(checks))
 plt.yticks(range(len(names)), [name.replace("_", " ") for name in names])
-plt.tight_layout()
+plt.subplots_adjust(left=0.4)
 plt.show()

@@ -3,7 +3,7 @@
 Right for gradients. For a flag among a hundred ranks it takes 198 rounds where 8 would do.
 
 Caught by: choice, plugs in
-Passes: prices, floor
+Passes: prices
 """
 
 # BLANK 4: always

@@ -3,7 +3,7 @@
 NCCL 2.4 had one, which could be set by hand, and 2.5 took it away: since then it computes what each would take, as you do.
 
 Caught by: choice, plugs in
-Passes: prices, floor
+Passes: prices
 Seen: https://github.com/NVIDIA/nccl/issues/211
 Seen: https://github.com/open-mpi/ompi/pull/12200
 """
