@@ -260,7 +260,7 @@ def picture():
         return say(2, 1, tag=2) if me == 0 else None
 
     lines = [
-        "rank 1 receives tag 1 from rank 2, then tag 2 from rank 0, then tag 1 from rank 0",
+        "rank 1 asks for tag 1 from rank 2, tag 2 from rank 0, tag 1 from rank 0",
         "",
     ]
     journal = spawn(program, 3, seed=3).journal
@@ -269,7 +269,7 @@ def picture():
         said = {
             "sends": f"sends {tag} to {dst}",
             "arrives": f"({tag} from {src} has come)",
-            "receives": f"RECEIVES {tag} from {src}",
+            "receives": f"gets {tag} from {src}",
         }[what]
         lines.append(f"{number:>2}  " + " " * 24 * where + said)
     lines.insert(1, "")

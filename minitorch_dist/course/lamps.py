@@ -78,8 +78,15 @@ def lamp(*names: str, star: int | None = None, bonus: bool = False) -> Callable[
 
 def asked_by(module: Any) -> list[Asked]:
     """What a check asks, in the order in which it stands there."""
-    return [
+    found = [
         value.asked
         for value in vars(module).values()
         if isinstance(getattr(value, "asked", None), Asked)
     ]
+    names = [name for asked in found for name in asked.lamps]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(
+            f"two functions light the lamp {min(twice)!r}, so the later would speak for both: let one call the other"
+        )
+    return found

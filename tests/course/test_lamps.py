@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from minitorch_dist.course import Cost, checking, lesson
+from minitorch_dist.course import Cost, checking, lamp, lesson
+from minitorch_dist.course.lamps import asked_by
 
 CHECK = """from minitorch_dist.course import Cost, lamp
 
@@ -32,3 +34,13 @@ def test_a_cost_says_where(found: int, said: str, tmp_path: Path) -> None:
 def test_no_cost_at_all_is_the_least() -> None:
     assert Cost(0, 0).is_met and Cost(0, 0).ratio == 1.0
     assert not Cost(1, 0).is_met
+
+
+def test_a_lamp_is_lit_by_one_function() -> None:
+    """Of two, the later would speak for both."""
+    check = ModuleType("check")
+    check.__dict__.update(
+        first=lamp("right")(lambda: None), second=lamp("right", "bytes")(lambda: None)
+    )
+    with pytest.raises(ValueError, match="two functions light the lamp 'right'"):
+        asked_by(check)
