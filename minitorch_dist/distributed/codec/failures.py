@@ -134,7 +134,9 @@ def rebuilt(
     if isinstance(kind.__init__, _SLOT) and isinstance(kind.__new__, _SLOT):
         error = kind(*args)
     else:
-        native: Any = next(c for c in kind.__mro__ if c.__module__ == "builtins")
+        native: Any = kind
+        while native.__module__ != "builtins":
+            native = native.__base__  # whose memory it has: of several parents that need not be the first
         error = native.__new__(kind, *args)
         native.__init__(error, *args)
     error.__dict__.update(attributes)

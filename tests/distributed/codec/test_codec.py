@@ -18,6 +18,7 @@ import minitorch_dist as mtd
 from minitorch_dist.distributed import codec
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.codec.failures import RemoteException, RemoteTraceback
+from minitorch_dist.distributed.rpc.errors import RpcTimeout, WorkerLost
 from tests import strategies as ours
 from tests.distributed.codec import values
 from tests.distributed.codec.values import Point, Refused, anything
@@ -306,3 +307,12 @@ def test_a_module_that_is_loaded_anew_has_new_functions(monkeypatch: pytest.Monk
         exec("def function(): pass", module.__dict__)
         monkeypatch.setitem(sys.modules, "loaded_anew", module)
         assert codec.unpack(codec.pack(module.function)) is module.function
+
+
+@pytest.mark.parametrize("kind", [RpcTimeout, WorkerLost])
+def test_exceptions_with_two_native_parents(kind: type[Exception]) -> None:
+    """Both are a RuntimeError, and a TimeoutError or ConnectionError, which are laid out differently."""
+    raised = kind("late") if kind is RpcTimeout else kind(3, "it was killed")
+    found = codec.unpack(codec.pack(raised))
+    assert type(found) is kind and str(found) == str(raised)
+    assert found.__dict__ == raised.__dict__
