@@ -155,7 +155,9 @@ def any_order():
         )
         if found.failure is not None:
             often = f"in {found.failures} of {found.runs} orders"
-            raise AssertionError(f"{often}: {first_line(found.failure.error)}")
+            raise AssertionError(
+                f"{often}: {first_line(found.failure.error)}"
+            ) from found.failure.error
 
 
 @lamp("contexts", star=2)
@@ -167,7 +169,8 @@ def contexts():
             trained(*both), 3, check=lambda report, b=both: compare(report, *b), most=150
         )
         if found.failure is not None:
-            raise AssertionError(f"two contexts at once: {first_line(found.failure.error)}")
+            said = f"two contexts at once: {first_line(found.failure.error)}"
+            raise AssertionError(said) from found.failure.error
 
 
 def first_line(error):
@@ -186,7 +189,7 @@ def library():
     except AssertionError:
         raise
     except Exception as error:
-        raise AssertionError(f"with your count {first_line(error)}") from None
+        raise AssertionError(f"with your count {first_line(error)}") from error
     finally:
         passes._count = theirs
 

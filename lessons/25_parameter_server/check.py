@@ -186,10 +186,10 @@ def survey():
 def explore(staleness, batches, wrong):
     seen, paths = set(), [()]
 
-    def note(lamp, what):
+    def note(lamp, what, error=None):
         if lamp not in wrong:
             mode = f"s = {staleness}, batches {list(batches)}"
-            wrong[lamp] = f"{mode}: {what}\n    {', '.join(here.log)}"
+            wrong[lamp] = f"{mode}: {what}\n    {', '.join(here.log)}", error
 
     while paths:
         path = paths.pop(0)
@@ -201,7 +201,7 @@ def explore(staleness, batches, wrong):
                     if said := here.stale(w):
                         note("fresh", said)
             except Exception as error:
-                note("never stuck", f"{type(error).__name__}: {error}")
+                note("never stuck", f"{type(error).__name__}: {error}", error)
                 continue
             if said := here.late():
                 note("prompt", said)
@@ -216,7 +216,9 @@ def explore(staleness, batches, wrong):
 
 
 def demand(name):
-    assert name not in survey(), survey()[name]
+    if name in survey():
+        said, error = survey()[name]
+        raise AssertionError(said) from error
 
 
 @lamp("fresh", star=2)

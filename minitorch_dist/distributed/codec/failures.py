@@ -136,7 +136,9 @@ def rebuilt(
     else:
         native: Any = kind
         while native.__module__ != "builtins":
-            native = native.__base__  # whose memory it has: of several parents that need not be the first
+            native = (
+                native.__base__
+            )  # whose memory it has: of several parents that need not be the first
         error = native.__new__(kind, *args)
         native.__init__(error, *args)
     error.__dict__.update(attributes)
