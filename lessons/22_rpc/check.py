@@ -80,7 +80,8 @@ def round_trip():
 
 def struck(*faults, seed=None):
     """Run it where these faults strike: by lamp, what goes wrong, in words, and the error if there was one."""
-    ran.clear(), acked.clear()
+    ran.clear()
+    acked.clear()
     wrong = {}
     plan = sim.Plan(faults, reliable=False)
     try:

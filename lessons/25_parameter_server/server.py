@@ -39,8 +39,8 @@ class Server:
     @rpc.functions.async_execution
     def read(self, worker):
         """A future of the values: who has to wait costs no thread."""
-        self.waiting.append((worker, Future()))
-        future = self.waiting[-1][1]
+        future = Future()
+        self.waiting.append((worker, future))
         self.settle()
         return future
 
