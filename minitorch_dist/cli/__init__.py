@@ -34,6 +34,7 @@ COMMANDS = {
     "diff": "compare two journals: equal, or where they first part",
     "show": "draw a journal: in the terminal, as SVG, as a page or a trace",
     "museum": "bugs that people really had: read about one, find one, or write the check that does",
+    "contest": "a schedule of your own against all that are built in, and against the bound",
     "dev": "for who writes lessons: judge them, and make what is made from them",
 }
 
