@@ -42,7 +42,7 @@ class AccumulateGrad(Node):
 
 
 class Tensor(books.Tensor):
-    """A tensor that knows how it was made, if somebody wants gradients."""
+    """A tensor that knows how it was made, if somebody wants gradients (`requires_grad=True`)."""
 
     def __init__(self, data, category="activation", storage=None, requires_grad=False):
         super().__init__(data, "parameter" if requires_grad else category, storage)
@@ -51,6 +51,9 @@ class Tensor(books.Tensor):
     @property
     def grad(self):
         return self.node.grad if isinstance(self.node, AccumulateGrad) else None
+
+    def window(self, array):
+        raise TypeError("views leave no nodes here; in the library they do")
 
     def backward(self):
         """Add to `grad` of all tensors this one was made of: how it changes when they change a little."""
