@@ -1,10 +1,15 @@
 """Which all-reduce, when? What each takes is α for every round and β for every byte that has to wait its turn.
 
-    time │  ring ─────────────╮         few bytes: rounds count, and doubling has the fewest
-         │                  ╱╱          many bytes: bytes count, and a ring sends the fewest
-         │  halving ──────╱╱            in between, and for powers of two, halving
-         │  doubling ───╱
-         └──────────────────── bytes
+    time │                                       dddhR    d  doubling: the fewest rounds
+         │                                   ddddRRRR     h  halving (Rabenseifner's)
+         │                                dddhRRR         r  ring: the fewest bytes
+         │                             ddRRRRR            a capital letter is the fastest
+         │                        rdHRRRR
+         │rrrrrrrrrrrrrrrrrrrrrHHHHH                      both axes in powers of ten
+         │hhhhhhhhhhhhhhDDDDDDD
+         │DDDDDDDDDDDDDD                                  13 ranks, 2 µs, 200 Gb/s
+         └────────────────────────────────────────────
+          1 kB      10 kB     100 kB    1 MB      10 MB
 
 `links` says what a link costs: `links.alpha` picoseconds for a message, `links.beta` for each byte of it.
 """
