@@ -25,7 +25,7 @@ def is_a_tree():
 
 
 def one_tree(size, root):
-    where = f"{size} ranks, root {root}"
+    where = f"{lab.ranks(size)}, root {root}"
     above = [tree.parent(rank, size, root) for rank in range(size)]
     below = [tree.children(rank, size, root) for rank in range(size)]
     for rank, found in enumerate(below):

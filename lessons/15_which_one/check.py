@@ -37,7 +37,7 @@ def took(name, size, nbytes, links):
 
 def where(size, nbytes, net):
     links = NETS[net]
-    return f"{net} (α {links.alpha / 1e6:g} µs, β {links.beta} ps a byte), {size} ranks, {nbytes} bytes"
+    return f"{net} (α {links.alpha / 1e6:g} µs, β {links.beta} ps a byte), {lab.ranks(size)}, {nbytes} bytes"
 
 
 @lamp("prices", star=1)

@@ -31,10 +31,6 @@ def hostile(rank, count=7):
     return torch.tensor(numbers)
 
 
-def ranks(size):
-    return "1 rank" if size == 1 else f"{size} ranks"
-
-
 def summed(count=7):
     """What each rank runs."""
     tensor = hostile(dist.get_rank(), count)
@@ -60,7 +56,7 @@ def the_same_on_all_ranks():
             if unlike:
                 element, zeroth, other = unlike
                 raise AssertionError(
-                    f"{ranks(size)}, element {element}: rank 0 has {zeroth!r}, rank {rank} has {other!r}"
+                    f"{lab.ranks(size)}, element {element}: rank 0 has {zeroth!r}, rank {rank} has {other!r}"
                 )
 
 
@@ -101,7 +97,7 @@ def the_same_wherever_it_stands():
         for count in (size, 2 * size + 1):
             for element, found in enumerate(sim.run(program, size, (count,)).results[0]):
                 assert found.hex() == alone.hex(), (
-                    f"{ranks(size)}: the same numbers give {alone!r} in a tensor of 1 element, "
+                    f"{lab.ranks(size)}: the same numbers give {alone!r} in a tensor of 1 element, "
                     f"and {found!r} as element {element} of {count}"
                 )
 
@@ -120,12 +116,12 @@ def within_the_bound():
             gamma = Fraction(size - 1, 2**53 - (size - 1))
             proven = gamma * sum(map(abs, numbers))
             assert abs(Fraction(allowed[element]) - proven) <= proven / 10**9, (
-                f"{ranks(size)}, element {element}: your bound is {allowed[element]:g}, "
+                f"{lab.ranks(size)}, element {element}: your bound is {allowed[element]:g}, "
                 f"and γ Σ|x| is {float(proven):g}"
             )
             off = abs(Fraction(results[0][element]) - sum(numbers))
             assert off <= proven, (
-                f"{ranks(size)}, element {element}: the sum is off by {float(off):g}, where additions of "
+                f"{lab.ranks(size)}, element {element}: the sum is off by {float(off):g}, where additions of "
                 f"float64 can only be off by {float(proven):g}"
             )
 

@@ -42,6 +42,7 @@ def exchange(out: Any, to: int, into: Any, source: int) -> None:
 
 
 def ring(tensor: Any, op: Any = ReduceOp.SUM, sign: int = -1) -> None:
+    """Chunks, one for each rank, go round and are added up, and go round once more."""
     rank, size = me()
     chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
     for step in range(size - 1):

@@ -50,6 +50,11 @@ def meter(function: Callable[[Any], Any], size: int, count: int) -> Meter:
     return Meter(size, count, most, report.time, report.messages)
 
 
+def ranks(size: int) -> str:
+    """For the words of a check: 1 rank, 5 ranks."""
+    return "1 rank" if size == 1 else f"{size} ranks"
+
+
 def scene(program: Callable[[], Any], size: int, **how: Any) -> Scene:
     """The picture of a simulated run; of one that fails too."""
     with tempfile.TemporaryDirectory() as folder:

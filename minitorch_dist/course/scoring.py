@@ -11,8 +11,10 @@ hangs in virtual time is a Deadlock at once, and what goes on for ever a Liveloc
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -71,6 +73,9 @@ def _said(check: Callable[[Any], object], function: Callable[..., Any]) -> str:
         check(function)
     except Exception as error:
         first = str(error).strip().split("\n")[0]
-        named = isinstance(error, AssertionError) and first
+        if isinstance(error, AssertionError) and not first:  # an assert without words
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            return f"{Path(place.filename).name}:{place.lineno}: {place.line}"
+        named = isinstance(error, AssertionError)
         return first if named else f"{type(error).__name__}: {first}".removesuffix(": ")
     return ""

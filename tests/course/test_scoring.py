@@ -135,6 +135,19 @@ def test_the_right_ones_are_right(one: AllReduce) -> None:
         check(one)
 
 
+def test_an_assert_without_words_is_said_by_its_line() -> None:
+    def silent(function: Callable[[], int]) -> None:
+        if function() != 2:
+            raise AssertionError
+
+    def three() -> int:
+        return 3
+
+    said = score(silent, (), (three,)).wrong["three"]
+    assert said.startswith("test_scoring.py:")
+    assert said.endswith(": raise AssertionError")
+
+
 def test_a_score_counts_who_dies_and_who_is_accused() -> None:
     def picky(function: Callable[[], int]) -> None:
         assert function() == 2, f"{function()} is not 2"
