@@ -16,12 +16,14 @@ from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson, LessonError
 from minitorch_dist.course.verdict import Verdict
 from minitorch_dist.course.workspace import Workspace
+from minitorch_dist.testing.collectives import parse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
     parser.add_argument("--all", action="store_true", help="every lesson that you have begun")
     parser.add_argument("--only", metavar="LAMP", help="only what decides about this lamp")
+    parser.add_argument("--replay", metavar="TOKEN", help="only the run of this token (mtc1:…)")
     parser.add_argument(
         "--limit", type=float, metavar="SECONDS", help="of processor time, before it is stopped"
     )
@@ -41,7 +43,8 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
         state = "still passes" if verdict and verdict.is_passed else "does not pass: ours is used"
         page.say(f"(your lesson {earlier.number} has changed since it passed; it {state})", "dim")
     only = None if options.only is None else [options.only]
-    exam = examined(page, workspace, lesson, only=only, limit=options.limit, text=text)
+    token = _token(options.replay)
+    exam = examined(page, workspace, lesson, only=only, limit=options.limit, text=text, token=token)
     verdict = exam.verdict
     if verdict is None:
         raise LessonError(f"the check did not begin: {exam.printed or exam.stopped}")
@@ -49,20 +52,35 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
         raise LessonError(
             f"lesson {lesson.number} has no lamp {options.only!r}; mtd check {lesson.number} shows them"
         )
+    if token is not None and verdict.is_passed:
+        page.say("This run does not fail: the file is not that of then.")
+        return 0
     report.verdict(page, workspace, lesson, exam, verdict, text, workspace.progress())
     if verdict.lamps:
         workspace.explained(lesson)
     return 0 if verdict.is_passed else 1
 
 
+def _token(given: str | None) -> str | None:
+    """LessonError where it is none."""
+    if given is not None:
+        try:
+            parse(given)
+        except (ValueError, KeyError) as error:
+            raise LessonError(
+                f"{given!r} is no token of a check, like mtc1:all_reduce;ranks=3;count=1;op=sum;eager"
+            ) from error
+    return given
+
+
 def examined(
     page: Page, workspace: Workspace, lesson: Lesson, *, only: list[str] | None = None,
-    limit: float | None = None, text: str | None = None,
+    limit: float | None = None, text: str | None = None, token: str | None = None,
 ) -> Examination:  # fmt: skip
     """Check it, with something that moves meanwhile; what was found is entered."""
     text = workspace.text_of(lesson) if text is None else text
     with (
-        Examination.of(workspace, lesson, only=only, limit=limit) as exam,
+        Examination.of(workspace, lesson, only=only, limit=limit, token=token) as exam,
         Bar(SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn(),
             console=page.console, transient=True, disable=page.is_plain) as bar,
     ):  # fmt: skip
@@ -76,7 +94,12 @@ def examined(
             exam.stop()
             if exam.verdict is None:
                 raise
-    if only is None and exam.verdict is not None and exam.stopped != "you stopped it":
+    if (
+        only is None
+        and token is None
+        and exam.verdict is not None
+        and exam.stopped != "you stopped it"
+    ):
         workspace.keep(lesson, text, exam.verdict)
     return exam
 

@@ -103,6 +103,8 @@ def wrong(page: Page, exam: Examination, found: Verdict) -> None:
     if exam.printed:
         _printed(page, exam.printed)
     page.say()
+    if exam.caption:
+        page.say(f"{exam.caption}:", "dim")
     draw(page, exam.scene, exam.text, exam.no_picture)
     page.say(marked("again: ", (again(found, first), "bold")))
     page.say()
@@ -135,6 +137,8 @@ def _kind(said: str) -> str:
 
 
 def again(found: Verdict, name: str) -> str:
+    if name in found.tokens:
+        return f'mtd check {found.lesson.number} --replay "{found.tokens[name]}"'
     if name == "runs" or len(found.lamps) == 1:
         return f"mtd check {found.lesson.number}"
     return f'mtd check {found.lesson.number} --only "{name}"'

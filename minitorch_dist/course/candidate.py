@@ -46,6 +46,7 @@ class Order:
     seconds: float
     only: list[str] | None = None
     truths: list[str] | None = None  # names of functions of the check
+    token: str | None = None  # of the one run to be made
 
     def text(self) -> str:
         return json.dumps(asdict(self))
@@ -73,7 +74,7 @@ def main(arguments: list[str]) -> int:
         if order.task == "check":
             only = None if order.only is None else set(order.only)
             verdict = checking.check(
-                lesson, own, solved, room, only, lambda lamps: say("asks", lamps=lamps)
+                lesson, own, solved, room, only, lambda lamps: say("asks", lamps=lamps), order.token
             )
             sys.stdout.flush()
             say("verdict", verdict=verdict.to_json(), printed=os.fstat(1).st_size)
@@ -81,21 +82,29 @@ def main(arguments: list[str]) -> int:
             for name in order.truths or []:
                 say("truth", name=name, value=checking.truth(lesson, name, own, solved, room))
         if order.task == "picture" or (order.task == "check" and not verdict.is_passed):
-            _draw(lesson, own, solved, room, say)
+            first = next(iter(verdict.said), "") if order.task == "check" else ""
+            token = verdict.tokens.get(first) if first else None
+            _draw(lesson, own, solved, room, say, token, first)
         say("done")
     with suppress(OSError):
         sys.stdout.flush()
     os._exit(0)  # threads that the learner's code left behind have nothing to say here
 
 
-def _draw(lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, say: Say) -> None:
+def _draw(
+    lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, say: Say, token: str | None, lamp: str
+) -> None:  # fmt: skip
+    """The run that failed, where it can be made again; else what the lesson draws."""
     try:
-        drawn = checking.picture(lesson, own, solved, room)
+        if token is None:
+            drawn = checking.picture(lesson, own, solved, room)
+        else:
+            drawn = checking.failing(lesson, own, solved, token, lamp, room)
     except (Exception, SystemExit) as error:
         say("no picture", why=checking.in_words(error, own / lesson.file))
         return
     if isinstance(drawn, Scene):
-        say("scene", scene=drawn.to_json())
+        say("scene", scene=drawn.to_json(), caption=drawn.title if token else "")
     else:
         say("text", text=str(drawn))
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,17 +25,21 @@ from minitorch_dist.course.lamps import Asked, Cost, asked_by
 from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
 from minitorch_dist.course.path import folders, searched
 from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.distributed import journal
+from minitorch_dist.pictures.scene import Scene
+from minitorch_dist.testing.collectives import parse, replaying
 from minitorch_dist.testing.verdict import Verdict as Found
 
 
 def check(
     lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM,
     only: set[str] | None = None, telling: Callable[[tuple[str, ...]], None] | None = None,
+    token: str | None = None,
 ) -> Verdict:  # fmt: skip
     """Judge the file in the folder `own`; `solved` are the folders of earlier lessons that are the learner's.
 
     With `only`, functions of the check that light none of these lamps are left out. `telling` is called
-    with the lamps that are looked at next.
+    with the lamps that are looked at next. With `token` only the run of this token is made.
     """
     verdict = Verdict(lesson)
     file = own / lesson.file
@@ -47,7 +54,8 @@ def check(
         return verdict
     begun = time.process_time()
     with searched(folders(lesson, own, solved or {}, room), room):
-        ask_all(verdict, lesson, file, only, telling)
+        with nullcontext() if token is None else replaying(token):
+            ask_all(verdict, lesson, file, only, telling, is_replay=token is not None)
         verdict.used = _used(lesson, own, solved or {}, room)
     verdict.seconds = time.process_time() - begun
     return verdict
@@ -55,16 +63,17 @@ def check(
 
 def ask_all(
     verdict: Verdict, lesson: Lesson, file: Path, only: set[str] | None = None,
-    telling: Callable[[tuple[str, ...]], None] | None = None,
+    telling: Callable[[tuple[str, ...]], None] | None = None, is_replay: bool = False,
 ) -> None:  # fmt: skip
-    """Run the lesson's check with the modules that are found now; `file` is the learner's."""
+    """Run the lesson's check with the modules that are found now; `file` is the learner's. Of a replay only what
+    brings several lamps: that is what has tokens."""
     try:
         asked = asked_by(load(lesson))
     except (Exception, SystemExit) as error:
         _cannot_run(verdict, error, file)
         return
     for one in asked:
-        if only is None or only & set(one.lamps):
+        if (only is None or only & set(one.lamps)) and not (is_replay and len(one.lamps) == 1):
             if telling is not None:
                 telling(one.lamps)
             _ask(verdict, one, file)
@@ -156,6 +165,21 @@ def picture(
     """What the lesson's `picture()` draws of this file: a Scene, or text."""
     with searched(folders(lesson, own, solved or {}, room), room):
         return load(lesson).picture()
+
+
+def failing(
+    lesson: Lesson, own: Path, solved: Mapping[int, Path], token: str, lamp: str, room: Path = ROOM
+) -> Scene:
+    """A picture of the run of this token."""
+    with (
+        searched(folders(lesson, own, solved, room), room),
+        tempfile.TemporaryDirectory() as folder,
+        replaying(token, Path(folder) / "run.mtd"),
+    ):
+        for asked in asked_by(load(lesson)):
+            if lamp in asked.lamps:
+                asked.function()
+        return replace(journal.read(Path(folder) / "run.mtd").scene(), title=parse(token).where)
 
 
 def truth(

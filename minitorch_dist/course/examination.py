@@ -45,13 +45,14 @@ class Examination:
     def __init__(
         self, lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM,
         task: str = "check", *, only: Sequence[str] | None = None, truths: Sequence[str] | None = None,
-        limit: float | None = None,
+        limit: float | None = None, token: str | None = None,
     ) -> None:  # fmt: skip
         self.lesson, self.own = lesson, own
         self.asks: tuple[str, ...] = ()  # the lamps that are looked at
         self.seen: list[str] = []  # lamps that were
         self.verdict: Verdict | None = None
         self.scene: Scene | None = None
+        self.caption = ""  # which run the scene is of
         self.text = ""  # a picture that is text
         self.no_picture = ""  # why there is none
         self.truths: dict[str, float] = {}
@@ -65,7 +66,7 @@ class Examination:
             task, str(lesson.folder), str(own.resolve()),
             {number: str(path.resolve()) for number, path in (solved or {}).items()}, str(room),
             str(self._folder / "found"), str(self._folder / "stop"), processor, seconds,
-            None if only is None else list(only), None if truths is None else list(truths),
+            None if only is None else list(only), None if truths is None else list(truths), token,
         )  # fmt: skip
         self._found = (self._folder / "found").open("w+", encoding="utf-8")
         self._output = (self._folder / "printed").open("w+b")
@@ -127,7 +128,7 @@ class Examination:
                     self.verdict = Verdict.from_json(self.lesson, found["verdict"])
                     self._printed, self.asks = found["printed"], ()
                 case "scene":
-                    self.scene = Scene.from_json(found["scene"])
+                    self.scene, self.caption = Scene.from_json(found["scene"]), found["caption"]
                 case "text":
                     self.text = found["text"]
                 case "no picture":

@@ -238,3 +238,30 @@ def test_a_script_in_the_folder_imports_lessons(
     (home / "train.py").write_text("import plus\n")
     assert cli.main(["run", "--ranks", "1", str(home / "train.py")]) == 1
     assert "No module named 'plus'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_failing_run_is_drawn_and_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the ring itself, in which the index runs the wrong way."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "80")
+    where, _ = workspace.make(tmp_path / "course")
+    monkeypatch.chdir(where.folder)
+    one = lesson.find("ring")
+    mutant = next(mutant for mutant in one.mutants if mutant.name == "plus_for_minus")
+    where.file(one).write_text(mutant.text)
+    said = out(capsys, "check", "13", status=1)
+    order = ["✘ right: 3 ranks, 1 element", "at ring.py:", "\n3 ranks, 1 element:\n", "rank 2  ●", "again: mtd check 13 --replay",
+             "✘ exactly once", "✘ right  ✘ exactly once", "Why it matters"]  # fmt: skip
+    places = [said.index(part) for part in order]
+    assert places == sorted(places)
+    token = said.partition('--replay "')[2].partition('"')[0]
+    again = out(capsys, "check", "13", "--replay", token, status=1)
+    assert "✘ right: 3 ranks, 1 element" in again and "trains" not in again
+    assert "does not fail" in out(
+        capsys, "check", "13", "--replay", token.replace("ranks=3", "ranks=2")
+    )
+    assert "is no token" in out(capsys, "check", "13", "--replay", "mtd1:seed=3", status=2)
+    assert 13 not in where.progress().passed

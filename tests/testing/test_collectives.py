@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.course import all_reduces
 from minitorch_dist.course.all_reduces import WRONG
+from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.schedules import BUILT_IN, Schedule
 from minitorch_dist.testing import check_collective, replay_collective, strategies
+from minitorch_dist.testing.collectives import replaying
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 SHORT = (1, 2, 3, 4, 5)
@@ -141,3 +144,24 @@ def test_wrong_arguments() -> None:
         check_collective(all_reduces.ring, "gossip")
     with pytest.raises(ValueError, match="is no token of check_collective"):
         replay_collective("mtd1:seed=1", all_reduces.ring)
+
+
+def test_a_check_within_a_replay_makes_that_run_only(tmp_path: Path) -> None:
+    """And writes it down, so that it can be drawn."""
+
+    def hangs_with_three(tensor: torch.Tensor) -> None:
+        if dist.get_world_size() == 3:
+            dist.recv(torch.empty(1), (dist.get_rank() + 1) % 3)
+
+    verdict = check_collective(hangs_with_three, sizes=(1, 2, 3))
+    token = verdict.tokens["never stuck"]
+    with replaying(token, tmp_path / "run.mtd"):
+        again = check_collective(hangs_with_three)
+        assert check_collective(hangs_with_three, "broadcast").lamps[
+            "never stuck"
+        ]  # it is of another
+    assert again.complaints["never stuck"] == verdict.complaints["never stuck"]
+    assert again.tokens == {"never stuck": token}
+    assert len(journal.read(tmp_path / "run.mtd").ranks) == 3
+    with pytest.raises(ValueError, match="mtc1"), replaying("mtd1:seed=3"):
+        pass
