@@ -48,7 +48,8 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
     elif added:
         page.say(f"New in {workspace.folder}: {listed(added)}")
     if made.renewed:
-        page.say(f"Brought up to date, as you had not touched them: {listed(made.renewed)}")
+        many = listed(made.renewed) if len(made.renewed) < 4 else f"{len(made.renewed)} files"
+        page.say(f"Brought up to date, as you had not touched them: {many}")
     if made.changed:
         page.say(f"Ours have changed, yours are as they were: {listed(made.changed)}")
         page.say("mtd reset N brings the new one, and keeps a copy of yours.", indent=2)

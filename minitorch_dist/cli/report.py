@@ -7,10 +7,10 @@ import re
 from rich.text import Text
 
 from minitorch_dist.cli.page import Page, listed, marked
+from minitorch_dist.course import source
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson
 from minitorch_dist.course.progress import Progress
-from minitorch_dist.course.source import Blank, missing
 from minitorch_dist.course.verdict import STARS, Verdict
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.pictures import spacetime
@@ -59,19 +59,25 @@ def heading(page: Page, lesson: Lesson) -> None:
 
 
 def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
-    """What is still to be written, and where."""
-    found = missing(text, lesson.number)
-    file = workspace.file(lesson).relative_to(workspace.folder)
-    many = "1 blank is" if len(found) == 1 else f"{len(found)} blanks are"
-    page.say(f"{many} still to be written in {file}:")
+    """What is still to be written, where, and what that function is for."""
     tasks = {blank.number: blank for blank in lesson.source.blanks}
-    for line, said in found:
-        number = int(said.split()[1].rstrip(":"))
-        blank: Blank | None = tasks.get(number)
+    found = []
+    for line, said in source.missing(text, lesson.number):
+        name, _, task = said.partition(": ")
+        number = int(name.removeprefix("blank "))
+        found.append((line, number, task, tasks[number].more if number in tasks else ()))
+    for line, blank in source.as_given(text, lesson.source):
+        found.append((line, blank.number, blank.task, blank.more))
+    file = workspace.file(lesson).relative_to(workspace.folder)
+    page.say(f"Still to be written in {file}:")
+    for line, number, task, more in sorted(found):
         page.say()
-        page.say(marked((f"line {line}  ", "bold"), said), indent=2)
-        for more in blank.more if blank else ():
-            page.say(more.strip().removeprefix("#").strip(), indent=4)
+        page.say(marked((f"line {line}  blank {number}: ", "bold"), task), indent=2)
+        for comment in more:
+            page.say(comment.strip().removeprefix("#").strip(), indent=4)
+        place = source.around(text, line)
+        if place:
+            page.say(f"in {place}", "dim", indent=4)
 
 
 def lamps(found: Verdict, width: int) -> Text:

@@ -22,6 +22,7 @@ Comments between the mark and the first line of code belong to the task and stay
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -157,3 +158,34 @@ def missing(text: str, lesson: int) -> list[tuple[int, str]]:
     said = re.compile(rf'\s*raise NotImplementedError\("lesson {lesson}, (blank \d+: .*)"\)\s*')
     found = [(number, said.fullmatch(line)) for number, line in enumerate(text.split("\n"), 1)]
     return [(number, match[1]) for number, match in found if match]
+
+
+def as_given(text: str, source: Source) -> list[tuple[int, Blank]]:
+    """Blanks to be repaired, of which nothing has been changed yet; with the line of their mark."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    found = []
+    for blank in source.blanks:
+        mark = f"{blank.indent}# BLANK {blank.number}: {blank.task}"
+        whole = [mark, *blank.more, *blank.instead, f"{blank.indent}{END}"]
+        if blank.instead and mark in lines:
+            at = lines.index(mark)
+            if lines[at : at + len(whole)] == [line.rstrip() for line in whole]:
+                found.append((at + 1, blank))
+    return found
+
+
+def around(text: str, line: int) -> str:
+    """`name: the first line of its docstring` of the innermost function around a line; "" if there is none."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ""
+    inside = [
+        node for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]  # fmt: skip
+    if not inside:
+        return ""
+    inner = max(inside, key=lambda node: node.lineno)
+    said = (ast.get_docstring(inner) or "").partition("\n")[0]
+    return f"{inner.name}: {said}" if said else inner.name

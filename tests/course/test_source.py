@@ -76,3 +76,17 @@ def test_a_mutant_may_fill_some_of_the_blanks() -> None:
 def test_a_text_without_blanks_stays_as_it_is(lines: list[str]) -> None:
     text = "\n".join(lines).rstrip("\n") + "\n"
     assert source.parse(text).skeleton(1) == source.parse(text).solution() == text
+
+
+def test_what_is_to_be_repaired_and_is_as_it_was_given() -> None:
+    made = source.parse(TEXT)
+    skeleton = made.skeleton(13)
+    assert [(line, blank.number) for line, blank in source.as_given(skeleton, made)] == [(9, 2)]
+    assert source.as_given(skeleton.replace("send(x)", "send(y)"), made) == []
+    assert source.as_given(made.solution(marks=True), made) == source.as_given("", made) == []
+
+
+def test_which_function_is_around_a_line() -> None:
+    text = 'def one():\n    """Does it.\n\n    More."""\n    def two():\n        x = 1\n    return two\n\n\ny = 1\n'
+    assert source.around(text, 6) == "two" and source.around(text, 7) == "one: Does it."
+    assert source.around(text, 10) == source.around("def (", 1) == ""
