@@ -4,7 +4,7 @@ Where nothing is put in front it is right.
 
 Caught by: right
 Passes: plugged in
-Seen: https://github.com/HomericIntelligence/Odyssey/pull/2080
+Seen: https://github.com/Theano/Theano/pull/2844
 """
 
 # BLANK 3: stretched axes counted in the small shape, summed in the large one

@@ -4,6 +4,7 @@ The children of a shared node get what had arrived by then; the rest stays behin
 
 Caught by: order, right
 Seen: https://github.com/lucasdelimanogueira/PyNorch/issues/90
+Seen: https://github.com/TrenTorch/TrenTorch/pull/182
 Seen: https://github.com/karpathy/micrograd/issues/2
 """
 
