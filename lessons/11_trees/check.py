@@ -74,7 +74,7 @@ def broadcasts():
     assert verdict, "; ".join(verdict.complaints.values())
 
 
-@lamp("in order", star=2)
+@lamp("rank order", star=2)
 def in_the_order_of_the_ranks():
     """Strings joined end to end: not the same in another order. Every root."""
     for size in SIZES:

@@ -2,7 +2,7 @@
 
 Every sum is right. But letters are joined across a gap that is filled later, and who reports early waits for who reports late.
 
-Caught by: in order
+Caught by: rank order
 Passes: tree, right, exactly once
 """
 

@@ -1,7 +1,7 @@
 """The whole tensor goes round, not a chunk.
 
 It was a course's reference solution: every sum is right after the first half, and the second half does nothing. Each rank sends 2 (P-1) n
-where 2 (P-1)/P n would do. The cell that should have tested it lacked an argument, so that nobody saw it.
+where 2 (P-1)/P n would do. No test of sums finds that, and the cell that should have run one lacked an argument.
 
 Caught by: bytes
 Passes: right, exactly once, never stuck
