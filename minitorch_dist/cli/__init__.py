@@ -35,6 +35,7 @@ COMMANDS = {
     "show": "draw a journal: in the terminal, as SVG, as a page or a trace",
     "museum": "bugs that people really had: read about one, find one, or write the check that does",
     "contest": "a schedule of your own against all that are built in, and against the bound",
+    "capstone": "the course: one script in seven worlds, and a certificate of it",
     "dev": "for who writes lessons: judge them, and make what is made from them",
 }
 

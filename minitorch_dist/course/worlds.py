@@ -1,0 +1,287 @@
+"""One training script in seven worlds.
+
+    alone           one rank, nothing around it
+    simulator       ranks in virtual time
+    tcp, file, mqtt processes of this host, over three wires
+    faults          the simulator, with lost and doubled packets, a straggler and a death
+    torch           the real one, by changed imports; processes over gloo
+
+A script is any file with main(arguments) -> (losses, weights), lists with an entry for each step, like lesson
+04's train.py; it takes over the world that is there, and `--checkpoint FILE --every N` let it go on after a
+death. It is run as it is.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from minitorch_dist.distributed import journal
+from minitorch_dist.distributed.groups import resolve
+from minitorch_dist.distributed.journal import Journal
+from minitorch_dist.distributed.measuring import use_links
+from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.launching import launch
+from transports.clock import SYSTEM
+from transports.medium import Network
+from transports.virtual_clock import VirtualClock
+
+ALONE, SIMULATOR, TCP, FILE, MQTT, FAULTS, TORCH = NAMES = (
+    "alone", "simulator", "tcp", "file", "mqtt", "faults", "torch",
+)  # fmt: skip
+JOURNALS = (SIMULATOR, TCP, FILE, MQTT)  # the same program over four wires
+NET = "sim://?latency=5us&rate=10Gb/s"
+PRICES = Links(5 * 10**6, 800, 100)  # of a message, of a byte, of adding one; picoseconds
+DETECTION = 200 * 10**6  # picoseconds until a death is noticed
+PATIENCE = 300.0  # seconds for torch's processes, on a busy machine
+
+
+@dataclass
+class Lived:
+    """What came of the script in one world."""
+
+    name: str
+    ranks: int
+    losses: list[float]  # of rank 0, step by step; in `faults` of its last life
+    weights: list[Any]  # after the last step, as the script tells them
+    is_agreed: bool = True  # all ranks have the same
+    journal: Journal | None = None
+    seconds: float = 0.0
+    story: list[str] = field(default_factory=list)  # what befell it
+    skipped: str = ""  # why it was not tried
+
+    @property
+    def bytes_sent(self) -> list[int]:
+        """Payloads of each rank."""
+        sent = [0] * self.ranks
+        for event in self.journal.events if self.journal is not None else []:
+            if event.what == "send":
+                sent[event.rank] += event.nbytes
+        return sent
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is the same in all worlds."""
+
+    script: Path
+    arguments: tuple[str, ...]
+    ranks: int
+    folder: Path  # for what the worlds write
+    seed: int = 0
+
+
+def play(script: str, arguments: Sequence[str]) -> tuple[list[float], list[Any]]:
+    """Run the script's main, in a module of its own; losses, and the last weights.
+
+    In all worlds a collective is chosen by the same prices, so that it goes the same way in all of them.
+    """
+    if dist.is_initialized():
+        use_links(resolve(None), PRICES)
+    losses, weights = module_of(script).main(list(arguments))
+    return list(losses), list(weights[-1]) if weights else []
+
+
+def module_of(script: str) -> Any:
+    path = Path(script)
+    spec = importlib.util.spec_from_file_location(f"{path.stem}_in_a_world", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise FileNotFoundError(f"there is no script {script!r}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not hasattr(module, "main"):
+        raise TypeError(
+            f"{path.name} has no main(arguments) that returns (losses, weights), a list entry for each step, as "
+            "lesson 04's train.py has"
+        )
+    return module
+
+
+def quietly(script: str, arguments: Sequence[str]) -> tuple[list[float], list[Any]]:
+    """As `play`, without its words; for processes."""
+    with redirect_stdout(StringIO()):
+        return play(script, arguments)
+
+
+# ---------------------------------------------------------------------------------------- the worlds
+
+
+def alone(setting: Setting) -> Lived:
+    losses, weights = quietly(str(setting.script), setting.arguments)
+    return Lived(ALONE, 1, losses, weights)
+
+
+def simulated(setting: Setting) -> Lived:
+    path = setting.folder / "simulator.mtd"
+    with redirect_stdout(StringIO()):
+        results = launch(
+            play, setting.ranks, NET, (str(setting.script), setting.arguments), journal=path,
+            clock=VirtualClock(setting.seed),
+        )  # fmt: skip
+    return _lived(SIMULATOR, setting, results, path)
+
+
+def over(wire: str) -> Callable[[Setting], Lived]:
+    def run(setting: Setting) -> Lived:
+        path = setting.folder / f"{wire}.mtd"
+        address = f"file://{setting.folder}/wire" if wire == FILE else f"{wire}://"
+        results = launch(
+            quietly, setting.ranks, address, (str(setting.script), setting.arguments), journal=path
+        )
+        return _lived(wire, setting, results, path)
+
+    return run
+
+
+def faults_of(setting: Setting, end: int) -> list[sim.Fault]:
+    """Loss, duplicates, a straggler, and the death of the last rank at half time. It comes back."""
+    last = setting.ranks - 1
+    found: list[sim.Fault] = [sim.drop(0.02), sim.duplicate(0.02), sim.slow(0, x=3, what="network")]
+    if last:
+        half = end // 2 // 10**6
+        found.append(sim.crash(last, at=f"{half}us", restart=f"{half + 50}us"))
+    return found
+
+
+def befallen(setting: Setting) -> Lived:
+    """The simulator, and all that may go wrong. Whoever loses a peer leaves, and joins the next world."""
+    path, saved = setting.folder / "faults.mtd", setting.folder / "checkpoint.pt"
+    script, story = str(setting.script), list[str]()
+    arguments = [*setting.arguments, "--checkpoint", str(saved), "--every", "4"]
+
+    def program() -> Any:
+        place, found = sim.restarts(), None
+        while found is None:
+            if not dist.is_initialized():
+                dist.init_process_group()
+            rank = dist.get_rank()
+            try:
+                found = play(script, arguments)
+            except dist.PeerLost as error:
+                story.append(f"rank {rank} lost rank {error.rank} and left its world")
+                dist.destroy_process_group()
+        if place:
+            story.append(f"rank {rank} came back and trained on")
+        return found
+
+    with redirect_stdout(StringIO()):
+        calm = sim.run(play, setting.ranks, (script, setting.arguments), net=NET)
+        faults = faults_of(setting, calm.time)
+        report = sim.run(
+            program,
+            setting.ranks,
+            net=replace(Network.parse(NET), detection=DETECTION),
+            seed=setting.seed,
+            faults=faults,
+            journal=path,
+        )
+    lived = _lived(FAULTS, setting, report.results, path)
+    lived.story = [*map(str, faults), *story]
+    return lived
+
+
+def under_torch(setting: Setting) -> Lived:
+    """The imports changed, and nothing else."""
+    if importlib.util.find_spec("torch") is None:
+        return Lived(TORCH, 0, [], [], skipped="torch is not installed: pip install torch==2.13.0")
+    changed = setting.folder / "under_torch" / setting.script.name
+    changed.parent.mkdir(exist_ok=True)
+    changed.write_text(with_torch(setting.script.read_text("utf-8")), "utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = []
+    for rank in range(setting.ranks):
+        own = {
+            "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": setting.ranks, "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port, "OMP_NUM_THREADS": 1,
+        }  # fmt: skip
+        words = [sys.executable, "-c", UNDER_TORCH, str(changed), *setting.arguments]
+        variables = {**os.environ, **{name: str(value) for name, value in own.items()}}
+        processes.append(
+            subprocess.Popen(
+                words, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        )
+    try:
+        found = []
+        deadline = SYSTEM.deadline(PATIENCE)
+        for process in processes:
+            text, errors = process.communicate(timeout=deadline.left())
+            if process.returncode:
+                raise RuntimeError(f"{setting.script.name} failed under torch:\n{errors[-2000:]}")
+            found.append(tuple(json.loads(text.splitlines()[-1])))
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    return _lived(TORCH, setting, found, None)
+
+
+UNDER_TORCH = """
+import contextlib, importlib.util, io, json, sys
+spec = importlib.util.spec_from_file_location("script", sys.argv[1])
+script = importlib.util.module_from_spec(spec)
+with contextlib.redirect_stdout(io.StringIO()):
+    spec.loader.exec_module(script)
+    losses, weights = script.main(sys.argv[2:])
+print(json.dumps([losses, weights[-1]]))
+"""
+
+
+def with_torch(text: str) -> str:
+    """The script, with torch for minitorch_dist in the lines that import."""
+    return re.sub(
+        r"^(\s*(?:import|from)\s+)minitorch_dist\b(.*)$", _changed, text, flags=re.MULTILINE
+    )
+
+
+def _changed(line: re.Match[str]) -> str:
+    rest = line[2].removesuffix(" as torch") if line[2] == " as torch" else line[2]
+    return f"{line[1]}torch{rest}"
+
+
+def _lived(name: str, setting: Setting, results: Sequence[Any], path: Path | None) -> Lived:
+    losses, weights = results[0]
+    agreed = all(found[1] == weights for found in results)
+    recorded = None if path is None else journal.read(path)
+    return Lived(name, setting.ranks, list(losses), list(weights), agreed, recorded)
+
+
+WORLDS: dict[str, Callable[[Setting], Lived]] = {
+    ALONE: alone,
+    SIMULATOR: simulated,
+    TCP: over(TCP),
+    FILE: over(FILE),
+    MQTT: over(MQTT),
+    FAULTS: befallen,
+    TORCH: under_torch,
+}
+
+
+def live(
+    setting: Setting, names: Sequence[str] = NAMES, telling: Callable[[str], None] | None = None
+) -> list[Lived]:
+    """Run the script in these worlds, one after the other; `telling` hears which is next."""
+    found = []
+    for name in names:
+        if telling is not None:
+            telling(name)
+        since = SYSTEM.now()
+        one = WORLDS[name](setting)
+        one.seconds = (SYSTEM.now() - since) / 10**12
+        found.append(one)
+    return found
