@@ -11,4 +11,4 @@
 A lesson's check imports `lamp` and `Cost` from here.
 """
 
-from minitorch_dist.course.lamps import Cost as Cost, lamp as lamp
+from minitorch_dist.course.lamps import Cost as Cost, Skipped as Skipped, lamp as lamp

@@ -160,6 +160,7 @@ def _torch() -> str:
         return ""
 
 
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 SAID = {
     "alone": "one rank, and nothing around it",
     "simulator": "ranks in virtual time",
@@ -184,6 +185,7 @@ def page(setting: Setting, judged: Judged) -> str:
     words = " ".join([setting.script.name, *setting.arguments])
     torch = f", torch {said['torch']}" if said["torch"] else ""
     return _PAGE.format(
+        title=f"One script, {NUMBERS[len(judged.lines)]} world{'s' * (len(judged.lines) > 1)}",
         verdict=escape(verdict), words=escape(words), ranks=_many(setting.ranks, "rank"),
         tone="met" if judged.is_met else "unmet", rows=rows, picture=timelines.draw([line.lived for line in judged.lines]),
         script=said["script_sha256"], seed=setting.seed, seal=seal,
@@ -221,7 +223,7 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="generator" content="minitorch_dist">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>One script, seven worlds</title><style>
+<title>{title}</title><style>
 :root{{--ink:#1f2328;--soft:#66707b;--rule:#d5d9de;--back:#fff;--good:#0f7a4f;--bad:#c2410c;color-scheme:light dark}}
 @media(prefers-color-scheme:dark){{:root{{--ink:#e6e8eb;--soft:#9aa3ad;--rule:#353b43;--back:#14171a;--good:#43c58f;--bad:#ff8a4d}}}}
 *{{box-sizing:border-box}}body{{margin:0 auto;max-width:64rem;padding:2.5rem 1.25rem 4rem;background:var(--back);color:var(--ink);
@@ -238,13 +240,13 @@ small{{display:block;color:var(--soft);font-weight:400;font-size:.85rem}}.good{{
 figure{{margin:1.6rem 0}}figcaption{{color:var(--soft);font-size:.85rem;margin-top:.4rem}}
 dl{{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:1.6rem 0 0;font-size:.85rem}}dt{{color:var(--soft)}}dd{{margin:0}}
 </style></head><body>
-<h1>One script, seven worlds</h1>
+<h1>{title}</h1>
 <div class="verdict {tone}">{verdict}</div>
 <p><code>{words}</code>, {ranks}</p>
 <div class=wide><table><thead><tr><th>world</th><th></th><th>ranks</th><th>last loss</th><th>weights</th>
 <th>bytes sent, and order of events</th></tr></thead><tbody>{rows}</tbody></table></div>
 <figure>{picture}<figcaption>Each world on a time axis of its own. A rectangle is a collective, a line a message from
-rank to rank. What differs is when; what is sent to whom, after what, is the same.</figcaption></figure>
+rank to rank; orange is one that failed, because a rank was lost. What differs is when; what is sent to whom, after what, is the same.</figcaption></figure>
 <dl><dt>script</dt><dd><code>sha256 {script}</code></dd><dt>seed</dt><dd>{seed}</dd><dt>made with</dt><dd>{software}</dd>
 <dt>seal</dt><dd><code>sha256 {seal}</code> of the facts in this page</dd></dl>
 <script type="application/json" id="facts">{machine}</script>

@@ -6,6 +6,8 @@
     def kept(): return check_collective(…)         a testing.Verdict brings several lamps
     @lamp("bytes")
     def bytes(): return Cost(sent, least)          burns if `found` is at most `limit` times the least
+    @lamp("torch", bonus=True)
+    def torch(): return Skipped("torch is not installed")      neither burns nor is out
 
 Each lamp is worth a star: ★ right, ★★ never stuck, ★★★ as cheap as can be.
 """
@@ -49,6 +51,13 @@ class Cost:
 
     def __str__(self) -> str:
         return f"{self.ratio:.2f}× optimum"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Nobody can tell here, and why. No star depends on it, but a lamp that is no bonus must burn all the same."""
+
+    why: str
 
 
 @dataclass(frozen=True)

@@ -106,10 +106,50 @@ def _what_happened(scene: Scene, top: int, ranks: int) -> list[str]:
     lines = " ".join(
         f"M{x(arrow.departed):.1f} {y(arrow.source):.0f}L{x(arrow.arrived):.1f} {y(arrow.to):.0f}"
         for arrow in scene.arrows[:MOST]
-        if max(arrow.source, arrow.to) < ranks
+        if arrow.is_received and max(arrow.source, arrow.to) < ranks
     )
     parts.append(f'<path class="line" d="{lines}"/>')
     time = "virtual time" if scene.is_virtual else "real time"
     said = f"{len(scene.arrows)} messages in {words.span(length)} of {time}"
     parts.append(f'<text class="soft" x="{LEFT}" y="{top + ranks * PITCH + 8}">{said}</text>')
     return parts
+
+
+def drawn(found: Sequence[Lived], width: int = 78) -> str:
+    """The same for a terminal: ━ a collective, ✗ one that failed, ● messages come or go."""
+    lines = []
+    columns = width - 18
+    for lived in found:
+        scene = None if lived.journal is None else lived.journal.scene()
+        for lane in range(max(lived.ranks, 1)):
+            name = lived.name if lane == 0 else ""
+            row = "█ " * (columns // 2) if scene is None else _row(scene, lane, columns)
+            lines.append(f"{name:<10} rank {lane}  {row}".rstrip())
+        if scene is None:
+            said = f"{len(lived.losses)} steps"
+        else:
+            time = "virtual time" if scene.is_virtual else "real time"
+            length = words.span(max(scene.end - scene.start, 1))
+            said = f"{len(scene.arrows)} messages in {length} of {time}"
+        lines += [f"{'':18}{said}", ""]
+    return "\n".join(lines).rstrip()
+
+
+def _row(scene: Scene, lane: int, columns: int) -> str:
+    start, length = scene.start, max(scene.end - scene.start, 1)
+
+    def place(at: int) -> int:
+        return min((at - start) * columns // length, columns - 1)
+
+    row = ["·"] * columns
+    for span in scene.spans:
+        if span.lane == lane and span.kind == OPERATION:
+            for column in range(place(span.start), place(span.end) + 1):
+                row[column] = "✗" if span.failed else "━"
+    for arrow in scene.arrows:
+        if arrow.is_received:
+            if arrow.source == lane:
+                row[place(arrow.departed)] = "●"
+            if arrow.to == lane:
+                row[place(arrow.arrived)] = "●"
+    return "".join(row)

@@ -44,3 +44,26 @@ def test_a_lamp_is_lit_by_one_function() -> None:
     )
     with pytest.raises(ValueError, match="two functions light the lamp 'right'"):
         asked_by(check)
+
+
+SKIPS = """from minitorch_dist.course import Skipped, lamp
+
+
+@lamp("right")
+def right(): ...
+
+
+@lamp("torch", bonus={bonus})
+def torch():
+    return Skipped("torch is not installed")
+"""
+
+
+@pytest.mark.parametrize("bonus", [True, False])
+def test_what_cannot_be_told_costs_no_star_but_must_be_a_bonus(bonus: bool, tmp_path: Path) -> None:
+    ring = lesson.find("ring")
+    (tmp_path / "check.py").write_text(SKIPS.format(bonus=bonus), encoding="utf-8")
+    (tmp_path / ring.file).write_text("", encoding="utf-8")
+    verdict = checking.check(lesson.Lesson(ring.number, ring.name, tmp_path, ring.fields), tmp_path)
+    assert str(verdict) == "✔ right  – torch   ★★★\n  torch: skipped, torch is not installed"
+    assert verdict.is_passed == bonus

@@ -1,0 +1,166 @@
+"""Lesson 30: the same weights in seven worlds; and a property and a mutant that are worth having."""
+
+import functools
+import tempfile
+from pathlib import Path
+
+import capstone
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist.course import Skipped, certificate, lamp, lesson, timelines, worlds
+from minitorch_dist.optim import SGD
+from minitorch_dist.testing import check_same_as_one_rank, exact
+from minitorch_dist.testing.strictness import strict
+
+SCRIPT = lesson.find(4).folder / "train.py"
+STEPS, RANKS = 24, 2
+
+
+@functools.cache
+def lived(name, steps=STEPS, ranks=RANKS):
+    """What comes of the script in this world."""
+    with tempfile.TemporaryDirectory() as folder:
+        setting = worlds.Setting(SCRIPT, ("--steps", str(steps)), ranks, Path(folder))
+        (found,) = worlds.live(setting, [name])
+    return found
+
+
+def judge(*names):
+    judged = certificate.judge([lived(name) for name in names])
+    assert judged.is_met, "\n    ".join(judged.complaints)
+
+
+@lamp("right")
+def right():
+    """Alone, in the simulator, and there with loss, duplicates, a straggler and a death: the same weights."""
+    judge("alone", "simulator", "faults")
+
+
+@lamp("real wires", star=1)
+def wires():
+    """Over TCP, a file and MQTT: the same weights, the same partial order as in the simulator, the same bytes."""
+    judge("alone", "simulator", "tcp", "file", "mqtt")
+
+
+@lamp("torch", bonus=True)
+def under_torch():
+    """With the imports changed, and nothing else: losses within the bound of lesson 16."""
+    found = lived("torch")
+    if found.skipped:
+        return Skipped(found.skipped)
+    judge("alone", "torch")
+    return None
+
+
+# ----------------------------------------------------------------------- a property, and a mutant
+
+
+@lamp("fair", star=2)
+def fair():
+    """Your property lets all these pass: they are right, each in its own way."""
+    for average in (capstone.average, at_once, from_the_last, gathered):
+        try:
+            capstone.property_of_mine(average)
+        except Exception as error:
+            what = type(error).__name__ + (f": {error}" if str(error) else "")
+            said = average.__doc__.splitlines()[0]
+            raise AssertionError(
+                f"your property does not let {average.__name__} pass, which is right ({said}): {what}"
+            ) from error
+
+
+@lamp("new", star=2)
+def new():
+    """Your mutant passes all checks that you know."""
+    try:
+        ours(capstone.mutant_of_mine)
+    except Exception as error:
+        raise AssertionError(
+            f"your mutant is caught without your property: {type(error).__name__}: {error}"
+        ) from error
+
+
+@lamp("killed", star=3)
+def killed():
+    """Your property catches your mutant."""
+    try:
+        capstone.property_of_mine(capstone.mutant_of_mine)
+    except Exception:
+        return
+    raise AssertionError(
+        "your property lets your mutant pass; does it compare anything with what is expected?"
+    )
+
+
+def ours(average):
+    """Exact training on 1, 2, 3 and 5 ranks, with sends that wait for their receives too; raises if it is wrong."""
+
+    def train(batches):
+        model = exact.Model()
+        optimizer = SGD(model.parameters(), lr=exact.RATE)
+        for batch in batches:
+            optimizer.zero_grad()
+            (exact.loss(model(batch.x), batch.y) * float(dist.get_world_size())).backward()
+            average(list(model.parameters()))
+            optimizer.step()
+            exact.snap(model.parameters())
+        return model
+
+    check_same_as_one_rank(train, sizes=(1, 2, 3, 5))
+    with strict():
+        check_same_as_one_rank(train, sizes=(2, 3))
+
+
+# ----------------------------------------------------------------------- all of these are right
+
+
+def at_once(parameters):
+    """All gradients in one message."""
+    grads = [zeros_if_none(p) for p in parameters]
+    whole = torch.cat([grad.reshape(-1) for grad in grads])
+    dist.all_reduce(whole)
+    whole /= dist.get_world_size()
+    at = 0
+    for p in parameters:
+        p.grad = whole[at : at + p.numel()].reshape(p.shape).clone()
+        at += p.numel()
+
+
+def from_the_last(parameters):
+    """All on their way at once, the last one first."""
+    works = []
+    for p in reversed(list(parameters)):
+        p.grad = zeros_if_none(p)
+        works.append((p, dist.all_reduce(p.grad, async_op=True)))
+    for p, work in works:
+        work.wait()
+        p.grad /= dist.get_world_size()
+
+
+def gathered(parameters):
+    """Everybody gets everything, and adds it up; a gradient that nobody has stays None."""
+    for p in parameters:
+        has = torch.tensor([p.grad is not None]).long()
+        dist.all_reduce(has)
+        if has.item():
+            parts = [torch.empty_like(p.detach()) for _ in range(dist.get_world_size())]
+            dist.all_gather(parts, zeros_if_none(p))
+            p.grad = sum(parts) / dist.get_world_size()
+
+
+def zeros_if_none(p):
+    return torch.zeros_like(p.detach()) if p.grad is None else p.grad
+
+
+# ----------------------------------------------------------------------- question and picture
+
+
+def bytes_of_a_step():
+    twice, once = (lived("simulator", steps).bytes_sent[1] for steps in (16, 8))
+    return (twice - once) / 8
+
+
+def picture():
+    """Three of the seven; `mtd capstone` draws all of them, on a page."""
+    return timelines.drawn([lived(name) for name in ("alone", "simulator", "faults")])

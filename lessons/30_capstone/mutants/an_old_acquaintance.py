@@ -1,0 +1,13 @@
+"""A mutant that everybody catches
+
+The sum instead of the mean: lesson 17 has it. A property against it is worth nothing new.
+Caught by: new
+Passes: fair, killed
+"""
+
+# BLANK 2: right, but for one thing
+for p in parameters:
+    if p.grad is None:
+        p.grad = torch.zeros_like(p)
+    dist.all_reduce(p.grad)
+# END

@@ -1,0 +1,24 @@
+"""A property that compares nothing
+
+It runs everything, on three ranks, and looks at no result: whatever `average` does, it passes. The most usual wrong test
+there is, and it looks like all others. Whoever puts a mistake in and sees nothing fail finds it at once.
+Caught by: killed
+Passes: fair, new
+Seen: https://github.com/rustledger/rustledger/pull/1971
+Seen: https://github.com/rustic-ai/uni-db/issues/205
+"""
+
+
+# BLANK 1: a property
+def program():
+    used, rare = (torch.nn.Parameter(torch.zeros(3)) for _ in range(2))
+    used.grad = torch.ones(3)
+    rare.grad = 6 * torch.ones(3)
+    average([rare, used])
+    return rare.grad.tolist()
+
+
+for size in (1, 2, 3):
+    found = sim.run(program, size).results
+    assert len(found) == size
+# END

@@ -1,0 +1,25 @@
+"""A property that forbids what is right
+
+It wants the gradients to be the same objects afterwards, as in the version that its author has before him. Others make new
+tensors, or add in another order: as right, and forbidden. Such tests fail on another machine, and are then switched off.
+Caught by: fair
+Passes: new, killed
+Seen: https://github.com/RichieHakim/ROICaT/pull/634
+"""
+
+
+# BLANK 1: a property
+def program():
+    used, rare = (torch.nn.Parameter(torch.zeros(3)) for _ in range(2))
+    used.grad = torch.ones(3)
+    if dist.get_rank() == 0:
+        rare.grad = 6 * torch.ones(3)
+    before = used.grad
+    average([rare, used])
+    return used.grad is before and rare.grad.tolist()
+
+
+for size in (1, 2, 3):
+    found = sim.run(program, size).results
+    assert found == [[6 / size] * 3] * size, f"found {found} on {size} ranks"
+# END
