@@ -24,11 +24,10 @@ from minitorch_dist.course import source
 from minitorch_dist.course.lamps import Asked, Cost, Skipped, asked_by
 from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
 from minitorch_dist.course.path import folders, searched
-from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.verdict import STARS, Verdict
 from minitorch_dist.distributed import journal
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.testing.collectives import parse, replaying
-from minitorch_dist.course.verdict import STARS, Verdict
 from minitorch_dist.testing.verdict import Verdict as Found
 
 
