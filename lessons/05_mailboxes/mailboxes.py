@@ -87,7 +87,7 @@ class World:
         self.batons[rank].acquire()
         try:
             self.results[rank] = function(*args)
-        except Exception as error:
+        except BaseException as error:  # whatever it was: the others need the baton
             self.error = self.error or error
         self.ready.discard(rank)
         self.next()
@@ -102,7 +102,10 @@ def spawn(function, size, args=(), seed=0):
     before, world = world, World(size, seed)
     made = world
     try:
-        threads = [Thread(target=made.live, args=(rank, function, args)) for rank in range(size)]
+        threads = [
+            Thread(target=made.live, args=(rank, function, args), daemon=True)
+            for rank in range(size)
+        ]
         for thread in threads:
             thread.start()
         made.next()
@@ -125,6 +128,8 @@ def get_world_size():
 
 def send(tensor, dst, tag=0):
     """Put a copy of the tensor on its way. Returns at once: nobody waits until it has arrived."""
+    if not 0 <= dst < world.size:
+        raise ValueError(f"there is no rank {dst} in a world of {world.size}")
     world.under_way[world.running, dst].append(Message(world.running, tag, tensor.clone()))
     world.journal.append(("sends", world.running, dst, tag))
     world.hand_on()
