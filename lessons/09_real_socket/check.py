@@ -228,6 +228,7 @@ def calls_of_recv():
 @lamp("as a transport", star=3)
 def as_a_transport():
     """Threads over loopback: the library's kit, without and with connections that give little at a time."""
+    demand_the_others()
     lines = [
         name for name in CHECKS if name not in ("missing", "patience", "death", "death_in_send")
     ]
