@@ -1,0 +1,88 @@
+"""Finding each other: ranks, barriers and groups, out of a small key-value store.
+
+                  the store
+    a process ──► "joined": 1 ──►  "I am rank 0"          Nobody knows the others' addresses, nobody is
+    a process ──► "joined": 2 ──►  "I am rank 1"          the first by birth. All know one store.
+    a process ──► "joined": 3 ──►  "I am rank 2"
+
+What the store can do, each of it at once, so that nobody comes in between:
+
+    add(key, n)                      adds to a counter that begins at 0; returns what it is now
+    set(key, text)   get(key)        (bytes come back)
+    wait([key, …])                   returns when all of these keys are there
+    check([key, …])                  whether they are
+    compare_set(key, "", text)       sets it if it is not there yet; returns what is there now
+    delete_key(key)
+"""
+
+import sys
+from pathlib import Path
+
+from transports.stores import PrefixStore
+
+KEYS = ("came", "open", "doing")  # of one round: "came/0", "open/0", …
+
+
+class Mismatch(RuntimeError):
+    """Two ranks came to the same round for different things."""
+
+
+class Meeting:
+    """Ranks that have found each other, and can wait for each other as often as they like."""
+
+    def __init__(self, store, rank, size):
+        self.store, self.rank, self.size = store, rank, size
+        self.round = 0  # in how many barriers this rank has been
+        self.groups = 0
+
+    @classmethod
+    def join(cls, store, size):
+        """Whoever comes first is rank 0; the last of `size` is rank size - 1."""
+        # BLANK 1: no two may get the same number, though all come at once (about 1 line)
+        rank = store.add("joined", 1) - 1
+        # END
+        if rank >= size:
+            raise RuntimeError(f"{size} ranks were expected, and this is number {rank + 1}")
+        return cls(store, rank, size)
+
+    def barrier(self):
+        """Return when all ranks have come. Next time it is another round."""
+        # BLANK 2: count who comes; the last one opens; the others wait for that (about 7 lines)
+        # Who is last to come also knows which keys nobody needs any more: delete them.
+        here, before = self.round, self.round - 1
+        self.round += 1
+        if self.store.add(f"came/{here}", 1) == self.size:
+            self.store.set(f"open/{here}", "")
+            for name in KEYS:
+                self.store.delete_key(f"{name}/{before}")
+        self.store.wait([f"open/{here}"])
+        # END
+
+    def together(self, operation):
+        """A barrier of which all must think the same: whoever comes for another operation than the
+        first did, is a Mismatch, on all ranks, and both are named with their lines."""
+        frame = sys._getframe(1)
+        site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        here, mine = self.round, f"rank {self.rank} is in {operation} at {site}"
+        # BLANK 3: say what you do; if the first one does another thing, leave word of it (about 4 lines)
+        # All must come to the barrier before anybody raises, or the others wait for ever.
+        first = self.store.compare_set(f"doing/{here}", "", f"{operation}\n{mine}").decode()
+        if first.split("\n")[0] != operation:
+            first_one = first.split("\n")[1]
+            self.store.set(f"mismatch/{here}", f"{first_one}; {mine}")
+        self.barrier()
+        # END
+        if self.store.check([f"mismatch/{here}"]):
+            raise Mismatch(self.store.get(f"mismatch/{here}").decode())
+
+    def new_group(self, ranks):
+        """A meeting of some of us, numbered as in `ranks`; None for the others. All ranks call it,
+        in the same order. Its keys have a prefix of their own: groups never see each other's."""
+        name = f"group {self.groups}: {ranks}"
+        self.groups += 1
+        if self.rank not in ranks:
+            return None
+        return Meeting(PrefixStore(name, self.store), ranks.index(self.rank), len(ranks))
+
+    def __repr__(self):
+        return f"<Meeting rank {self.rank} of {self.size}, after {self.round} rounds>"

@@ -1,0 +1,16 @@
+"""Lazy: ask until all have come. Right, and the store hears of nothing else.
+
+Caught by: commands
+Passes: right, never stuck, ranks, memory
+Seen: https://github.com/pytorch/pytorch/pull/49930
+"""
+
+# BLANK 2: a command per look
+here, before = self.round, self.round - 1
+self.round += 1
+if self.store.add(f"came/{here}", 1) == self.size:
+    for name in KEYS:
+        self.store.delete_key(f"{name}/{before}")
+while self.store.add(f"came/{here}", 0) < self.size:
+    pass
+# END
