@@ -33,7 +33,7 @@ def one_tree(size, root):
             f"{where}: children({rank}, {size}, {root}) is {found!r}, not a list"
         )
     assert above[root] is None, (
-        f"{where}: the root reports to {above[root]}, where nobody is above it: None"
+        f"{where}: the root's parent is {above[root]!r}, and should be None: nobody is above it"
     )
     for rank in range(size):
         for child in below[rank]:
@@ -102,6 +102,30 @@ def spelled(root):
 def joined(left, right):
     both = [letter for letter in left.tolist() + right.tolist() if letter]
     return torch.tensor(both + [0] * (len(left) - len(both)), dtype=torch.uint8)
+
+
+@lamp("scatters", star=2)
+def scatters_and_gathers():
+    """Each rank its row, and back again: what goes along an edge is one block of rows. Every root."""
+    for size in SIZES:
+        for root in range(size):
+            there, back = zip(*sim.run(dealt, size, (root,)).results)
+            due = [[10.0 * rank, 10.0 * rank + 1] for rank in range(size)]
+            assert list(there) == due, (
+                f"{lab.ranks(size)}, root {root}: scatter gives {list(there)}"
+            )
+            assert back[root] == due, f"{lab.ranks(size)}, root {root}: gather makes {back[root]}"
+
+
+def dealt(root):
+    rank, size = dist.get_rank(), dist.get_world_size()
+    rows, mine = torch.zeros((size, 2)), torch.zeros(2)
+    if rank == root:
+        rows = torch.tensor([[10.0 * row, 10.0 * row + 1] for row in range(size)])
+    tree.scatter(mine, rows, root)
+    again = torch.zeros((size, 2))
+    tree.gather(again, mine, root)
+    return mine.tolist(), again.tolist()
 
 
 @lamp("plugs in", star=2)

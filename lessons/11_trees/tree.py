@@ -103,3 +103,39 @@ def reduce(tensor, dst, combine=torch.add, shape=TREE):
     above = shape.parent(rank, size, dst)
     if above is not None:
         dist.send(tensor, above)
+
+
+def block(rank, size, root):
+    """The ranks for which `rank` speaks: the first of them, and the first behind them."""
+    blocks = [block(below, size, root) for below in children(rank, size, root)]
+    firsts, ends = zip((rank, rank + 1), *blocks)
+    return min(firsts), max(ends)
+
+
+def scatter(output, rows, src):
+    """Make `output`, on rank r, row r of the `rows` that rank `src` has; nobody else's are looked at."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    first, end = block(rank, size, src)
+    above = parent(rank, size, src)
+    if above is not None:
+        rows = torch.empty((end - first, *output.shape), dtype=output.dtype)
+        dist.recv(rows, above)
+    for below in reversed(children(rank, size, src)):
+        begin, stop = block(below, size, src)
+        dist.send(rows[begin - first : stop - first], below)
+    output.copy_(rows[rank - first])
+
+
+def gather(rows, tensor, dst):
+    """Make row r of the `rows` that rank `dst` has the tensor of rank r; nobody else's are touched."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    first, end = block(rank, size, dst)
+    above = parent(rank, size, dst)
+    if above is not None:
+        rows = torch.empty((end - first, *tensor.shape), dtype=tensor.dtype)
+    rows[rank - first].copy_(tensor)
+    for below in children(rank, size, dst):
+        begin, stop = block(below, size, dst)
+        dist.recv(rows[begin - first : stop - first], below)
+    if above is not None:
+        dist.send(rows, above)

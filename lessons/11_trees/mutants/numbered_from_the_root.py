@@ -3,7 +3,7 @@
 A tree as low as any, and every sum is right. But with root 2 of three ranks it joins rank 2 and rank 0 first: what is not commutative
 comes out in a wrong order, as soon as the root is not rank 0.
 
-Caught by: rank order
+Caught by: rank order, scatters
 Passes: tree, right, exactly once, rounds, plugs in
 Seen: https://github.com/faasm/faabric/issues/33
 """
