@@ -133,14 +133,16 @@ class Ledger:
             entry.category = category
             self._mark_peaks()
 
-    def leave(self, array: Array) -> None:
-        """Cross out `array`, although it is still there: its bytes were given up."""
+    def leave(self, array: Array) -> str:
+        """Cross out `array`, although it is still there: its bytes were given up. Returns its category."""
         with self._lock:
             self._settle()
             entry = self._entries.pop(id(array), None)
-            if entry is not None:
-                self.live -= entry.nbytes
-                self.by_category[entry.category] -= entry.nbytes
+            if entry is None:
+                return "other"
+            self.live -= entry.nbytes
+            self.by_category[entry.category] -= entry.nbytes
+            return entry.category
 
     def _settle(self) -> None:
         """Cross out what was freed since the last look."""
@@ -229,11 +231,10 @@ def retag(array: Array, device: devices.device, category: str, only: str | None 
         book.retag(root(array), category, only)
 
 
-def forget(array: Array, device: devices.device) -> None:
-    """The memory under `array` was given up before it is freed: see `Storage.resize_`."""
+def forget(array: Array, device: devices.device) -> str:
+    """The memory under `array` was given up before it is freed: see `Storage.resize_`. Returns its category."""
     book = _book(device)
-    if book is not None:
-        book.leave(root(array))
+    return "other" if book is None else book.leave(root(array))
 
 
 def _book(device: devices.device) -> Ledger | None:

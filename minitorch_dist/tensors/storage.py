@@ -15,7 +15,7 @@ import numpy as np
 from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.ledger import root as root
 
-_given_up: dict[int, Any] = {}  # memory that `resize_(0)` has freed, by the id of its owner
+_given_up: dict[int, Any] = {}  # memory that `resize_(0)` has freed, by the id of its owner; and what it was
 
 
 class Storage:
@@ -60,8 +60,8 @@ class Storage:
         owner = root(self.array)
         key = id(owner)
         if size == 0 and key not in _given_up:
-            _given_up[key] = weakref.ref(owner, lambda _: _given_up.pop(key, None))
-            ledger.forget(owner, self.device)
+            category = ledger.forget(owner, self.device)
+            _given_up[key] = weakref.ref(owner, lambda _: _given_up.pop(key, None)), category
             if owner.flags.writeable and owner.dtype.kind not in "iub":
                 owner.fill(np.nan)
         elif size > owner.nbytes:
@@ -72,6 +72,7 @@ class Storage:
         elif size and key in _given_up:
             if self.device is not devices.CPU:
                 ledger.track(owner, self.device)
+                ledger.retag(owner, self.device, _given_up[key][1])
             del _given_up[key]
         return self
 

@@ -447,3 +447,13 @@ def test_without_devices_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
         x.grad = mtd.zeros(3, 3)
         x.data = x.detach().clone()
         mtd.optim.Adam([x]).step()
+
+
+def test_memory_that_is_taken_back_is_what_it_was() -> None:
+    """Whoever takes it: within a forward it was taken for an activation."""
+    p = Parameter(mtd.ones(8, 8, device="cuda"))
+    p.untyped_storage().resize_(0)
+    assert live() == 0
+    with ledger.category("activation"):
+        p.untyped_storage().resize_(256)
+    assert held() == {"parameter": 256}
