@@ -1,0 +1,15 @@
+"""Everybody gets the whole average, and cuts his shard out of it: lazy, and right.
+
+Caught by: bytes
+Passes: right
+"""
+
+# BLANK 5: all_reduce for reduce_scatter
+dist.all_reduce(flat)
+flat /= dist.get_world_size()
+length = len(self.shard)
+self.shard.grad = flat[dist.get_rank() * length :][:length].clone()
+for w in self.windows:
+    w.grad = None
+self.free()
+# END

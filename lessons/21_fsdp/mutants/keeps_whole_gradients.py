@@ -1,0 +1,15 @@
+"""The shard has its part of the average, and the whole gradient stays as well.
+
+It takes the memory of all gradients, and the next backward adds to what this one has left.
+
+Caught by: right, memory
+Passes: bytes
+Seen: https://github.com/pytorch/pytorch/issues/160320
+"""
+
+# BLANK 5: the windows keep their gradients
+self.shard.grad = torch.empty_like(self.shard)
+dist.reduce_scatter_tensor(self.shard.grad, flat)
+self.shard.grad /= dist.get_world_size()
+self.free()
+# END

@@ -1,0 +1,12 @@
+"""The shards together are shorter than the parameters.
+
+`count // size` is right whenever the number of ranks divides the number of parameters, as it does in most examples.
+
+Caught by: right
+Passes: memory, bytes, fits
+Seen: https://github.com/deepspeedai/DeepSpeed/pull/202
+"""
+
+# BLANK 1: rounded down
+return count // size
+# END
