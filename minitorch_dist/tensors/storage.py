@@ -15,7 +15,9 @@ import numpy as np
 from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.ledger import root as root
 
-_given_up: dict[int, Any] = {}  # memory that `resize_(0)` has freed, by the id of its owner; and what it was
+_given_up: dict[
+    int, Any
+] = {}  # memory that `resize_(0)` has freed, by the id of its owner; and what it was
 
 
 class Storage:
