@@ -286,7 +286,7 @@ def picture():
     ]
     for level in (4 * LAYERS, None, *range(12, 0, -1)):
         if level is None:
-            lines.append("   ⋮")
+            lines.append("   :")
             continue
         edge = (level - 0.5) * LAYER
         bars = (
@@ -302,6 +302,6 @@ def picture():
         [
             *lines,
             "",
-            "▓ your FSDP   ░ DDP   f: before layer and within it, forward   b: the same, backward",
+            "▓ your FSDP   ░ DDP   f: before a layer and in it, forward   b: backward",
         ]
     )
