@@ -60,6 +60,7 @@ class Watch:
         self.exam: Examination | None = None
         self.purpose = ""  # check, picture, step
         self.waiting: list[Lesson] = []  # earlier lessons, then this one
+        self.wanted = ""  # what a key asked for while a check was under way
         self.stamp: Stamp = None
         self.view = ""
         self.draw: Draw = lambda page: None
@@ -191,7 +192,7 @@ class Watch:
     def stop(self) -> None:
         if self.exam is not None:
             self.exam.stop()
-        self.exam, self.waiting = None, []
+        self.exam, self.waiting, self.wanted = None, [], ""
 
     def tick(self) -> None:
         """Look at the file, and at what is being found out."""
@@ -227,7 +228,10 @@ class Watch:
         self.show("verdict", self.under_title(draw))
         if verdict.lamps:
             workspace.explained(exam.lesson)
-        if verdict.is_passed:
+        wanted, self.wanted = self.wanted, ""
+        if wanted:
+            self._draw(wanted)
+        elif verdict.is_passed:
             self.say(("passed", "green"), "  ", ("n", "bold"), " goes on")
 
     def _drawn(self, exam: Examination) -> None:
@@ -345,6 +349,9 @@ class Watch:
         self._draw("step")
 
     def _draw(self, purpose: str) -> None:
+        if self.exam is not None and self.purpose == "check":
+            self.wanted = purpose
+            return
         self.stop()
         self.waiting = [self.lesson]
         self._begin(purpose)

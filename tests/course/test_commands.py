@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from pathlib import Path
 
 import pytest
 
 from minitorch_dist import cli
+from minitorch_dist.cli import watch
 from minitorch_dist.course import bounds, lesson, path, workspace
 from tests.course.small import SOLVED, room
 
@@ -265,3 +267,12 @@ def test_a_failing_run_is_drawn_and_made_again(
     )
     assert "is no token" in out(capsys, "check", "13", "--replay", "mtd1:seed=3", status=2)
     assert 13 not in where.progress().passed
+
+
+def test_the_page_names_only_commands_and_keys_that_there_are() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "course.md").read_text("utf-8")
+    for words in re.findall(r"mtd ([a-z]+)", page):
+        assert words in cli.COMMANDS, words
+    rows = re.findall(r"^\| (`.*?) \|", page.partition("## The folder")[0], re.M)
+    for key in re.findall(r"`(.)`", " ".join(rows)):
+        assert key in watch.MEANINGS or key == "?"
