@@ -20,6 +20,8 @@ from minitorch_dist.pictures.terminal import painted
 MOST_ARROWS = 12
 LINES = 14  # of one complaint
 PRINTED = 12  # lines of what the code printed
+LONGEST = 200  # characters of one of them
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
 
 
@@ -151,7 +153,7 @@ def again(found: Verdict, name: str) -> str:
 
 
 def _printed(page: Page, text: str) -> None:
-    lines = text.split("\n")
+    lines = [line[:LONGEST] for line in CONTROL.sub("", text).split("\n")]
     page.say("your code printed:", "dim", indent=4)
     if len(lines) > PRINTED:
         page.say(f"… ({len(lines) - PRINTED} lines before)", "dim", indent=6)

@@ -76,8 +76,7 @@ def main(arguments: list[str]) -> int:
             verdict = checking.check(
                 lesson, own, solved, room, only, lambda lamps: say("asks", lamps=lamps), order.token
             )
-            sys.stdout.flush()
-            say("verdict", verdict=verdict.to_json(), printed=os.fstat(1).st_size)
+            say("verdict", verdict=verdict.to_json(), printed=printed())
         if order.task == "truth":
             for name in order.truths or []:
                 say("truth", name=name, value=checking.truth(lesson, name, own, solved, room))
@@ -86,8 +85,7 @@ def main(arguments: list[str]) -> int:
             token = verdict.tokens.get(first) if first else None
             _draw(lesson, own, solved, room, say, token, first)
         say("done")
-    with suppress(OSError):
-        sys.stdout.flush()
+    printed()
     os._exit(0)  # threads that the learner's code left behind have nothing to say here
 
 
@@ -125,7 +123,7 @@ def watch(order: Order, lesson: Lesson, say: Say, clock: SystemClock) -> None:
             why = f"it did not come to an end in {order.seconds:.0f} seconds"
         elif held() > MOST_HELD:
             why = f"it took more than {MOST_HELD >> 30} GiB of memory"
-        elif os.fstat(1).st_size > MOST_PRINTED:
+        elif printed(flush=False) > MOST_PRINTED:
             why = f"it printed more than {MOST_PRINTED >> 20} MiB"
         elif Path(order.stop).exists():
             why = "you stopped it"
@@ -135,6 +133,15 @@ def watch(order: Order, lesson: Lesson, say: Say, clock: SystemClock) -> None:
             with suppress(Exception):
                 say("stopped", why=why, where=[*places(Path(order.own) / lesson.file)])
             os._exit(STOPPED)
+
+
+def printed(flush: bool = True) -> int:
+    """Bytes; the code may have closed or replaced what it prints to."""
+    with suppress(Exception):
+        if flush:
+            sys.stdout.flush()
+        return os.fstat(1).st_size
+    return 0
 
 
 def held() -> int:

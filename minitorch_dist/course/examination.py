@@ -25,19 +25,21 @@ from typing import Any
 
 import minitorch_dist
 from minitorch_dist.course.candidate import STOPPED, Order
-from minitorch_dist.course.lesson import ROOM, Lesson
+from minitorch_dist.course.lesson import ROOM, Lesson, LessonError
 from minitorch_dist.course.progress import Progress
 from minitorch_dist.course.verdict import Verdict
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.pictures.scene import Scene
+from transports.clock import SystemClock
 
+LATE = 8.0  # seconds after which a watchman who says nothing is no longer waited for
 GRACE = 2.0  # seconds for the watchman to say where the code is
 SHOWN = 4000  # characters of what the code printed
 
 
-def limits(lesson: Lesson) -> tuple[float, float]:
+def limits(lesson: Lesson, processor: float | None = None) -> tuple[float, float]:
     """Seconds of processor time, and of anything: far more than any solution takes."""
-    processor = 4 + 1.5 * lesson.seconds
+    processor = 4 + 1.5 * lesson.seconds if processor is None else processor
     return processor, 30 + 5 * processor
 
 
@@ -61,7 +63,7 @@ class Examination:
         self.printed = ""
         self.is_over = False
         self._folder = Path(tempfile.mkdtemp(prefix="mtd-check-"))
-        processor, seconds = limits(lesson) if limit is None else (limit, 5 * limit)
+        processor, seconds = limits(lesson, limit)
         order = Order(
             task, str(lesson.folder), str(own.resolve()),
             {number: str(path.resolve()) for number, path in (solved or {}).items()}, str(room),
@@ -72,11 +74,18 @@ class Examination:
         self._output = (self._folder / "printed").open("w+b")
         self._rest = ""
         self._printed: int | None = None  # bytes, before the picture was drawn
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "minitorch_dist.course.candidate", order.text()],
-            stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT,
-            cwd=own, env=self._environment(), start_new_session=True,
-        )  # fmt: skip
+        self._deadline = SystemClock().deadline(seconds + LATE)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "minitorch_dist.course.candidate", order.text()],
+                stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT,
+                cwd=own, env=self._environment(), start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            self._close()
+            raise LessonError(
+                f"no process can be started for {own / lesson.file}: {error}"
+            ) from error
 
     @classmethod
     def of(
@@ -106,6 +115,11 @@ class Examination:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout)
         ended = self._process.returncode is not None
+        if not ended and self._deadline.is_over():  # not even the watchman could run
+            self.stopped = "it does not come to an end, and lets nobody look where it is: one call that never returns?"
+            self._kill()
+            self._process.wait()
+            ended = True
         self._take()
         if ended:
             self._end()
@@ -190,6 +204,9 @@ class Examination:
 
     def _clean(self) -> None:
         self._kill()
+        self._close()
+
+    def _close(self) -> None:
         self._found.close()
         self._output.close()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -46,7 +46,7 @@ STYLES: Final = {COMPUTE: "bold", WAIT: "dim", TRANSFER: "", "failed": "bold red
 def sayable(text: str, console: Console) -> str:
     """The same in what this terminal can write."""
     if (console.encoding or "ascii").lower().replace("-", "").startswith("utf"):
-        return text
+        return text.encode("utf-8", "replace").decode()  # half of a letter cannot be written
     return text.translate(spacetime.ASCII).translate(WORDS).encode("ascii", "replace").decode()
 
 

@@ -12,6 +12,7 @@ from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.verdict import Verdict
 from minitorch_dist.course.workspace import Workspace, make
 from tests.course.small import SOLVED, room
+from transports.clock import SystemClock
 
 
 @pytest.fixture
@@ -49,6 +50,8 @@ def test_right_and_wrong(where: Workspace) -> None:
     ("line", "words"),
     [
         ("while True: x += 0", ["1 seconds of processor time", "plus.py:3, in plus", "y = 3"]),
+        ("import os, sys; os.close(1); sys.stdout = None; x += 1", ["the sum of 2 and 3"]),
+        ("raise ValueError('\\ud800')", ["ValueError", "plus.py:3"]),
         ("import os; os._exit(7)", ["ended by itself with status 7"]),
         ("import sys; sys.exit(7)", ["SystemExit: 7", "plus.py:3"]),
         ("import ctypes; ctypes.string_at(0)", ["SIGSEGV"]),
@@ -56,13 +59,38 @@ def test_right_and_wrong(where: Workspace) -> None:
         ("while True: print('x' * 10**6)", ["printed more than 20 MiB"]),
         ("return plus(x, y)", ["RecursionError", "plus.py:3"]),
     ],
-    ids=["loops", "exits", "raises SystemExit", "crashes", "reads", "prints", "recurses"],
+    ids=[
+        "loops",
+        "closes",
+        "half a letter",
+        "exits",
+        "raises SystemExit",
+        "crashes",
+        "reads",
+        "prints",
+        "recurses",
+    ],
 )
 def test_what_code_can_do(where: Workspace, line: str, words: list[str]) -> None:
     text = SOLVED[1].replace("    return", f"    {line}\n    return")
     exam = examined(where, 1, text, limit=1.0)
     told = said(exam)
     assert all(word in told for word in words), told
+
+
+@pytest.mark.slow
+def test_a_call_that_holds_the_interpreter(where: Workspace) -> None:
+    """Nobody can look in, so it is ended from outside when its time is over."""
+    one = lesson.find(1, where.room)
+    where.file(one).write_text(
+        SOLVED[1].replace("    return", "    sum(range(10**14))\n    return")
+    )
+    with Examination.of(where, one) as exam:
+        while not exam.asks:
+            assert not exam.poll(0.05)
+        exam._deadline = SystemClock().deadline(0)
+        assert exam.poll(0.05)
+    assert "lets nobody look where it is" in said(exam)
 
 
 @pytest.mark.slow
