@@ -36,6 +36,7 @@ COMMANDS = {
     "museum": "bugs that people really had: read about one, find one, or write the check that does",
     "contest": "a schedule of your own against all that are built in, and against the bound",
     "capstone": "the course: one script in seven worlds, and a certificate of it",
+    "game": "be the network and break an algorithm, or be a rank and race the ring",
     "dev": "for who writes lessons: judge them, and make what is made from them",
 }
 
