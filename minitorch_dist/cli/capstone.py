@@ -40,6 +40,9 @@ def run(options: argparse.Namespace) -> int:
         )  # fmt: skip
         print(f"mtd capstone: {wrong}", file=sys.stderr)
         return 2
+    if not options.out.resolve().parent.is_dir():
+        print(f"mtd capstone: there is no folder for {options.out}", file=sys.stderr)
+        return 2
     script = Path(options.script or lesson.find(4).folder / "train.py").resolve()
     console = Console(highlight=False)
     try:
@@ -54,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
                 )
             judged = certificate.judge(found)
             text = certificate.page(setting, judged)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         print(f"mtd capstone: {scripts.shown(error)}", file=sys.stderr)
         return 1
     for line in judged.lines:
@@ -70,5 +73,5 @@ def _said(line: certificate.Line) -> str:
         return f"– {lived.name:<10} {lived.skipped}"
     sign = "✔" if line.is_met else "✘"
     order = f"  order {line.order[:8]}  {sum(lived.bytes_sent)} bytes" if line.order else ""
-    text = f"{sign} {lived.name:<10} {lived.ranks} ranks  weights {line.weights[:16]}{order}"
+    text = f"{sign} {lived.name:<10} {certificate.many(lived.ranks, 'rank')}  weights {line.weights[:16]}{order}"
     return "\n".join([text, *(f"    {one}" for one in line.complaints)])

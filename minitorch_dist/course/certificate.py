@@ -178,7 +178,7 @@ def page(setting: Setting, judged: Judged) -> str:
     lived = [line for line in judged.lines if not line.lived.skipped]
     digests = {line.weights for line in lived if line.lived.name != TORCH}
     if judged.is_met and len(digests) == 1:
-        verdict = f"The same {len(lived[0].lived.weights)} weights in {_many(len(lived), 'world')}, bit for bit."
+        verdict = f"The same {len(lived[0].lived.weights)} weights in {many(len(lived), 'world')}, bit for bit."
     else:
         verdict = "These worlds differ."
     rows = "".join(map(_row, judged.lines))
@@ -186,7 +186,7 @@ def page(setting: Setting, judged: Judged) -> str:
     torch = f", torch {said['torch']}" if said["torch"] else ""
     return _PAGE.format(
         title=f"One script, {NUMBERS[len(judged.lines)]} world{'s' * (len(judged.lines) > 1)}",
-        verdict=escape(verdict), words=escape(words), ranks=_many(setting.ranks, "rank"),
+        verdict=escape(verdict), words=escape(words), ranks=many(setting.ranks, "rank"),
         tone="met" if judged.is_met else "unmet", rows=rows, picture=timelines.draw([line.lived for line in judged.lines]),
         script=said["script_sha256"], seed=setting.seed, seal=seal,
         software=escape(f"minitorch_dist {__version__}, Python {said['python']}, numpy {said['numpy']}{torch}"),
@@ -214,7 +214,7 @@ def _grouped(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-def _many(count: int, what: str) -> str:
+def many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 

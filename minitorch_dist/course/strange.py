@@ -7,8 +7,8 @@
     with world("lossy", wires) as launch:          `wires` is the learner's module
         conformance.check(launch, [3])
 
-A wire has put(dst, packet), take() -> packets, close(), and `patience`: how many seconds pass until a
-letter that nobody has acknowledged is sent again.
+A wire has put(dst, packet), take() -> packets, and close(). `patience` is how many seconds pass until a letter that
+nobody has acknowledged is sent again, and `linger` for how long that goes on while one closes.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ HEAD = struct.Struct(
 )  # kind, sender, number, expected of the other direction, length of the header
 LETTER, AGAIN, WORD, BYE = range(4)  # WORD only acknowledges
 PAUSE = 0.0005
-LINGER = 30  # times a wire's patience, for which close sends again what nobody acknowledges
 
 
 class Wire(Protocol):
     patience: float
+    linger: float
 
     def put(self, dst: int, packet: bytes) -> None: ...
     def take(self) -> list[bytes]: ...
@@ -181,7 +181,7 @@ class StrangeTransport(Transport):
                 self._lock.notify_all()
         if was_open and self._helper is not None:
             self._helper.join()
-        deadline = self.clock.deadline(LINGER * self._wire.patience)
+        deadline = self.clock.deadline(self._wire.linger)
         while was_open and not deadline.is_over():
             with self._lock:
                 self._work()
@@ -217,7 +217,7 @@ class Street:
 class Lossy:
     """One in five letters is lost, one in five comes twice, and each takes 0 to 3 ms."""
 
-    patience = 0.01
+    patience, linger = 0.01, 0.3
 
     def __init__(self, street: Street, rank: int) -> None:
         self._street, self._rank = street, rank
@@ -247,7 +247,7 @@ class Bulb:
     Every third letter is published twice, as by a client to which its acknowledgement did not come.
     """
 
-    patience = 0.5
+    patience, linger = 0.5, 5.0
 
     def __init__(self, address: str, run: str, rank: int) -> None:
         self._base, self._count = f"lesson/{run}", 0
@@ -296,7 +296,7 @@ class Bulb:
 class Folder:
     """A log for each pair of ranks: the sender appends, the receiver looks whether it has grown."""
 
-    patience = 0.5
+    patience, linger = 0.5, 5.0
 
     def __init__(self, folder: Path, rank: int, size: int, rules: Any) -> None:
         self._rules, self._folder, self._rank = rules, folder, rank

@@ -20,8 +20,8 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
@@ -108,6 +108,17 @@ def module_of(script: str) -> Any:
             "lesson 04's train.py has"
         )
     return module
+
+
+@contextmanager
+def beside(script: Path) -> Iterator[None]:
+    """What stands beside the script it may import; so may processes that are started within the block."""
+    before = sys.path[:]
+    sys.path.insert(0, str(script.resolve().parent))
+    try:
+        yield
+    finally:
+        sys.path[:] = before
 
 
 def quietly(script: str, arguments: Sequence[str]) -> tuple[list[float], list[Any]]:
@@ -281,7 +292,8 @@ def live(
         if telling is not None:
             telling(name)
         since = SYSTEM.now()
-        one = WORLDS[name](setting)
+        with beside(setting.script):
+            one = WORLDS[name](setting)
         one.seconds = (SYSTEM.now() - since) / 10**12
         found.append(one)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +64,16 @@ def test_a_script_of_ones_own_over_real_wires(setting: Setting) -> None:
     assert judged.complaints == []
     assert len({line.order for line in judged.lines[1:]}) == 1
     assert found[1].bytes_sent == found[2].bytes_sent and sum(found[1].bytes_sent)
+
+
+def test_a_script_finds_what_stands_beside_it(setting: Setting) -> None:
+    (setting.folder / "other_numbers.py").write_text("FACTOR = 2.0\n", encoding="utf-8")
+    text = COUNTS.replace("float(step))", "float(step) * FACTOR)")
+    setting.script.write_text(f"from other_numbers import FACTOR\n{text}", encoding="utf-8")
+    before = sys.path[:]
+    found = worlds.live(setting, ["alone", "simulator"])
+    assert found[1].losses == [0.0, 8.0, 16.0] and certificate.judge(found).is_met
+    assert sys.path == before
 
 
 def test_only_the_imports_are_changed_for_torch() -> None:
@@ -158,4 +169,5 @@ def test_the_command(setting: Setting, tmp_path: Path, capsys: pytest.CaptureFix
     assert cli.main(["capstone", "--worlds", "moon"]) == 2
     assert "there is no world 'moon'; there are alone, simulator" in capsys.readouterr().err
     assert cli.main(["capstone", str(tmp_path / "none.py")]) == 1
+    assert cli.main(["capstone", "--out", str(tmp_path / "no" / "page.html")]) == 2
     assert "there is no script" in capsys.readouterr().err
