@@ -45,6 +45,7 @@ def run(wanted: str, options: argparse.Namespace) -> int:
                 _write(screen, workspace, lesson, exam, given, name, draw)
         if options.html is None and options.svg is None:
             report.heading(screen, lesson)
+            screen.say()
             report.draw(screen, exam.scene, exam.text, exam.no_picture)
     except LessonError as error:
         return refuse("show", error)

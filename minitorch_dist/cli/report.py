@@ -42,11 +42,19 @@ def verdict(
         parts += ["   then save it."] if page.has_keys else ["   then: ", page.way("check", number)]
         page.say(marked(*parts))
         return
-    if found.said:
-        wrong(page, exam, found)
+    skipped = {name for name in found.said if found.lamps.get(name) is None}
+    if found.said.keys() - skipped:
+        wrong(
+            page,
+            exam,
+            found,
+            {name: said for name, said in found.said.items() if name not in skipped},
+        )
     elif exam.printed:
         _printed(page, exam.printed)
         page.say()
+    for name in sorted(skipped):
+        page.say(marked(SIGNS[None], f" {name}: {found.said[name]}"))
     used(page, found)
     page.say(lamps(found, page.width))
     page.say()
@@ -104,9 +112,9 @@ def stars(count: int) -> str:
     return "★" * count + "☆" * (STARS - count)
 
 
-def wrong(page: Page, exam: Examination, found: Verdict) -> None:
+def wrong(page: Page, exam: Examination, found: Verdict, complaints: dict[str, str]) -> None:
     """What, where, a picture, and how to see it again; of other lamps only what is wrong."""
-    (first, said), *others = found.said.items()
+    (first, said), *others = complaints.items()
     _complain(page, [first], said, LINES)
     if exam.printed:
         _printed(page, exam.printed)
@@ -138,10 +146,12 @@ def _complain(page: Page, names: list[str], said: str, most: int) -> None:
 
 
 def _kind(said: str) -> str:
-    """Which error it is, where: so that one mistake is told once."""
-    error = re.search(r"[A-Z][A-Za-z]*(?=: )|deadlock", said)
+    """Which error it is, and on which line of the learner's: so that one mistake is told once."""
+    error = re.search(
+        r"\b[A-Z]\w*(?:Error|Exception|Exit|Mismatch|Lost|Deadlock|Livelock)(?=: )|deadlock", said
+    )
     place = re.search(r"\w+\.py:\d+", said)
-    return f"{error[0].lower()} {place[0] if place else ''}" if error else said
+    return f"{error[0].lower()} {place[0]}" if error and place else said
 
 
 def again(found: Verdict, name: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 from minitorch_dist.course import checking
 from minitorch_dist.course.lesson import Lesson, read
+from minitorch_dist.course.verdict import Verdict
 from minitorch_dist.pictures.scene import Scene
 from transports.clock import SystemClock
 
@@ -73,9 +74,11 @@ def main(arguments: list[str]) -> int:
         clock.start(lambda: watch(order, lesson, say, clock), "watchman")
         if order.task == "check":
             only = None if order.only is None else set(order.only)
-            verdict = checking.check(
-                lesson, own, solved, room, only, lambda lamps: say("asks", lamps=lamps), order.token
-            )
+
+            def begins(known: Verdict, lamps: tuple[str, ...]) -> None:
+                say("asks", lamps=lamps, known=known.to_json())
+
+            verdict = checking.check(lesson, own, solved, room, only, begins, order.token)
             say("verdict", verdict=verdict.to_json(), printed=printed())
         if order.task == "truth":
             for name in order.truths or []:

@@ -33,13 +33,13 @@ from minitorch_dist.testing.verdict import Verdict as Found
 
 def check(
     lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM,
-    only: set[str] | None = None, telling: Callable[[tuple[str, ...]], None] | None = None,
+    only: set[str] | None = None, telling: Callable[[Verdict, tuple[str, ...]], None] | None = None,
     token: str | None = None,
 ) -> Verdict:  # fmt: skip
     """Judge the file in the folder `own`; `solved` are the folders of earlier lessons that are the learner's.
 
     With `only`, functions of the check that light none of these lamps are left out. `telling` is called
-    with the lamps that are looked at next. With `token` only the run of this token is made.
+    with what is known, and the lamps that are looked at next. With `token` only the run of this token is made.
     """
     verdict = Verdict(lesson)
     file = own / lesson.file
@@ -63,7 +63,7 @@ def check(
 
 def ask_all(
     verdict: Verdict, lesson: Lesson, file: Path, only: set[str] | None = None,
-    telling: Callable[[tuple[str, ...]], None] | None = None, is_replay: bool = False,
+    telling: Callable[[Verdict, tuple[str, ...]], None] | None = None, is_replay: bool = False,
 ) -> None:  # fmt: skip
     """Run the lesson's check with the modules that are found now; `file` is the learner's. Of a replay only what
     brings several lamps: that is what has tokens."""
@@ -75,7 +75,7 @@ def ask_all(
     for one in asked:
         if (only is None or only & set(one.lamps)) and not (is_replay and len(one.lamps) == 1):
             if telling is not None:
-                telling(one.lamps)
+                telling(verdict, one.lamps)
             _ask(verdict, one, file)
 
 

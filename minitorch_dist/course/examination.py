@@ -51,7 +51,7 @@ class Examination:
     ) -> None:  # fmt: skip
         self.lesson, self.own = lesson, own
         self.asks: tuple[str, ...] = ()  # the lamps that are looked at
-        self.seen: list[str] = []  # lamps that were
+        self._known = Verdict(lesson)  # of the lamps before them
         self.verdict: Verdict | None = None
         self.scene: Scene | None = None
         self.caption = ""  # which run the scene is of
@@ -133,11 +133,14 @@ class Examination:
     def _take(self) -> None:
         *lines, self._rest = (self._rest + self._found.read()).split("\n")
         for line in lines:
-            found = json.loads(line)
+            try:
+                found = json.loads(line)
+            except ValueError:  # it was being written when all ended
+                continue
             match found.pop("event"):
                 case "asks":
-                    self.seen += self.asks
                     self.asks = tuple(found["lamps"])
+                    self._known = Verdict.from_json(self.lesson, found["known"])
                 case "verdict":
                     self.verdict = Verdict.from_json(self.lesson, found["verdict"])
                     self._printed, self.asks = found["printed"], ()
@@ -168,15 +171,14 @@ class Examination:
 
     def _stopped_verdict(self) -> Verdict:
         """What is known of code that had to be stopped."""
-        first = self.asks[0] if self.asks else "runs"
-        verdict = Verdict(self.lesson)
-        for name in self.seen:
+        verdict, lamps = self._known, self.asks or ("runs",)
+        for name in lamps:
             verdict.lamps[name], verdict.worth[name] = None, 1
-        for name in self.asks or ("runs",):
-            verdict.lamps[name], verdict.worth[name] = None, 1
-        verdict.lamps[first] = False
+        verdict.lamps[lamps[0]] = False
         where = "".join(f"\n    {place}" for place in self.where)
-        verdict.said[first] = f"your code was stopped: {self.stopped or 'nobody knows why'}{where}"
+        verdict.said[lamps[0]] = (
+            f"your code was stopped: {self.stopped or 'nobody knows why'}{where}"
+        )
         return verdict
 
     # ------------------------------------------------------------------------------- the end

@@ -276,3 +276,30 @@ def test_the_page_names_only_commands_and_keys_that_there_are() -> None:
     rows = re.findall(r"^\| (`.*?) \|", page.partition("## The folder")[0], re.M)
     for key in re.findall(r"`(.)`", " ".join(rows)):
         assert key in watch.MEANINGS or key == "?"
+
+
+@pytest.mark.slow
+def test_what_is_skipped_is_not_wrong_and_what_differs_is_told(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = lesson.find(1).folder / "check.py"
+    check.write_text(
+        "from plus import plus\nfrom minitorch_dist.course import Skipped, lamp\n\n\n@lamp('right')\ndef right():\n"
+        "    assert plus(1, 1) == 2, 'says <Book: 3 pages>'\n\n\n@lamp('again')\ndef again():\n"
+        "    assert plus(1, 1) == 2, 'says <Book: 4 pages>'\n\n\n@lamp('torch', bonus=True)\ndef torch():\n"
+        "    return Skipped('torch is not here')\n\n\ndef picture():\n    return 'x'\n"
+    )
+    file = course / "01_plus" / "plus.py"
+    file.write_text(SOLVED[1])
+    said = out(capsys, "check", "1")
+    assert (
+        "– torch: skipped, torch is not here" in said
+        and "✔ right  ✔ again  – torch (extra)  ★★★" in said
+    )
+    file.write_text(SOLVED[1].replace("+", "-"))
+    said = out(capsys, "check", "1", status=1)
+    assert (
+        "✘ again: says <Book: 4 pages>" in said and "the same" not in said and "✘ torch" not in said
+    )
+    file.write_text(SOLVED[1].replace("x + y", "x / 0"))
+    assert "✘ again: the same" in out(capsys, "check", "1", status=1)

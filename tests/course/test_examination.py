@@ -79,6 +79,20 @@ def test_what_code_can_do(where: Workspace, line: str, words: list[str]) -> None
 
 
 @pytest.mark.slow
+def test_what_was_known_before_it_was_stopped_stays_known(where: Workspace) -> None:
+    path = where.room / "01_plus" / "check.py"
+    path.write_text(path.read_text() + '\n\n@lamp("ends")\ndef ends():\n    plus(None, None)\n')
+    text = SOLVED[1].replace("    return", "    while x is None:\n        pass\n    return")
+    exam = examined(where, 1, text, limit=0.5)
+    assert "plus.py:" in said(exam, "ends")
+    assert exam.verdict is not None and exam.verdict.lamps == {
+        "right": True,
+        "rounds": True,
+        "ends": False,
+    }
+
+
+@pytest.mark.slow
 def test_a_call_that_holds_the_interpreter(where: Workspace) -> None:
     """Nobody can look in, so it is ended from outside when its time is over."""
     one = lesson.find(1, where.room)
