@@ -2,7 +2,6 @@
 
 Caught by: commands
 Passes: right, never stuck, ranks, memory
-Seen: https://github.com/pytorch/pytorch/pull/49930
 """
 
 # BLANK 2: a command per look
