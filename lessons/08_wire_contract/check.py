@@ -62,7 +62,9 @@ def same(array):
     assert found.shape == array.shape, (
         f"{told(array)} comes out with shape {found.shape}; its header is {header}"
     )
-    assert found.dtype == array.dtype.newbyteorder("="), f"{told(array)} comes out as {found.dtype}"
+    assert found.dtype == array.dtype.newbyteorder("="), (
+        f"{told(array)} comes out as {found.dtype.str}, expected {array.dtype.newbyteorder('=').str}"
+    )
     assert np.array_equal(found, array), f"{told(array)} comes out as {found.tolist()}"
 
 

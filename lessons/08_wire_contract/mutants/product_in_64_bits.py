@@ -12,7 +12,7 @@ if dtype not in DTYPES or not isinstance(shape, list) or len(shape) > MAX_DIMENS
     raise BadLetter(f"{fields} is no dtype and shape")
 if not all(type(extent) is int and 0 <= extent < 1 << 63 for extent in shape):
     raise BadLetter(f"{shape!r} is no shape")
-if len(payload) != np.prod(shape, dtype=np.int64) * np.dtype(dtype).itemsize:
+if len(payload) != int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize:
     raise BadLetter(f"{len(payload)} bytes are not {shape} of {dtype}")
 return np.frombuffer(payload, dtype).reshape(shape).copy()
 # END
