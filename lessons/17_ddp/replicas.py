@@ -31,7 +31,8 @@ class DistributedDataParallel(nn.Module):
         take_from_rank_0([*module.parameters(), *module.buffers()])
         # END
         for p in module.parameters():
-            p.register_post_accumulate_grad_hook(self.average)
+            if p.requires_grad:
+                p.register_post_accumulate_grad_hook(self.average)
 
     def average(self, p):
         """Backward has just finished `p.grad`, as this rank's samples see it. Make it the average over all ranks."""

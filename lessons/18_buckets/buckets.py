@@ -57,7 +57,8 @@ class DistributedDataParallel(nn.Module):
         self.module = module
         self.require_backward_grad_sync = True
         take_from_rank_0([*module.parameters(), *module.buffers()])
-        self.buckets = assign(list(module.parameters()), bucket_cap_mb * MIB)
+        trained = [p for p in module.parameters() if p.requires_grad]
+        self.buckets = assign(trained, bucket_cap_mb * MIB)
 
     @contextmanager
     def no_sync(self):

@@ -32,14 +32,16 @@ class FullyShardedDataParallel(nn.Module):
         super().__init__()
         self.module = module
         take_from_rank_0([*module.parameters(), *module.buffers()])
-        places = [(owner, name) for owner in module.modules() for name in owner._parameters]
+        places = [
+            (owner, name)
+            for owner in module.modules()
+            for name, p in owner._parameters.items()
+            if p is not None  # a Linear without bias has None there
+        ]
         vectors = [getattr(owner, name).detach().view(-1) for owner, name in places]
         self.shapes = [getattr(owner, name).shape for owner, name in places]
-        self.count, rank, size = (
-            sum(v.numel() for v in vectors),
-            dist.get_rank(),
-            dist.get_world_size(),
-        )
+        self.count = sum(v.numel() for v in vectors)
+        rank, size = dist.get_rank(), dist.get_world_size()
         length = shard_length(self.count, size)
         self.whole = vectors[0].new_zeros(length * size)
         self.whole[: self.count] = torch.cat(vectors)
@@ -47,9 +49,7 @@ class FullyShardedDataParallel(nn.Module):
         self.windows = [part.detach().requires_grad_() for part in self.parts(self.whole)]
         for (owner, name), window in zip(places, self.windows, strict=True):
             del owner._parameters[name]
-            setattr(
-                owner, name, window
-            )  # an attribute like any other: `parameters()` shows the shard alone
+            setattr(owner, name, window)  # a plain attribute: `parameters()` shows the shard alone
             window.register_post_accumulate_grad_hook(self.arrived)
         self.nbytes = self.whole.nbytes
         self.free()
