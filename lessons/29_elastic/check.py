@@ -58,7 +58,7 @@ class Watched(generations.Office):
 def run(size, trouble=(), batches=BATCHES):
     """All that is asked of every run; the office, and the cluster."""
     cluster, office = Cluster(size, list(trouble)), Watched()
-    said = f"{size} machines; " + (
+    said = f"{size} machine{'s' * (size > 1)}; " + (
         "nothing happens" if not trouble else " and ".join(map(str, trouble))
     )
     try:
@@ -83,8 +83,9 @@ def run(size, trouble=(), batches=BATCHES):
 
 
 def tail(cluster):
-    """The last things that happened."""
-    events = cluster.events[-8:]
+    """The story: who came, went, and brought weights; letters are left out."""
+    small = ("sends", "receives", "sleeps")
+    events = [one for one in cluster.events if not one.what.startswith(small)][-12:]
     return "".join(f"\n    {one.at / 1e12:7.3f} s  machine {one.rank} {one.what}" for one in events)
 
 

@@ -54,7 +54,7 @@ class Office:
 
     def save(self, machine, generation, step, weights):
         """Keep the weights after `step`. Every member brings them; once is enough."""
-        machine.act(f"saves step {step}")
+        machine.act(f"brings step {step}")
         # BLANK 1: may this be kept? (about 4 lines)
         # Whoever stood still for a while does not know that its generation is over: it learns it here.
         if generation != self.generation:
