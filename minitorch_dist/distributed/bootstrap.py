@@ -9,6 +9,7 @@ while another of its number is still there is told that it is a duplicate.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import traceback
@@ -33,6 +34,7 @@ from transports.stores import PrefixStore, Store
 TIMEOUT: Final = rendezvous.TIMEOUT
 RETRY: Final = 0.05  # seconds
 HASTE: Final = 2.0  # seconds for telling a peer that we fail
+LINGER: Final = 10.0  # seconds for what was said last, when a script ends
 MAX_TRACE: Final = 6000  # characters
 
 
@@ -172,6 +174,9 @@ def _join(
         place.given["visit"](here)
     if "store" not in place.given:
         here.at_end.append(_sign_tracebacks(rank))
+        if "leaves" not in place.given:
+            place.given["leaves"] = True
+            atexit.register(_leave_with_the_process, place, os.getpid())
     if os.environ.get("TORCH_DIST_INIT_BARRIER", "0") == "1":
         keys.barrier("init_barrier", size, timeout)
     return here
@@ -201,6 +206,17 @@ def depart(store: Store, rank: int, generation: str, size: int) -> None:
     store.set(f"left/{rank}/{generation}", b"")
     if all(store.check([f"left/{r}/{generation}"]) for r in range(size)):
         store.delete_key("world_size")  # the next world on this store may have another size
+
+
+def _leave_with_the_process(place: world.Place, process: int) -> None:
+    """A script ends without destroy_process_group: what it said last is delivered all the same, as it is
+    where a kernel keeps it (tcp) or memory does (file). One that fails goes at once: others wait for it."""
+    here = place.world
+    if here is None or os.getpid() != process or hasattr(sys, "last_type"):
+        return
+    here.transport.patience = LINGER
+    with suppress(DistError, OSError):
+        here.transport.close()
 
 
 def leave(place: world.Place) -> None:

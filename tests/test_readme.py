@@ -1,0 +1,69 @@
+"""The front door: its example runs on every wire it names and under PyTorch, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "lessons" / "README.md"]
+
+
+def example() -> str:
+    found = re.search(r"^```python\n# train\.py\n(.*?)^```", README, re.M | re.S)
+    assert found is not None
+    return found[1]
+
+
+def lines_of(command: list[str], folder: Path) -> list[str]:
+    """What four ranks say, in order of ranks."""
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=100, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # processes share a terminal: two may end up on one line
+    return sorted(re.findall(r"rank \d of 4: loss \d\.\d{4}", done.stdout))
+
+
+@pytest.mark.slow
+def test_the_example_says_the_same_on_every_wire(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(example())
+    play = [sys.executable, "-m", "minitorch_dist.cli", "run", "--ranks", "4", "train.py"]
+    simulated = lines_of(play, tmp_path)
+    assert len(simulated) == 4
+    for address in ("tcp://", "file://", "mqtt://"):
+        assert f"mtdrun --nproc-per-node 4 --transport {address} train.py" in README
+        run = [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node", "4", "--transport"]
+        assert lines_of([*run, address, "train.py"], tmp_path) == simulated, address
+
+
+@pytest.mark.parity
+def test_the_example_runs_under_torch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "real.py").write_text(example().replace("minitorch_dist", "torch"))
+    run = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "4", "real.py"]
+    losses = [float(line.rpartition(" ")[2]) for line in lines_of(run, tmp_path)]
+    assert len(losses) == 4 and max(losses) < 0.01
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not target.startswith(("http://", "https://", "#")):
+            assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+def test_numbers_of_things_are_true() -> None:
+    from minitorch_dist.distributed.schedules import BUILT_IN
+
+    said = re.search(r"(\d+) of them are here", README)
+    assert said is not None
+    assert int(said[1]) == len(BUILT_IN)
