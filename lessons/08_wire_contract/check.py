@@ -1,7 +1,6 @@
 """Lesson 08: what goes in comes out; the same bytes everywhere; nothing that a stranger made up."""
 
 import tracemalloc
-from contextlib import contextmanager
 
 import letters
 import numpy as np
@@ -10,13 +9,12 @@ from letters import BadLetter, decode, encode
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import lamp
+from minitorch_dist.course import lab, lamp
 from minitorch_dist.launching import launch
 from minitorch_dist.testing import check_transport, strategies
-from transports import registry
 
 KINDS = tuple(np.dtype(name) for name in letters.DTYPES)
-OFTEN = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+OFTEN = settings(lab.learn, max_examples=150)
 
 
 def told(array):
@@ -190,7 +188,7 @@ def as_a_transport():
         dist.all_reduce(tensor)
         return tensor.tolist()
 
-    with carried_by_letters():
+    with lab.threads_over("letters:LetterTransport"):
         for size in (1, 2, 3, 5):
             total = size * (size + 1) // 2
             expected = [[0.0, 1.0 * total, 2.0 * total, 3.0 * total, 4.0 * total]] * size
@@ -198,17 +196,6 @@ def as_a_transport():
             assert found == expected, (
                 f"{size} ranks, all_reduce over letters: {found}, expected {expected}"
             )
-
-
-@contextmanager
-def carried_by_letters():
-    """Within the block threads of the library talk in letters."""
-    ours = registry.BUILT_IN["queue"]
-    registry.BUILT_IN["queue"] = "letters:LetterTransport"
-    try:
-        yield
-    finally:
-        registry.BUILT_IN["queue"] = ours
 
 
 # ----------------------------------------------------------------------------- questions, and a picture

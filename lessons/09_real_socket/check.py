@@ -5,18 +5,17 @@ import socket
 import tempfile
 import tracemalloc
 from collections import deque
-from contextlib import contextmanager
 from pathlib import Path
 
 import stream
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course import Cost, lab, lamp
 from minitorch_dist.distributed import journal
 from minitorch_dist.launching import launch
 from minitorch_dist.testing import check_transport
-from transports import frames, registry
+from transports import frames
 from transports.conformance import CHECKS
 
 MESSAGES = [(b"", b""), (b"tag 7", b"payload"), (b"", bytes(range(40))), (b"only a header", b"")]
@@ -272,7 +271,7 @@ def same_journal():
     with tempfile.TemporaryDirectory() as folder:
         theirs, yours = Path(folder) / "queue.mtd", Path(folder) / "stream.mtd"
         expected = launch(program, 3, "queue://", timeout=PATIENCE, journal=theirs)
-        with over_streams():
+        with lab.threads_over("stream:StreamTransport"):
             found = launch(program, 3, "queue://", timeout=PATIENCE, journal=yours)
         assert found == expected, (
             f"over your sockets it comes to {found}, and over queue:// to {expected}"
@@ -291,17 +290,6 @@ def program():
     dist.recv(received, (rank - 1) % size)
     work.wait()
     return received.tolist()
-
-
-@contextmanager
-def over_streams():
-    """Within the block threads of the library talk through real sockets."""
-    ours = registry.BUILT_IN["queue"]
-    registry.BUILT_IN["queue"] = "stream:StreamTransport"
-    try:
-        yield
-    finally:
-        registry.BUILT_IN["queue"] = ours
 
 
 # ----------------------------------------------------------------------------- questions, and a picture

@@ -4,12 +4,14 @@ found = meter(all_reduce, 8, 64)       8 ranks, 64 float64 each
 found.bytes, found.rounds              of the rank that sends most; messages on the longest way
 scene(program, 3)                      for a lesson's picture
 @lab.learn @given(…)                   a property: the same 50 examples each time, one complaint
+with threads_over("stream:…"):         launch(…, "queue://") over a learner's transport
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.creation import ones
 from minitorch_dist.testing.costs import ROUNDS
+from transports import registry
 
 learn = settings(
     max_examples=50, derandomize=True, deadline=None, database=None, report_multiple_bugs=False,
@@ -67,3 +70,15 @@ def scene(program: Callable[[], Any], size: int, **how: Any) -> Scene:
 
             drawn = journal.read(path).scene()
         return replace(drawn, title=f"{size} ranks")
+
+
+@contextmanager
+def threads_over(name: str) -> Iterator[None]:
+    """Within the block what is launched over queue:// goes over this transport, "module:Class", between
+    the same threads."""
+    ours = registry.BUILT_IN["queue"]
+    registry.BUILT_IN["queue"] = name
+    try:
+        yield
+    finally:
+        registry.BUILT_IN["queue"] = ours

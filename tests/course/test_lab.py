@@ -5,6 +5,9 @@ from __future__ import annotations
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.course import lab
+from minitorch_dist.launching import launch
+from transports.contract import Buffer
+from transports.queue import QueueTransport
 
 
 def around() -> None:
@@ -24,3 +27,22 @@ def test_a_run_that_fails_is_drawn_too() -> None:
     drawn = lab.scene(lambda: dist.recv(torch.zeros(2), 1 - dist.get_rank()), 2)
     assert drawn.title == "2 ranks"
     assert not drawn.arrows and drawn.spans
+
+
+class Counted(QueueTransport):
+    """Counts what is sent, of all ranks."""
+
+    sent = 0
+
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        Counted.sent += 1
+        super().send(dst, header, payload)
+
+
+def test_threads_talk_over_another_transport_within_the_block() -> None:
+    Counted.sent = 0
+    with lab.threads_over(f"{__name__}:Counted"):
+        launch(around, 3)
+    assert Counted.sent == 3
+    launch(around, 3)
+    assert Counted.sent == 3
