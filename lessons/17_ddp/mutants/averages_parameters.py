@@ -10,6 +10,6 @@ Seen: https://github.com/horovod/horovod/issues/651
 """
 
 # BLANK 2: p instead of p.grad
-all_reduce(p.data.view(-1))
+all_reduce(p.data)
 p.data /= dist.get_world_size()
 # END

@@ -10,6 +10,6 @@ Seen: https://github.com/kubeflow/pytorch-operator/issues/122
 
 # BLANK 2: twice
 for _ in range(2):
-    all_reduce(p.grad.view(-1))
+    all_reduce(p.grad)
     p.grad /= dist.get_world_size()
 # END

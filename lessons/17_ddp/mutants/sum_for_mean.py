@@ -9,5 +9,5 @@ Seen: https://github.com/srush/LLM-Training-Puzzles/issues/9
 """
 
 # BLANK 2: no division
-all_reduce(p.grad.view(-1))
+all_reduce(p.grad)
 # END
