@@ -1,6 +1,7 @@
 """Files that are made from the lessons, and kept: who reads the repository finds them.
 
 notebooks/13_ring.ipynb     (see `notebooks`)
+notebooks/00_start.ipynb    a tour, from lessons/start.py
 lessons/README.md           the lessons in a table
 docs/museum.md              bugs that people had (see `museum`)
 """
@@ -18,7 +19,7 @@ Make = Callable[[], str]
 TOP = """# The lessons
 
 Made by `mtd dev build` from each lesson's `lesson.toml`. `mtd init course` makes a folder of your own with a skeleton of each;
-[notebooks/](../notebooks) has the same lessons with their solutions.
+[notebooks/](../notebooks) has the same lessons with their solutions, and [a tour](../notebooks/00_start.ipynb).
 """
 
 
@@ -27,8 +28,14 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
     for lesson in all_lessons() if lessons is None else lessons:
         yield notebooks.path_of(lesson), lambda lesson=lesson: notebooks.of_lesson(lesson)  # type: ignore[misc]
     if lessons is None:
+        yield notebooks.FOLDER / "00_start.ipynb", tour
         yield ROOM / "README.md", index
         yield ROOM.parent / "docs" / "museum.md", museum_page
+
+
+def tour() -> str:
+    """The notebook that one opens first."""
+    return notebooks.book("start", notebooks.cells_in((ROOM / "start.py").read_text("utf-8")))
 
 
 def stray() -> list[Path]:
@@ -84,7 +91,10 @@ def museum_page() -> str:
         )
         story = "\n\n".join(" ".join(text.split()) for text in one.story.split("\n\n"))
         seen = ", ".join(f"<{address}>" for address in one.seen)
-        parts.append(f"\n### [{one.name}](../{folder}/{one.short}.py)\n\n**{one.title}** {story}\n")
+        parts.append(
+            f"\n### [{one.name}](../{folder}/{one.short}.py)\n\n**{one.title}** {story}".rstrip()
+            + "\n"
+        )
         parts.append(f"\nCaught by *{', '.join(one.caught_by)}*. Seen: {seen}\n")
     return "".join(parts)
 
