@@ -13,6 +13,9 @@ import minitorch_dist as mtd
 from minitorch_dist import cuda, nn, optim
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import ddp_zero_hook, default_hooks
 from minitorch_dist.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from minitorch_dist.distributed.algorithms.model_averaging.hierarchical_model_averager import (
+    HierarchicalModelAverager,
+)
 from minitorch_dist.distributed.optim import (
     PostLocalSGDOptimizer,
     ZeroRedundancyOptimizer,
@@ -255,6 +258,44 @@ def test_the_averagers_step_is_saved() -> None:
 )
 def test_what_an_averager_refuses(told: dict[str, int], text: str) -> None:
     (error,) = on_ranks(1, lambda r, s: PeriodicModelAverager(**told))
+    assert text in str(error)
+
+
+@pytest.mark.parametrize(
+    ("size", "levels"), [(1, {2: 1}), (4, {2: 2, 4: 4}), (8, {1: 2, 2: 4, 6: 8})]
+)
+def test_models_are_averaged_in_growing_circles(size: int, levels: dict[int, int]) -> None:
+    def act(rank: int, ranks: int) -> Any:
+        module = scalar(float(rank))
+        module.weight.grad = mtd.zeros(1, 1)
+        averager = HierarchicalModelAverager(levels, warmup_steps=1)
+        found = []
+        for _ in range(13):
+            averager.average_parameters(module.parameters())
+            found.append(module.weight.item())
+            with mtd.no_grad():
+                module.weight.fill_(float(rank))
+        return found
+
+    def wanted(rank: int, step: int) -> float:
+        due = [circle for period, circle in levels.items() if step % period == 0 and step >= 1]
+        circle = due[-1] if due else 1
+        first = rank // circle * circle
+        return sum(range(first, first + circle)) / circle
+
+    told = on_ranks(size, act)
+    assert told == [[wanted(rank, step) for step in range(13)] for rank in range(size)]
+
+
+@pytest.mark.parametrize(
+    ("levels", "text"),
+    [
+        ({}, "must not be empty"), ({0: 1, 2: 2}, "minimum period"), ({2: 1}, "must be equal to the size"),
+        ({4: 1, 2: 2}, "must rise"), ({2: 2, 4: 1, 8: 2}, "must rise"),
+    ],
+)  # fmt: skip
+def test_what_a_hierarchy_refuses(levels: dict[int, int], text: str) -> None:
+    error, _ = on_ranks(2, lambda r, s: HierarchicalModelAverager(levels))
     assert text in str(error)
 
 

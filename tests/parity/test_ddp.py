@@ -344,3 +344,29 @@ def find_spec(library: str, parts: list[str]) -> bool:
     except ImportError:
         return False
     return True
+
+
+def test_the_hierarchical_averager_averages_when_torchs_does() -> None:
+    """One rank: which period's group is due at each step."""
+    from torch.distributed.algorithms.model_averaging import hierarchical_model_averager as theirs
+
+    from minitorch_dist import launch
+    from minitorch_dist.distributed.algorithms.model_averaging import (
+        hierarchical_model_averager as ours,
+    )
+
+    def act() -> list[bool]:
+        averager = ours.HierarchicalModelAverager({3: 1}, warmup_steps=2)
+        found = []
+        for _ in range(10):
+            found.append(averager.due() is not None)
+            averager.average_parameters([])
+        return found
+
+    wanted = []
+    hollow = theirs.HierarchicalModelAverager.__new__(theirs.HierarchicalModelAverager)
+    hollow._periods, hollow.period_process_group_dict = [3], {3: object()}
+    for step in range(10):
+        hollow.step = step
+        wanted.append(step >= 2 and hollow._find_process_group() is not None)
+    assert launch(act, 1)[0] == wanted
