@@ -18,18 +18,16 @@ who use it; the transport only shows the memory, and `watch` waits for something
 from __future__ import annotations
 
 import mmap
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from transports.clock import ASIDE, step_aside
+from transports.spin import Spin
 
 SLOTS: Final = 4  # of each rank: so many rounds may be under way
 ROOM: Final = 1 << 18  # bytes of a slot, if all of them together stay within
 BUDGET: Final = 1 << 25  # bytes
 SMALLEST: Final = 1 << 12
-FEW: Final = 10  # looks, where a peer shares our core
 HEAD: Final = 1 << 11  # bytes before each slot, for what says whose contents they are
 FRONT: Final = 16  # the first of them, for two numbers
 EVENTS: Final = 16  # ready words of a rank
@@ -59,11 +57,10 @@ class Board:
     ) -> None:  # fmt: skip
         self.rank, self.size, self.room, self.fence = rank, size, room, fence
         self._first = at
-        self._vain = 0  # how many waits the looks were too few for
-        self.spin(0, 0)
         self.mapped = memory  # the same bytes; faster for short pieces
         self.memory = memoryview(memory)
         self.words = self.memory.cast("Q")
+        self.spin = Spin(self.words)
 
     def ready(self, rank: int) -> int:
         """The first of the words in which `rank` says what stands in its slots."""
@@ -72,33 +69,6 @@ class Board:
     def done(self, rank: int) -> int:
         """The word in which `rank` says what it has read."""
         return self.ready(rank) + EVENTS
-
-    def spin(self, looks: int, yields: int) -> None:
-        """How often to look, and then to yield, before a rank waits in another way."""
-        self.looks, self.yields = looks, yields
-        self._looks = looks  # at present
-
-    def comes(self, word: int, number: int) -> bool:
-        """Whether a word exceeds `number`, now or within the time in which most answers come. Where
-        every rank has a core, the other one is at work; otherwise it may be waiting for ours: then
-        one looks less long, and now and then leaves the core for another."""
-        words = self.words
-        for _ in range(self._looks):
-            if words[word] > number:
-                if self._looks < self.looks:
-                    self._looks = min(2 * self._looks, self.looks)
-                return True
-        self._vain += 1
-        if self._vain % ASIDE == 0 and self.yields:
-            step_aside()
-            self._looks = self.looks
-        for turn in range(self.yields):
-            os.sched_yield()
-            if words[word] > number:
-                if turn < 2:  # it only wanted our core
-                    self._looks = max(self._looks // 2, min(FEW, self.looks))
-                return True
-        return words[word] > number
 
     def agree(self, is_wanted: bool) -> None:
         """Say, before all are connected, whether this rank will use it."""

@@ -149,6 +149,16 @@ class Transport(ABC):
         nothing can arrive unnoticed any more, and nobody waits where it says yes.
         """
 
+    def fetch(
+        self, src: int, front: bytes, into: memoryview, is_next: Callable[[], bool]
+    ) -> bytes | None:
+        """Put the next message from `src` straight `into` its place, past the inbox, and return its
+        header: if it is there, or comes at once, if its header begins with `front`, if it fills the
+        place, and if `is_next` says, when nothing can arrive unnoticed any more, that nobody else
+        is to have it. None: nothing was taken, and `progress` will deliver what comes. No transport
+        has to offer this."""
+        return None
+
     def board(self) -> Board | None:
         """Memory that all ranks see, where the medium is such memory (see `board`)."""
         return None

@@ -124,6 +124,7 @@ class FileTransport(Transport):
         self._heart: Thread | None = None
         self._resting = clock.condition()  # where the heart waits between two beats
         self._board: Board | None = None
+        self._rings: Rings | None = None
 
     # -- connecting -------------------------------------------------------------------------
 
@@ -162,11 +163,15 @@ class FileTransport(Transport):
             has_cores = self.world_size <= (cores or 1)
             self._looks = LOOKS if has_cores else LOOKS // 10
             if rings.board is not None:
-                rings.board.spin(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, BOARD_YIELDS)
+                rings.board.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, BOARD_YIELDS)
+            rings.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, YIELDS // 10)
+            self._rings = rings
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running
             self._looks = self._yields = 0
             if self._board is not None:
-                self._board.spin(0, 0)
+                self._board.spin.set(0, 0)
+            if self._rings is not None:
+                self._rings.spin.set(0, 0)
         self._outlets, self._inlets = self._medium.outlets, tuple(self._medium.inlets)
 
     def _beat(self) -> None:
@@ -265,6 +270,20 @@ class FileTransport(Transport):
             if self._deliveries == seen and timeout != 0 and not (done is not None and done()):
                 self._wait(timeout, seen)
             return self._report()
+        finally:
+            self._driving.give()
+
+    def fetch(
+        self, src: int, front: bytes, into: memoryview, is_next: Callable[[], bool]
+    ) -> bytes | None:
+        rings = self._rings
+        if rings is None or not self._driving.try_take():
+            return None
+        try:
+            self._calls += 1
+            if self._state != "open" or self._calls % STRIDE == 0 or not is_next():
+                return None
+            return rings.inlets[src].fetch(front, into, rings.spin)
         finally:
             self._driving.give()
 
@@ -386,7 +405,7 @@ class FileTransport(Transport):
             for outlet in self._outlets:
                 outlet.end()
             self._outlets = self._inlets = ()
-            self._board = None
+            self._board = self._rings = None
             self._medium.close()
             self._part()
         finally:

@@ -38,6 +38,7 @@ from transports.board import Board
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
 from transports.errors import Damaged
 from transports.meeting import PAGE, Meeting
+from transports.spin import Spin
 
 MARK = 0x6D74_6400 << 32  # in the first word of each message
 ENDED = 1 << 63  # in a head: nothing will follow
@@ -82,6 +83,7 @@ class Rings:
         self._memory = mmap.mmap(meeting.file.number, self.nbytes)
         self._bytes = memoryview(self._memory)
         self._words = self._bytes.cast("Q")
+        self.spin = Spin(self._words)
         self._row = slice(heads + rank * row, heads + rank * row + 8 * size)
         self._seen = b""
         self._beats = [(PAGE + peer * LINE) // 8 for peer in range(size)]
@@ -307,6 +309,33 @@ class Inlet(_End):
             self._fence()
         self._words[self._tail_word] = self._tail
         return count
+
+    def fetch(self, front: bytes, into: memoryview, spin: Spin) -> bytes | None:
+        """Copy the next message `into` its place if it is there or comes at once, lies before us in
+        one piece, begins with `front` and fills the place. Its header, or None."""
+        tail, words = self._tail, self._words
+        if self._left or self._front or not spin.comes(self._head_word, tail):
+            return None
+        if self._fence is not None:
+            self._fence()
+        place = tail % self._size
+        at = self._at + place
+        length, nbytes = words[at >> 3] ^ MARK, words[(at >> 3) + 1]
+        start = UNIT + (length + 15 & -16)
+        whole = start + (nbytes + 15 & -16)
+        if nbytes != len(into) or not whole <= words[self._head_word] - tail <= self._size:
+            return None
+        if length > MAX_HEADER or place + whole > self._size:
+            return None
+        header: bytes = self._memory[at + UNIT : at + UNIT + length]
+        if not header.startswith(front):
+            return None
+        if nbytes:
+            into[:] = self._bytes[at + start : at + start + nbytes]
+        if self._fence is not None:
+            self._fence()
+        self._tail = words[self._tail_word] = tail + whole
+        return header
 
     def _whole(self, inbox: Inbox, head: int) -> int:
         """Deliver the messages that lie before us in one piece each."""

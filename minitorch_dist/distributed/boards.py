@@ -116,7 +116,7 @@ class BoardEnd:
         """Return when all ranks have done with what the slot of this round held before."""
         words = self._words
         for rank, word in enumerate(self._done):
-            if rank != self.rank and not self.board.comes(word, number - SLOTS):
+            if rank != self.rank and not self.board.spin.comes(word, number - SLOTS):
                 operation.watch(rank, partial(self._is_free, word, number))
         others = [words[w] for rank, w in enumerate(self._done) if rank != self.rank]
         self.free = min(others) + SLOTS
@@ -127,7 +127,7 @@ class BoardEnd:
     def wait(self, operation: Operation, source: int, word: int, number: int) -> None:
         """Return when `source` has announced something of this round in its word."""
         words = self._words
-        if not self.board.comes(word, number):
+        if not self.board.spin.comes(word, number):
             operation.watch(source, lambda: words[word] > number)
 
     def sign(self, header: bytes, slot: int, rounds: int) -> None:

@@ -176,6 +176,20 @@ class Mailbox:
             receive.fail(misfit)
             receive.owner.fail(misfit)
 
+    def is_free(self, source: int, match: bytes) -> bool:
+        """Whether the next message of `source` with this match is nobody's yet, and none came before
+        it. Asked while nothing is delivered."""
+        return self._pairing.is_free(source, match)
+
+    def fetch(self, src: int, front: bytes, into: memoryview, is_next: Callable[[], bool]) -> bool:
+        """Receive the next message of `src` without a receive, if the transport can do so at once
+        (see `Transport.fetch`); `is_next` asks `is_free`."""
+        header = self.transport.fetch(src, front, into, is_next)
+        if header is None:
+            return False
+        self._last[src] = header, None
+        return True
+
     def withdraw(self, receive: Receive) -> bool:
         """Take a receive back; False if its message has begun to arrive."""
         with self.lock:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.distributed import groups, objects, point_to_point
+from minitorch_dist.distributed import groups, objects, point_to_point, repeated_messages
 from minitorch_dist.distributed.distributed_c10d import get_rank, warn_not_in_group
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.repeated_messages import Sending, Taking
+from minitorch_dist.distributed.repeats import DONE, is_plain
 from minitorch_dist.distributed.tensor_arrays import check_tensor, to_send
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors.base import TensorBase
@@ -61,6 +63,9 @@ def send(
     group_dst: int | None = None,
 ) -> None:
     """Send; the tensor may be written to when this returns, though it may not be received yet."""
+    again = repeated_messages.send(tensor, dst, group, tag, group_dst)
+    if again is DONE:
+        return
     if not groups.is_member(group):
         warn_not_in_group("send")
         return
@@ -68,7 +73,10 @@ def send(
     to = groups.canonical_rank(which, dst, group_dst)
     _not_oneself(which, to, "destination")
     check_tensor(tensor, "tensor")
-    point_to_point.send(which, to_send(tensor), to, tag)
+    array = to_send(tensor)
+    point_to_point.send(which, array, to, tag)
+    if again is not None:
+        repeated_messages.leave(which, again, Sending(which, array, to, tag))
 
 
 def recv(
@@ -79,11 +87,14 @@ def recv(
     group_src: int | None = None,
 ) -> int:
     """Receive into the tensor from a rank, or from any; the sender's rank in the world."""
-    is_plain = isinstance(tensor, TensorBase) and tensor.array.flags.carray
-    if is_plain and src is not None and groups.is_member(group):
+    if src is not None and is_plain(tensor) and groups.is_member(group):
+        again = repeated_messages.recv(tensor, src, group, tag, group_src)
+        if again is DONE:
+            return src
         which = or_default(group)  # nothing to convert, and nobody to hand a Work to
         source = groups.canonical_rank(which, src, group_src)
         point_to_point.receive(which, tensor.array, source, tag)
+        repeated_messages.leave(which, again, Taking(which, tensor.array, source, tag))
         tensor.storage.version += 1
         return src
     work = irecv(tensor, src, group, tag, group_src)

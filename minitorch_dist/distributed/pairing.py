@@ -103,6 +103,12 @@ class Pairing:
                 del self._early[match]
         return arrival
 
+    def is_free(self, source: int, match: bytes) -> bool:
+        """Whether no receive waits for such a message of this source, and none has come early."""
+        if self._anybody or (source, match) in self._posted:
+            return False
+        return match not in self._early or source not in self._early[match]
+
     def has_early(self) -> bool:
         return bool(self._early)
 

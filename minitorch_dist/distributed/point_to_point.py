@@ -40,6 +40,16 @@ class Doing:
     def group(self) -> str:
         return self._group.channel.name
 
+    def header(self) -> bytes:
+        """What stands before its message."""
+        tail = wire.encode_fingerprint(self.fingerprint) + wire.encode_site(self.site)
+        return self._group.point_to_point + wire.STEP.pack(self.tag) + tail
+
+    def loss(self, lost: errors.PeerLost) -> PeerLost:
+        """What to say where nothing can be sent any more."""
+        what = f"rank {self._group.world.rank} sends to in {self.describe()}"
+        return PeerLost(lost.rank, lost.reason, what)
+
     def describe(self) -> str:
         said = wire.describe(self.fingerprint, wire.POINT_TO_POINT, self.tag, self.site)
         return f"{said} of group {self.group!r}"
@@ -159,17 +169,14 @@ def _sending(group: Group, array: Array, tag: int, operation: str) -> Doing:
 
 
 def _send(doing: Doing, group: Group, array: Array, dst: int) -> None:
-    tail = wire.encode_fingerprint(doing.fingerprint) + wire.encode_site(doing.site)
-    header = group.point_to_point + wire.STEP.pack(doing.tag) + tail
     to, mailbox = group.ranks[dst], group.world.mailbox
     recorder = mailbox.recorder
     since = 0 if recorder is None else recorder.now()
     error: Exception | None = None
     try:
-        mailbox.send(to, header, octets(array))
+        mailbox.send(to, doing.header(), octets(array))
     except errors.PeerLost as lost:
-        what = f"rank {group.world.rank} sends to in {doing.describe()}"
-        error = PeerLost(lost.rank, lost.reason, what)
+        error = doing.loss(lost)
         raise error from lost
     finally:
         if recorder is not None:

@@ -61,7 +61,7 @@ class Kind:
 
     def run(self, arrays: Mapping[Any, Array], first: Callable[[], None] | None = None) -> None:
         group, recipe = self._group, self._recipe
-        with group.channel.begin(recipe.fingerprint, callsite()) as operation:
+        with group.channel.begin(recipe.fingerprint, callsite(3)) as operation:
             if first is not None:
                 first()
             if recipe.showing is not None and group.board is not None:
@@ -79,7 +79,7 @@ def leave(group: Group, key: Any, kind: Kind) -> None:
     group.kinds[key] = kind
 
 
-def find(group: Group | None, key: Any) -> Kind | None:
+def find(group: Group | None, key: Any) -> Any:
     """The kind of this call, if it was met before and may be repeated now."""
     if group is None:
         here = place().world
@@ -87,7 +87,7 @@ def find(group: Group | None, key: Any) -> Kind | None:
             return None
         group = here.default_group
     try:
-        kind: Kind | None = group.kinds.get(key)
+        kind = group.kinds.get(key)
     except (AttributeError, TypeError):  # no group, or an argument of a wrong type
         return None
     return kind if kind is not None and kind.is_good() else None

@@ -19,7 +19,7 @@ DONE: Final = object()
 _AVG, _PREMUL = RedOpType.AVG, RedOpType.PREMUL_SUM
 
 
-def _is_plain(tensor: Any) -> bool:
+def is_plain(tensor: Any) -> bool:
     """Whether a tensor can be sent from, and written to, where it is."""
     return isinstance(tensor, TensorBase) and tensor.array.flags.carray
 
@@ -34,7 +34,7 @@ def _flat(array: Array) -> Array:
 
 
 def broadcast(tensor: Any, src: Any, group: Any, group_src: Any) -> Any:
-    if not _is_plain(tensor):
+    if not is_plain(tensor):
         return None
     array = tensor.array
     key = "broadcast", src, group_src, array.dtype, array.shape
@@ -48,7 +48,7 @@ def broadcast(tensor: Any, src: Any, group: Any, group_src: Any) -> Any:
 
 
 def all_reduce(tensor: Any, op: Any, group: Any) -> Any:
-    if not _is_plain(tensor) or not _sums(op):
+    if not is_plain(tensor) or not _sums(op):
         return None
     array = tensor.array
     key = "all_reduce", id(op), array.dtype, array.shape
@@ -61,7 +61,7 @@ def all_reduce(tensor: Any, op: Any, group: Any) -> Any:
 
 
 def all_gather_single(output: Any, input: Any, group: Any) -> Any:
-    if not _is_plain(output) or not _is_plain(input):
+    if not is_plain(output) or not is_plain(input):
         return None
     array, into = input.array, output.array
     key = "all_gather", array.dtype, array.shape, into.dtype, into.shape
@@ -81,7 +81,7 @@ def all_gather_single(output: Any, input: Any, group: Any) -> Any:
 
 
 def reduce_scatter_single(output: Any, input: Any, op: Any, group: Any) -> Any:
-    if not _is_plain(output) or not _is_plain(input) or not _sums(op):
+    if not is_plain(output) or not is_plain(input) or not _sums(op):
         return None
     array, into = input.array, output.array
     key = "reduce_scatter", id(op), array.dtype, array.shape, into.dtype, into.shape
@@ -95,7 +95,7 @@ def reduce_scatter_single(output: Any, input: Any, op: Any, group: Any) -> Any:
 
 def all_to_all_single(output: Any, input: Any, group: Any) -> Any:
     """Without sizes of the parts: all are equal."""
-    if not _is_plain(output) or not _is_plain(input):
+    if not is_plain(output) or not is_plain(input):
         return None
     array, into = input.array, output.array
     key = "all_to_all", array.dtype, array.shape, into.dtype, into.shape

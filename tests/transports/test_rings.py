@@ -65,6 +65,40 @@ def test_every_offset_of_a_small_ring(tmp_path: Path, room: int, header: int) ->
         assert desk.whole == expected
 
 
+@given(st.lists(st.tuples(lengths, lengths, st.booleans()), max_size=20))
+def test_fetching_is_delivering_or_nothing(
+    tmp_path_factory: pytest.TempPathFactory, sent: list[tuple[int, int, bool]]
+) -> None:
+    """Each message is fetched if it can be, and else drained: none twice, none out of order."""
+    with ends.rings(tmp_path_factory.mktemp("rings"), 4096) as (ours, theirs):
+        desk, outlet, inlet = ends.Desk(), ours.outlets[1], theirs.inlets[0]
+        for seed, (head, rest, is_wanted) in enumerate(sent):
+            header, payload, place = body(head, seed), body(rest, ~seed), bytearray(rest)
+            outlet.offer(header, memoryview(payload))
+            front = header if is_wanted else header + b"?"
+            taken = inlet.fetch(front, memoryview(place), theirs.spin)
+            if taken is None:
+                assert not any(place)
+                while outlet.is_pending or not desk.whole:
+                    inlet.drain(desk)
+                    outlet.push()
+                taken, place[:] = desk.whole.pop()
+            else:
+                assert is_wanted
+            assert (taken, bytes(place)) == (header, payload)
+            assert inlet.fetch(b"", memoryview(b""), theirs.spin) is None
+
+
+@pytest.mark.parametrize("word", [0, 1])
+@pytest.mark.parametrize("value", [0, 1, 2**40, 2**64 - 1, rings.MARK | MAX_HEADER + 1])
+def test_nonsense_is_not_fetched(tmp_path: Path, word: int, value: int) -> None:
+    with ends.rings(tmp_path, 4096) as (ours, theirs):
+        inlet, place = theirs.inlets[0], memoryview(bytearray(8))
+        ours.outlets[1].offer(b"head", memoryview(bytes(8)))
+        words_of(inlet)[inlet._at // 8 + word] = value
+        assert inlet.fetch(b"", place, theirs.spin) is None
+
+
 def test_a_message_that_breaks_off_is_never_seen_whole(tmp_path: Path) -> None:
     with ends.rings(tmp_path, 64) as (ours, theirs):
         desk, outlet, inlet = ends.Desk(), ours.outlets[1], theirs.inlets[0]

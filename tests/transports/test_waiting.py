@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from transports import board, clock
+from transports import board, clock, spin
 from transports.board import Board
 from transports.tcp import TcpTransport
 
@@ -18,24 +18,24 @@ LOOKS, YIELDS = 40, 7
 @pytest.fixture
 def one() -> Board:
     made = Board(mmap.mmap(-1, board.nbytes(2, board.LINE)), 0, 0, 2, board.LINE, None)
-    made.spin(LOOKS, YIELDS)
+    made.spin.set(LOOKS, YIELDS)
     return made
 
 
 def test_waits_in_vain_step_aside_each_time_enough_of_them_have_been(one, monkeypatch):
     rests, yields = itertools.count(), itertools.count()
-    monkeypatch.setattr(board, "step_aside", lambda: next(rests))
+    monkeypatch.setattr(spin, "step_aside", lambda: next(rests))
     monkeypatch.setattr(os, "sched_yield", lambda: next(yields))
     for _ in range(3 * clock.ASIDE):
-        assert not one.comes(one.ready(1), 0)
+        assert not one.spin.comes(one.ready(1), 0)
     assert next(rests) == 3
     assert next(yields) == 3 * clock.ASIDE * YIELDS
 
 
 def test_nobody_steps_aside_whose_looks_suffice(one, monkeypatch):
-    monkeypatch.setattr(board, "step_aside", lambda: pytest.fail("it was there at once"))
+    monkeypatch.setattr(spin, "step_aside", lambda: pytest.fail("it was there at once"))
     one.words[one.ready(1)] = 1
-    assert all(one.comes(one.ready(1), 0) for _ in range(3 * clock.ASIDE))
+    assert all(one.spin.comes(one.ready(1), 0) for _ in range(3 * clock.ASIDE))
 
 
 def test_who_is_answered_when_it_yields_looks_less_and_more_again_when_looks_suffice(
@@ -48,18 +48,18 @@ def test_who_is_answered_when_it_yields_looks_less_and_more_again_when_looks_suf
 
     monkeypatch.setattr(os, "sched_yield", answer)
     for told in range(3):
-        assert one.comes(word, told)
-    assert one._looks == board.FEW
+        assert one.spin.comes(word, told)
+    assert one.spin._at_present == spin.FEW
     for _ in range(3):
-        assert one.comes(word, 0)
-    assert one._looks == LOOKS
+        assert one.spin.comes(word, 0)
+    assert one.spin._at_present == LOOKS
 
 
 def test_ranks_of_one_process_never_spin(one, monkeypatch):
-    one.spin(0, 0)
+    one.spin.set(0, 0)
     for name in ("step_aside", "os"):
-        monkeypatch.setattr(board, name, None)  # would be called in vain
-    assert not any(one.comes(one.ready(1), 0) for _ in range(3 * clock.ASIDE))
+        monkeypatch.setattr(spin, name, None)  # would be called in vain
+    assert not any(one.spin.comes(one.ready(1), 0) for _ in range(3 * clock.ASIDE))
 
 
 def test_tcp_asks_to_be_woken_now_and_then_without_yielding_first(monkeypatch):

@@ -1,0 +1,57 @@
+"""Look at a word of memory that another process writes, for as long as most answers take to come.
+
+Where every rank has a core of its own the other one is at work, and its answer comes within a few
+looks; otherwise it may be waiting for our core. How often to look before giving the core away is
+learned from what has helped.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from transports.clock import ASIDE, step_aside
+
+FEW: Final = 10  # looks, where a peer shares our core
+
+
+class Spin:
+    """How one rank looks at words that only grow."""
+
+    __slots__ = ("_at_present", "_vain", "looks", "words", "yields")
+
+    def __init__(self, words: memoryview) -> None:
+        self.words = words
+        self._vain = 0  # how many waits the looks were too few for
+        self.set(0, 0)
+
+    def set(self, looks: int, yields: int) -> None:
+        """How often to look, and then to yield, before a rank waits in another way."""
+        self.looks, self.yields = looks, yields
+        self._at_present = looks
+
+    def comes(self, word: int, number: int) -> bool:
+        """Whether a word exceeds `number`, now or soon. Now and then one leaves the core for another."""
+        words = self.words
+        for _ in range(self._at_present):
+            if words[word] > number:
+                if self._at_present < self.looks:
+                    self._at_present = min(2 * self._at_present, self.looks)
+                return True
+        self._vain += 1
+        if self._vain % ASIDE == 0 and self.yields:
+            step_aside()
+            self._at_present = self.looks
+        for turn in range(self.yields):
+            os.sched_yield()
+            if words[word] > number:
+                if turn < 2:  # it only wanted our core
+                    self._at_present = max(self._at_present // 2, min(FEW, self.looks))
+                return True
+        return words[word] > number
+
+    def release(self) -> None:
+        self.words = memoryview(b"")
+
+    def __repr__(self) -> str:
+        return f"<Spin of {self._at_present} of {self.looks} looks, then {self.yields} yields>"
