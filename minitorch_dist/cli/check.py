@@ -12,6 +12,7 @@ from rich.progress import Progress as Bar, SpinnerColumn, TextColumn, TimeElapse
 from minitorch_dist.cli import report
 from minitorch_dist.cli.course import about, opened
 from minitorch_dist.cli.page import Page, listed, marked, refuse
+from minitorch_dist.course import bounds
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson, LessonError
 from minitorch_dist.course.verdict import Verdict
@@ -42,16 +43,12 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
         verdict = examined(page, workspace, earlier, limit=options.limit).verdict
         state = "still passes" if verdict and verdict.is_passed else "does not pass: ours is used"
         page.say(f"(your lesson {earlier.number} has changed since it passed; it {state})", "dim")
-    only = None if options.only is None else [options.only]
+    only = None if options.only is None else [_lamp(lesson, options.only)]
     token = _token(options.replay)
     exam = examined(page, workspace, lesson, only=only, limit=options.limit, text=text, token=token)
     verdict = exam.verdict
     if verdict is None:
         raise LessonError(f"the check did not begin: {exam.printed or exam.stopped}")
-    if options.only is not None and not verdict.lamps and not verdict.unwritten:
-        raise LessonError(
-            f"lesson {lesson.number} has no lamp {options.only!r}; mtd check {lesson.number} shows them"
-        )
     if token is not None and verdict.is_passed:
         page.say("This run does not fail: the file is not that of then.")
         return 0
@@ -59,6 +56,16 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
     if verdict.lamps:
         workspace.explained(lesson)
     return 0 if verdict.is_passed else 1
+
+
+def _lamp(lesson: Lesson, given: str) -> str:
+    """LessonError where the lesson's check has no such lamp."""
+    names = bounds.of_lesson(lesson)
+    if given not in names:
+        raise LessonError(
+            f"lesson {lesson.number} has no lamp {given!r}; it has {listed([*names])}"
+        )
+    return given
 
 
 def _token(given: str | None) -> str | None:

@@ -121,7 +121,7 @@ def watch(order: Order, lesson: Lesson, say: Say, clock: SystemClock) -> None:
         clock.sleep(LOOK)
         why = ""
         if time.process_time() - begun > order.processor:
-            why = f"it did not come to an end in {order.processor:.0f} seconds of processor time"
+            why = f"it did not come to an end in {order.processor:g} seconds of processor time"
         elif deadline.is_over():
             why = f"it did not come to an end in {order.seconds:.0f} seconds"
         elif held() > MOST_HELD:

@@ -85,7 +85,9 @@ def test_failing_and_passing(course: Path, capsys: pytest.CaptureFixture[str]) -
     places = [said.index(part) for part in order]
     assert places == sorted(places)
     assert "Why it matters" not in out(capsys, "check", status=1)  # once
-    assert "has no lamp 'left'" in out(capsys, "check", "1", "--only", "left", status=2)
+    assert "has no lamp 'left'; it has right and rounds" in out(
+        capsys, "check", "1", "--only", "left", status=2
+    )
     file.write_text(SOLVED[1])
     said = out(capsys, "check")
     assert "★★★" in said and "Next: 02 Lesson twice" in said and "mtd predict 1" in said

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import lesson
+from minitorch_dist.course import checking, lesson
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.verdict import Verdict
 from minitorch_dist.course.workspace import Workspace, make
@@ -37,8 +37,10 @@ def said(exam: Examination, lamp: str = "right") -> str:
 
 @pytest.mark.slow
 def test_right_and_wrong(where: Workspace) -> None:
+    before = dict(os.environ)
     exam = examined(where, 1, SOLVED[1])
     assert exam.verdict is not None and exam.verdict.is_passed and exam.verdict.stars == 3
+    assert dict(os.environ) == before and not (where.folder / "01_plus" / ".hypothesis").exists()
     assert Verdict.from_json(exam.lesson, exam.verdict.to_json()) == exam.verdict
     exam = examined(where, 1, SOLVED[1].replace("x + y", "x - y") + "\nprint('here')\n")
     assert said(exam) == "the sum of 2 and 3"
@@ -49,7 +51,7 @@ def test_right_and_wrong(where: Workspace) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("while True: x += 0", ["1 seconds of processor time", "plus.py:3, in plus", "y = 3"]),
+        ("while True: x += 0", ["0.4 seconds of processor time", "plus.py:3, in plus", "y = 3"]),
         ("import os, sys; os.close(1); sys.stdout = None; x += 1", ["the sum of 2 and 3"]),
         ("raise ValueError('\\ud800')", ["ValueError", "plus.py:3"]),
         ("import os; os._exit(7)", ["ended by itself with status 7"]),
@@ -73,7 +75,7 @@ def test_right_and_wrong(where: Workspace) -> None:
 )
 def test_what_code_can_do(where: Workspace, line: str, words: list[str]) -> None:
     text = SOLVED[1].replace("    return", f"    {line}\n    return")
-    exam = examined(where, 1, text, limit=1.0)
+    exam = examined(where, 1, text, limit=0.4)
     told = said(exam)
     assert all(word in told for word in words), told
 
@@ -114,14 +116,16 @@ def test_a_loop_while_it_is_imported(where: Workspace) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [("def plus(x, y:\n", "SyntaxError: '(' was never closed"), ("\x00", "null bytes"), ("import nothing_of_this_name", "No module named"),
      ("x = 1", "cannot import name 'plus'")],
 )  # fmt: skip
 def test_what_cannot_run(where: Workspace, text: str, words: str) -> None:
-    assert words in said(examined(where, 1, text), "runs")
+    one = lesson.find(1, where.room)
+    where.file(one).write_text(text)
+    verdict = checking.check(one, where.place(one), {}, where.room)
+    assert verdict.lamps == {"runs": False} and words in verdict.said["runs"]
 
 
 @pytest.mark.slow
@@ -159,15 +163,3 @@ def test_later_lessons_stand_on_what_passed(where: Workspace) -> None:
     assert where.changed_since(lesson.find(5, where.room), where.progress()) == [one]
     exam = examined(where, 5, SOLVED[5])
     assert exam.verdict is not None and exam.verdict.used == {1: False, 2: False}
-
-
-@pytest.mark.slow
-def test_truths(where: Workspace) -> None:
-    exam = examined(where, 1, SOLVED[1], task="truth", truths=["two_and_three"])
-    assert exam.truths == {"two_and_three": 5.0} and exam.verdict is None
-
-
-def test_the_environment_is_as_it_was(where: Workspace) -> None:
-    before = dict(os.environ)
-    examined(where, 1, SOLVED[1])
-    assert dict(os.environ) == before and not (where.folder / "01_plus" / ".hypothesis").exists()

@@ -54,7 +54,7 @@ def test_from_the_first_blank_to_the_next_lesson(
             "q quit",
         )
         terminal.press("p")
-        terminal.see("line 3: blank 1", gone="drawing")
+        terminal.see("line 3: blank 1")
         terminal.press("h")
         terminal.see("1 of 3 Nudge", "Think.", "h says more")
         file.write_text(SOLVED[1].replace("+", "-"))
@@ -69,10 +69,11 @@ def test_from_the_first_blank_to_the_next_lesson(
         terminal.see("lesson 1 has not passed.")
         saved(file, SOLVED[1])
         terminal.see("✔ right ✔ rounds", "★★★", "Next: 02 Lesson twice", gone="✘")
-        terminal.press("cp")  # the picture as soon as the check is over
-        terminal.see("x + y", gone="★★★")
-        terminal.press("s")
-        terminal.see("this picture has no steps")
+        if columns == 80:
+            terminal.press("cp")  # the picture as soon as the check is over
+            terminal.see("x + y", gone="★★★")
+            terminal.press("s")
+            terminal.see("this picture has no steps")
         terminal.press("o")
         terminal.see("return x + y", "def plus(x, y):")
         terminal.press("l")
@@ -186,18 +187,16 @@ def test_a_check_in_a_terminal_is_stopped_by_ctrl_c(course: Path, env: Mapping[s
         assert "you stopped it" in terminal.end(1)
 
 
-@pytest.mark.parametrize("more", [{"TERM": "dumb"}, {"TERM": "dumb", "PYTHONIOENCODING": "ascii"}])
-def test_a_dumb_terminal(more: Mapping[str, str], course: Path, env: Mapping[str, str]) -> None:
+def test_a_dumb_terminal(course: Path, env: Mapping[str, str]) -> None:
     """It says where one is and what to do next, and ends; a check moves nothing and colours nothing."""
-    with Terminal(cwd=course, env={**env, **more}) as terminal:
+    dumb = {**env, "TERM": "dumb"}
+    with Terminal(cwd=course, env=dumb) as terminal:
         said = terminal.end()
     assert "0 of 3 passed" in said and "mtd check 1" in said and "\x1b" not in said
     (course / "01_plus" / "plus.py").write_text(SOLVED[1])
-    with Terminal("check", cwd=course, env={**env, **more}) as terminal:
+    with Terminal("check", cwd=course, env={**dumb, "PYTHONIOENCODING": "ascii"}) as terminal:
         said = terminal.end()
-    assert "\x1b" not in said and ("***" if "PYTHONIOENCODING" in more else "★★★") in said
-    with Terminal(cwd=course, env={**env, **more}) as terminal:
-        assert "plus.py passes." in terminal.end()
+    assert "\x1b" not in said and "***" in said and said.isascii()
 
 
 def test_without_colours(course: Path, env: Mapping[str, str]) -> None:
