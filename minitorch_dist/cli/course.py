@@ -44,8 +44,17 @@ def about(name: str, act: Act) -> Callable[[argparse.Namespace], int]:
             return act(page, workspace, chosen(workspace, progress, options.lesson), options)
         except LessonError as error:
             return refuse(name, error)
+        except OSError as error:
+            return refuse(name, unwritable(error))
 
     return run
+
+
+def unwritable(error: OSError) -> LessonError:
+    """A folder that has gone, or is not to be written to."""
+    return LessonError(
+        f"{error.filename or 'a file'}: {error.strerror or error}. mtd doctor looks at the folder"
+    )
 
 
 def chosen(workspace: Workspace, progress: Progress, wanted: str | None) -> Lesson:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from minitorch_dist.cli import init, keyboard, watch
-from minitorch_dist.cli.course import opened
+from minitorch_dist.cli.course import opened, unwritable
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course.lesson import LessonError
 from minitorch_dist.course.progress import Progress
@@ -29,6 +29,8 @@ def run() -> int:
         _where(page, workspace, progress)
     except LessonError as error:
         return refuse("", error)
+    except OSError as error:
+        return refuse("", unwritable(error))
     return 0
 
 

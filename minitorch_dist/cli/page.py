@@ -77,7 +77,9 @@ def marked(*parts: str | tuple[str, str]) -> Text:
 
 def refuse(command: str, error: Exception) -> int:
     """What cannot be done, and what to do instead."""
-    Page(Console(file=sys.stderr, highlight=False)).say(f"mtd {command}: {error}")
+    Page(Console(file=sys.stderr, highlight=False)).say(
+        f"mtd {command}: {error}".replace(" :", ":")
+    )
     return 2
 
 

@@ -16,13 +16,12 @@ from rich.table import Table
 from rich.text import Text
 
 from minitorch_dist.cli import hint, listing, predict, report, reset, solution, text
+from minitorch_dist.cli.desk import CHECK, PICTURE, STEP, Desk, Found
 from minitorch_dist.cli.keyboard import Closed, Keyboard
 from minitorch_dist.cli.page import Page, marked
 from minitorch_dist.cli.screen import Draw, Screen
 from minitorch_dist.course import progress as progresses
-from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson, LessonError, find
-from minitorch_dist.course.source import missing
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.pictures import player
 
@@ -45,7 +44,6 @@ MEANINGS = {
 }
 TURNING = "-\\|/"
 SCROLLS = {"down": 1, "up": -1, "j": 1, "k": -1}
-Stamp = tuple[int, int, int] | None
 
 
 class Watch:
@@ -57,18 +55,17 @@ class Watch:
         self.pending = ""  # the key that has to be pressed once more
         self.number = ""  # of a lesson, being typed
         self.turns = 0
-        self.exam: Examination | None = None
-        self.purpose = ""  # check, picture, step
-        self.waiting: list[Lesson] = []  # earlier lessons, then this one
-        self.wanted = ""  # what a key asked for while a check was under way
-        self.stamp: Stamp = None
         self.view = ""
         self.draw: Draw = lambda page: None
-        self.lesson = workspace.present(workspace.progress())
+        self.desk = Desk(workspace, workspace.present(workspace.progress()))
         self.enter(self.lesson)
 
+    @property
+    def lesson(self) -> Lesson:
+        return self.desk.lesson
+
     def __repr__(self) -> str:
-        return f"<Watch of {self.lesson}, shows {self.view}, {self.exam!r}>"
+        return f"<Watch of {self.lesson}, shows {self.view}, {self.desk!r}>"
 
     # ---------------------------------------------------------------------------- what is shown
 
@@ -94,14 +91,10 @@ class Watch:
         """The line above the keys."""
         if self.number:
             return marked("go to lesson ", (self.number, "bold"), "  (enter)")
-        if self.exam is not None and not self.pending:
+        doing = self.desk.doing
+        if doing and not self.pending:
             self.turns += 1
-            what = ", ".join(self.exam.asks) or "begins"
-            doing = "drawing" if self.purpose != "check" else f"checking: {what}"
-            return marked(
-                (f"{TURNING[self.turns % 4]} {self.exam.lesson.file}  {doing}", "cyan"),
-                "  Ctrl-C stops it",
-            )
+            return marked((f"{TURNING[self.turns % 4]} {doing}", "cyan"), "  Ctrl-C stops it")
         if self.said:
             return self.said
         name = self.workspace.file(self.lesson).relative_to(self.workspace.folder)
@@ -124,15 +117,14 @@ class Watch:
     # ------------------------------------------------------------------------------ a lesson
 
     def enter(self, lesson: Lesson) -> None:
-        self.stop()
-        self.lesson, self.said = lesson, Text()
+        self.desk.stop()
+        self.desk, self.said = Desk(self.workspace, lesson), Text()
         with progresses.changing(self.workspace.folder) as progress:
             progress.present = lesson.number
-        self.stamp = self.look()
         self.read()
         with suppress(LessonError):
             if self.workspace.is_begun(lesson):
-                self.check()
+                self.desk.check()
 
     def read(self) -> None:
         lesson, workspace = self.lesson, self.workspace
@@ -152,93 +144,46 @@ class Watch:
 
         self.show("text", draw)
 
-    def look(self) -> Stamp:
-        """What tells one state of the file from the next, however it was saved."""
-        try:
-            found = self.workspace.file(self.lesson).stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
-
-    # ----------------------------------------------------------------------------- finding out
-
-    def check(self) -> None:
-        """Check the file, after those earlier ones that have changed since they passed."""
-        self.stop()
-        progress = self.workspace.progress()
-        self.waiting = [*self.workspace.changed_since(self.lesson, progress), self.lesson]
-        self._begin("check")
-
-    def _begin(self, purpose: str) -> None:
-        lesson = self.waiting.pop(0)
-        self.purpose = purpose
-        try:
-            self.written = self.workspace.text_of(lesson)
-            if purpose != "check":
-                self._need_no_blanks(lesson)
-            task = "check" if purpose == "check" else "picture"
-            self.exam = Examination.of(self.workspace, lesson, task)
-        except LessonError as error:
-            self.waiting = []
-            self.say((str(error), "yellow"))
-
-    def _need_no_blanks(self, lesson: Lesson) -> None:
-        blank = missing(self.written, lesson.number)
-        if blank:
-            raise LessonError(
-                f"line {blank[0][0]}: {blank[0][1]}: first that, then there is a picture"
-            )
-
-    def stop(self) -> None:
-        if self.exam is not None:
-            self.exam.stop()
-        self.exam, self.waiting, self.wanted = None, [], ""
+    # ----------------------------------------------------------------------------- what was found
 
     def tick(self) -> None:
-        """Look at the file, and at what is being found out."""
-        stamp = self.look()
-        if stamp != self.stamp:
-            self.stamp = stamp
-            if stamp is not None:
-                self.say()
-                self.check()
-        if self.exam is not None and self.exam.poll():
-            self._found(self.exam)
+        """Show what has been found out meanwhile."""
+        self.take(self.desk.tick())
+        if self.desk.trouble:
+            self.say((self.desk.trouble, "yellow"))
+            self.desk.trouble = ""
 
-    def _found(self, exam: Examination) -> None:
-        self.exam = None
-        if self.purpose != "check":
-            self._drawn(exam)
+    def take(self, found: Found | None) -> None:
+        if found is None:
             return
-        verdict = exam.verdict
+        self.said = Text()
+        if found.purpose == CHECK:
+            self._judged(found)
+        else:
+            self._drawn(found)
+
+    def _judged(self, found: Found) -> None:
+        exam, verdict, workspace = found.exam, found.exam.verdict, self.workspace
         if verdict is None:
             self.say((f"the check did not begin: {exam.printed.splitlines()[-1:]}", "red"))
             return
-        is_stopped = exam.stopped == "you stopped it"
-        if not is_stopped:
-            self.workspace.keep(exam.lesson, self.written, verdict)
-        if self.waiting and not is_stopped:
-            self._begin("check")
-            return
-        progress, written, workspace = self.workspace.progress(), self.written, self.workspace
+        progress = workspace.progress()
 
         def draw(page: Page) -> None:
-            report.verdict(page, workspace, exam.lesson, exam, verdict, written, progress)
+            report.verdict(page, workspace, exam.lesson, exam, verdict, found.written, progress)
 
         self.show("verdict", self.under_title(draw))
         if verdict.lamps:
             workspace.explained(exam.lesson)
-        wanted, self.wanted = self.wanted, ""
-        if wanted:
-            self._draw(wanted)
-        elif verdict.is_passed:
+        if verdict.is_passed:
             self.say(("passed", "green"), "  ", ("n", "bold"), " goes on")
 
-    def _drawn(self, exam: Examination) -> None:
+    def _drawn(self, found: Found) -> None:
+        exam = found.exam
         if exam.scene is None and not exam.text:
             why = exam.no_picture or (exam.verdict.said["runs"] if exam.verdict else exam.printed)
             self.say((f"it cannot be drawn: {why.splitlines()[0] if why else ''}", "yellow"))
-        elif self.purpose == "picture":
+        elif found.purpose == PICTURE:
             self.show(
                 "picture", self.under_title(lambda page: report.draw(page, exam.scene, exam.text))
             )
@@ -277,8 +222,8 @@ class Watch:
             self._reset(key == "y")
         else:
             with_names: dict[str, Callable[[], None]] = {
-                "n": lambda: self._next(pending == "n"), "h": self._hint, "l": self._list, "p": self._picture, "s": self._step,
-                "x": self._may_reset, "t": self.read, "c": self.check, "g": self._guess, "o": self._solution, "?": self._help,
+                "n": lambda: self._next(pending == "n"), "h": self._hint, "l": self._list, "p": lambda: self.desk.draw(PICTURE), "s": lambda: self.desk.draw(STEP),
+                "x": self._may_reset, "t": self.read, "c": self.desk.check, "g": self._guess, "o": self._solution, "?": self._help,
             }  # fmt: skip
             if key in with_names:
                 with_names[key]()
@@ -342,20 +287,6 @@ class Watch:
         self.screen.scroll((here or [0])[0] - self.screen.room // 2)
         self.say("type a number and press enter to go there")
 
-    def _picture(self) -> None:
-        self._draw("picture")
-
-    def _step(self) -> None:
-        self._draw("step")
-
-    def _draw(self, purpose: str) -> None:
-        if self.exam is not None and self.purpose == "check":
-            self.wanted = purpose
-            return
-        self.stop()
-        self.waiting = [self.lesson]
-        self._begin(purpose)
-
     def _may_reset(self) -> None:
         self.pending = "x"
         self.say(
@@ -368,12 +299,12 @@ class Watch:
         if not is_meant:
             self.say("nothing was changed")
             return
-        self.stop()
+        self.desk.stop()
         try:
             said = reset.done(self.workspace, self.lesson)
         except LessonError as error:
             said = str(error)
-        self.stamp = self.look()
+        self.desk.forget()
         self.read()
         self.say(said)
 
@@ -414,13 +345,10 @@ class Watch:
         self.show("help", draw)
 
     def interrupted(self) -> bool:
-        """Ctrl-C: stops a check, and says where it was; else it means to leave."""
-        if self.exam is None:
-            return False
-        exam, self.waiting = self.exam, []
-        exam.stop()
-        self._found(exam)
-        return True
+        """Ctrl-C: stops what is under way, and says where it was; else it means to leave."""
+        is_busy = self.desk.exam is not None
+        self.take(self.desk.interrupt())
+        return is_busy
 
 
 def _guessed(workspace: Workspace, lesson: Lesson) -> bool:
@@ -448,7 +376,7 @@ def watch(workspace: Workspace) -> int:
             except Closed:
                 is_on = False
             except BaseException:
-                here.stop()
+                here.desk.stop()
                 raise
-        here.stop()
+        here.desk.stop()
     return 0
