@@ -82,13 +82,20 @@ def rooms(page: Page) -> int:
 
 def show(page: Page, one: Exhibit) -> int:
     """Symptom, what the ranks did, the line, the cause, the address."""
-    seen = museum.look(one)
+    seen = look(page, one)
     page.say(marked((one.name, "bold"), f"  {where(one)}"))
     page.say()
     symptom(page, seen, seen.scene, seen.said)
     code(page, one, one.wrong_lines)
     cause(page, one)
     return 0
+
+
+def look(page: Page, one: Exhibit) -> Seen:
+    """Run it; some that wait for what never comes take a while."""
+    if not page.is_plain:
+        page.console.print("running it …", end="\r")
+    return museum.look(one)
 
 
 def where(one: Exhibit) -> str:
@@ -140,7 +147,7 @@ def cause(page: Page, one: Exhibit) -> None:
 
 def find(page: Page, one: Exhibit, seed: int) -> int:
     """Show what the ranks did, and ask. 0 if the answer was right."""
-    quiz, seen = museum.quiz(one, seed), museum.look(one)
+    quiz, seen = museum.quiz(one, seed), look(page, one)
     page.say(marked(("What is wrong here? ", "bold"), f"({where(one)}; --seed {seed})"))
     page.say()
     scene = None if seen.scene is None else museum.anonymous(seen.scene)

@@ -17,6 +17,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,12 @@ from minitorch_dist.course import pipelines
 from minitorch_dist.distributed.pipelining.orders import ORDERS, Make, Pipe
 from minitorch_dist.distributed.schedules import choice, proof
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule, ScheduleError
+from minitorch_dist.distributed.schedules.schedule import (
+    COLLECTIVES,
+    ROOTED,
+    Schedule,
+    ScheduleError,
+)
 from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
 from minitorch_dist.sim import declared, estimates, nets
 from transports.quantities import amount, in_words
@@ -197,9 +203,10 @@ def _of_schedules(
     mine: Schedule, ranks: int, given: Sequence[str], sizes: Sequence[str]
 ) -> Contest:
     for size in sorted({*PROVED, ranks}):
-        for count in sorted({0, 1, size - 1, size, 2 * size + 1}):
+        roots = sorted({0, size - 1}) if mine.collective in ROOTED else [None]
+        for count, root in product(sorted({0, 1, size - 1, size, 2 * size + 1}), roots):
             try:
-                complaints = proof.examine(mine, size, count)
+                complaints = proof.examine(mine, size, count, root=root)
             except Exception as error:
                 complaints = [f"{type(error).__name__}: {error}"]
             if complaints:

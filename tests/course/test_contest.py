@@ -27,6 +27,14 @@ REGISTERED = (
     .replace("all_reduce(rank", "mine(rank")
     .replace("from", "import minitorch_dist.distributed as dist\nfrom", 1)
 )
+BROADCAST = """
+from minitorch_dist.distributed.schedules.steps import Receive, Send
+
+def broadcast(rank, size, root=0):
+    for other in range(size):
+        yield Send(other, tuple(range(size)), only=(rank == root) & (other != root))
+        yield Receive(root, tuple(range(size)), only=(rank == other) & (other != root))
+"""
 ORDER = """
 from minitorch_dist.distributed.pipelining.orders import Action, B, F
 
@@ -66,6 +74,7 @@ def test_a_ring_to_the_left_takes_what_the_ring_takes(tmp_path: Path, text: str)
         (REGISTERED.replace(", reduce=True", ""), "lacks rank"),
         (RING.replace("range(size - 1)", "range(size)", 1), "rank"),
         (RING + "    raise KeyError('oh')\n", "KeyError"),
+        (BROADCAST.replace("rank == root)", "rank == 0)"), "with 2 ranks"),
         ("x = 1", "enters nothing"),
         ("x =", "SyntaxError"),
         (ORDER.replace("range(pipe.microbatches)", "range(1)"), "goes forward 0 times"),
@@ -75,6 +84,11 @@ def test_a_ring_to_the_left_takes_what_the_ring_takes(tmp_path: Path, text: str)
 def test_who_is_wrong_is_not_admitted(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(NotAdmitted, match=said):
         entered(tmp_path, text)
+
+
+def test_a_rooted_one_has_any_root(tmp_path: Path) -> None:
+    found = entered(tmp_path, BROADCAST)
+    assert found.mine.legs[0].rounds == 3 and "binomial" in {entry.name for entry in found.entries}
 
 
 def test_an_order_of_a_pipeline(tmp_path: Path) -> None:
