@@ -52,7 +52,7 @@ class Mesh:
             for peer in range(self.rank):
                 self._dial(peer, cards[peer][0], int(cards[peer][1]), world)
             self._let_in(door, world)
-            self._join_oneself()
+            self.links[self.rank] = oneself(self.rank, self._clock)
         except BaseException:
             for link in self.links.values():
                 link.close()
@@ -113,9 +113,10 @@ class Mesh:
         links.prepare(connection)
         self.links[peer] = Link(peer, connection, connection, self._clock)
 
-    def _join_oneself(self) -> None:
-        """What a rank sends to itself takes the same way, and closing this link wakes the driver."""
-        incoming, outgoing = socket.socketpair()
-        incoming.setblocking(False)
-        outgoing.setblocking(False)
-        self.links[self.rank] = Link(self.rank, incoming, outgoing, self._clock)
+
+def oneself(rank: int, clock: Clock) -> Link:
+    """What a rank sends to itself takes the same way, and closing this link wakes the driver."""
+    incoming, outgoing = socket.socketpair()
+    incoming.setblocking(False)
+    outgoing.setblocking(False)
+    return Link(rank, incoming, outgoing, clock)

@@ -20,8 +20,9 @@ from weakref import WeakValueDictionary
 
 from transports import rendezvous
 from transports.clock import SYSTEM, Clock, Deadline
-from transports.contract import Buffer, Inbox, Store, Transport, flat
+from transports.contract import Buffer, Inbox, Store, flat
 from transports.errors import ConnectError, PeerLost, TransportClosed
+from transports.growing import Growing
 
 PROCESS = os.urandom(8).hex()  # tells this process from all others
 _ends: WeakValueDictionary[str, QueueTransport] = WeakValueDictionary()
@@ -30,7 +31,7 @@ CLOSED = "it closed its transport"
 HEARTBEAT = 0.25  # seconds between two looks at the peers' threads, while waiting
 
 
-class QueueTransport(Transport):
+class QueueTransport(Growing):
     """One rank's end. The thread that connects is the rank: when it has ended, the rank is dead."""
 
     scheme = "queue"
@@ -48,9 +49,7 @@ class QueueTransport(Transport):
         self._is_connected = self._is_closed = False
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
-        self._inbox, self._owner = inbox, threading.current_thread()
-        card = f"{PROCESS} {next(_number)}"
-        _ends[card] = self
+        card = self._appear(inbox)
         cards = rendezvous.exchange(
             store, self.scheme, self.rank, self.world_size, card.encode(), self.clock, timeout
         )
@@ -66,6 +65,45 @@ class QueueTransport(Transport):
                 )
         self._is_connected = True
 
+    def _appear(self, inbox: Inbox) -> str:
+        """Where others find us."""
+        self._inbox, self._owner = inbox, threading.current_thread()
+        card = f"{PROCESS} {next(_number)}"
+        _ends[card] = self
+        return card
+
+    def open(self, store: Store, inbox: Inbox) -> str:
+        card = self._appear(inbox)
+        self._peers[self.rank] = self
+        self._is_connected = True
+        return card
+
+    def is_there(self, card: str) -> bool:
+        end = _ends.get(card)
+        if end is None and card.partition(" ")[0] != PROCESS:
+            raise ConnectError(
+                f"rank {self.rank} is in another process than the ranks of this world, and queue:// "
+                "joins threads of one process. Between processes use tcp://"
+            )
+        return end is not None and end._is_alive() and not end._is_closed
+
+    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
+        end = _ends.get(card)
+        if end is None or not end._admit(self):
+            raise ConnectError(f"rank {peer} has left before rank {self.rank} reached it")
+        self._peers[peer] = end
+
+    def _admit(self, comer: QueueTransport) -> bool:
+        """Called by who reaches us: it takes its place, also that of one who was there before."""
+        with self._arrived:
+            if self._is_closed or not self._is_alive():
+                return False
+            if comer.rank in self._peers:
+                self._notice(comer.rank)
+            self._lost.pop(comer.rank, None)
+            self._peers[comer.rank] = comer
+            return True
+
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         view = flat(header, payload)
         self._demand_open()
@@ -73,6 +111,8 @@ class QueueTransport(Transport):
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
         if dst in self._lost:
             raise PeerLost(dst, self._lost[dst].reason)
+        if dst not in self._peers:
+            raise PeerLost(dst, "it has not come yet")
         if not self._peers[dst]._take(self.rank, header, view):
             self._demand_open()  # if the message was for ourselves
             with self._arrived:

@@ -24,8 +24,9 @@ from weakref import WeakValueDictionary
 
 from transports import rendezvous
 from transports.clock import PICO, SYSTEM, Clock, picoseconds
-from transports.contract import Buffer, Explains, Inbox, Store, Transport, Waiting, flat
+from transports.contract import Buffer, Explains, Inbox, Store, Waiting, flat
 from transports.errors import ConnectError, PeerLost, TransportClosed
+from transports.growing import Growing
 from transports.medium import Message, medium_of
 from transports.strands import Strand
 from transports.virtual_clock import VirtualClock
@@ -33,6 +34,7 @@ from transports.virtual_clock import VirtualClock
 PROCESS = os.urandom(8).hex()
 CLOSED = "it closed its transport"
 _worlds: WeakValueDictionary[str, World] = WeakValueDictionary()
+_ends: WeakValueDictionary[str, SimTransport] = WeakValueDictionary()  # of growing worlds
 _number = count()
 
 
@@ -50,7 +52,7 @@ class World:
         return [rank for rank in range(self.size) if rank not in self.ends]
 
 
-class SimTransport(Transport):
+class SimTransport(Growing):
     """One rank's end. The rank is the strand that connects with its helpers; when it is over without
     having closed, it is dead."""
 
@@ -77,7 +79,7 @@ class SimTransport(Transport):
         self._farewell = ""  # why we are gone, once all we sent has landed
         self.latest: tuple[int, bytes] | None = None  # to whom the last message went, its header
         self._deliveries = self._reported = 0
-        self._is_connected = self._is_closed = False
+        self._is_connected = self._is_closed = self._is_gone = False
 
     # -------------------------------------------------------------------------------- connecting
 
@@ -100,10 +102,12 @@ class SimTransport(Transport):
             self._gather(world, timeout)
         self._is_connected = True
 
-    def _find_world(self, store: Store) -> World:
+    def _find_world(self, store: Store, may_be_over: bool = False) -> World:
         mine = f"{PROCESS} {next(_number)}"
         world = _worlds[mine] = World(mine, self.world_size)
         name = store.compare_set("sim/world", "", mine).decode()
+        if may_be_over and name.partition(" ")[0] == PROCESS and name not in _worlds:
+            name = store.compare_set("sim/world", name, mine).decode()  # all have left it
         if name != mine:
             found = _worlds.get(name)
             if found is None or next(iter(found.ends.values())).clock is not self.clock:
@@ -133,6 +137,33 @@ class SimTransport(Transport):
                 lambda: Waiting(tuple(world.missing()), "connect"),
             )
 
+    def open(self, store: Store, inbox: Inbox) -> str:
+        self._inbox = inbox
+        world = self._world = self._find_world(store, may_be_over=True)
+        before = world.ends.get(self.rank)
+        if before is None or before._is_closed:  # else we shall be refused by those above
+            if before is not None and not before._is_gone:
+                before._farewell = before._farewell or "another one has taken its place"
+                before._go()
+            world.ends[self.rank] = self.medium.ends[self.rank] = self
+        self._told = len(world.departed)  # who left before we came was never here for us
+        self.virtual.when_over(self._abandon)
+        self._is_connected = True
+        card = f"{PROCESS} {next(_number)}"
+        _ends[card] = self
+        return card
+
+    def is_there(self, card: str) -> bool:
+        end = _ends.get(card)
+        return end is not None and not end._is_closed
+
+    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
+        end, world = _ends.get(card), self._demand_open()
+        if end is None or end._is_closed or end._world is not world:
+            raise ConnectError(f"rank {peer} has left before rank {self.rank} reached it")
+        end._hear(world)
+        end._lost.pop(self.rank, None)
+
     # ----------------------------------------------------------------------------------- sending
 
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
@@ -146,6 +177,8 @@ class SimTransport(Transport):
             raise PeerLost(dst, self._lost[dst].reason)
         if dst == self.rank:
             return self._deliver(self.rank, header, view)
+        if dst not in world.ends:
+            raise PeerLost(dst, "it has not come yet")
         copy = payload if type(payload) is bytes else bytes(view)
         message = Message(self.medium, self, world.ends[dst], header, copy)
         network, witness = self.medium.network, self.medium.witness
@@ -324,7 +357,7 @@ class SimTransport(Transport):
 
     def _go(self) -> None:
         """All that we sent has landed: the others learn that we are gone."""
-        world, why, self._farewell = self._world, self._farewell, ""
+        world, why, self._farewell, self._is_gone = self._world, self._farewell, "", True
         if world is not None and world.ends.get(self.rank) is self:
             world.departed.append((self.rank, why))
             for end in list(world.waiting.values()):

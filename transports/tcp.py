@@ -5,6 +5,7 @@
     send        frame, header and payload in one call to the system, from the caller's buffer
     progress    poll, then read straight into the sink (`links`): no thread stands between
     close       leave when the peers' hosts have what was sent (`farewell`)
+    open        for a world that grows: the door stays open, and who drives lets in who knocks (`porch`)
 
 Where all ranks share a host they listen on loopback only; otherwise each uses the address from
 which it reaches the store (or the network card named by MINITORCH_DIST_INTERFACE, or by
@@ -21,11 +22,13 @@ from contextlib import suppress
 
 from transports import endpoints, frames, links, tls
 from transports.clock import ASIDE, PICO, SYSTEM, Clock, Deadline
-from transports.contract import Buffer, Inbox, Store, Transport, flat
+from transports.contract import Buffer, Inbox, Store, flat
 from transports.errors import PeerLost, TransportClosed
 from transports.farewell import say_goodbye
+from transports.growing import Growing
 from transports.links import Link
-from transports.mesh import Mesh
+from transports.mesh import Mesh, oneself
+from transports.porch import Porch
 from transports.turn import Turn
 
 SPINS = 40  # looks at the sockets before the system is asked to wake us (but see `clock.ASIDE`)
@@ -33,7 +36,7 @@ SLICE = 1.0  # seconds of waiting, between two looks whether the peers' hosts st
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
 
 
-class TcpTransport(Transport):
+class TcpTransport(Growing):
     """One rank's end of the mesh."""
 
     scheme = "tcp"
@@ -53,6 +56,8 @@ class TcpTransport(Transport):
         self._state = "not connected"
         self._refused = ""
         self._inbox: Inbox | None = None
+        self._porch: Porch | None = None  # of a world that grows
+        self._former: list[Link] = []  # of ranks that came again
         self.host, self.port = "", 0
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
@@ -62,9 +67,46 @@ class TcpTransport(Transport):
         self.host, self.port, self._refused = mesh.host, mesh.port, mesh.refused
         self._links = mesh.links
         for link in self._links.values():
-            self._by_file[link.incoming.fileno()] = link
-            self._poll.register(link.incoming, select.POLLIN)
+            self._watch(link)
         self._inbox, self._state = inbox, "open"
+
+    def _watch(self, link: Link) -> None:
+        self._links[link.peer] = self._by_file[link.incoming.fileno()] = link
+        self._poll.register(link.incoming, select.POLLIN)
+
+    # -- growing ----------------------------------------------------------------------------
+
+    def open(self, store: Store, inbox: Inbox) -> str:
+        host = endpoints.split(self.address)[0] or _host_of(store)
+        near = host in ("", "localhost", "127.0.0.1", "::1")  # a store of one host: so is the world
+        host = "127.0.0.1" if near else endpoints.own_address(host)
+        self._porch = Porch(self.rank, host, self._tls, self._poll, self.clock)
+        self.host, self.port = self._porch.door.host, self._porch.door.port
+        self._watch(oneself(self.rank, self.clock))
+        self._inbox, self._state = inbox, "open"
+        return self._porch.card
+
+    def is_there(self, card: str) -> bool:
+        assert self._porch is not None, "open came first"
+        return self._porch.is_there(card)
+
+    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
+        assert self._porch is not None, "open came first"
+        link = self._porch.reach(peer, card, self.clock.deadline(timeout))
+        with self._turn.held(self.clock):
+            self._watch(link)
+
+    def _let_in(self, file: int) -> None:
+        """Somebody stands on the porch."""
+        if self._porch is None or self._state != "open":
+            return
+        for link in self._porch.look(file):
+            before = self._links.get(link.peer)
+            if before is not None:
+                if before.incoming.fileno() in self._by_file:
+                    self._lose(before, "another one has taken its place")
+                self._former.append(before)
+            self._watch(link)
 
     # -- receiving --------------------------------------------------------------------------
 
@@ -151,7 +193,8 @@ class TcpTransport(Transport):
         assert inbox is not None, "only a connected transport is driven"
         for file, _ in ready:
             link = self._by_file.get(file)
-            if link is None:  # lost a moment ago
+            if link is None:  # lost a moment ago, or a newcomer
+                self._let_in(file)
                 continue
             try:
                 found |= link.receive(inbox, self._scratch)
@@ -179,6 +222,8 @@ class TcpTransport(Transport):
         if self._state != "open":
             raise self._not_open()
         link = self._links.get(dst)
+        if link is None and self._porch is not None:
+            raise PeerLost(dst, "it has not come yet")
         if link is None:
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
         length = view.nbytes
@@ -283,9 +328,11 @@ class TcpTransport(Transport):
         with self._turn.held(self.clock):
             others = [link for link in self._links.values() if link.peer != self.rank]
             say_goodbye(others, self._scratch, self.clock)
-            for link in self._links.values():
+            for link in [*self._links.values(), *self._former]:
                 with link.sending.held(self.clock):
                     link.close()
+            if self._porch is not None:
+                self._porch.close()
 
     def __repr__(self) -> str:
         lost = [link.peer for link in self._links.values() if link.lost is not None]

@@ -98,8 +98,8 @@ class Contexts:
 
     def __init__(self, agent: Agent) -> None:
         self.agent, self.me = agent, agent.me.id
-        self._numbers = itertools.count()
-        self._messages = itertools.count()
+        self._numbers = itertools.count(agent.first_number)
+        self._messages = itertools.count(agent.first_number)
         self.known: dict[int, Context] = {}
         self._ended: deque[int] = deque(maxlen=MEMORY)  # calls of theirs may still come
         agent.extras[KEY] = self

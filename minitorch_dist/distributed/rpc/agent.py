@@ -66,6 +66,9 @@ class Agent(frames.Assembling):
         self.workers = Workers([me])
         self.device_maps: dict[int, dict[str, str]] = {}  # our devices' names at each worker
         self.back_maps: dict[int, dict[str, str]] = {}  # and what they call theirs here, back
+        self.own_maps: dict[str, dict[str, str]] = {}  # the first of these, by name
+        self.is_growing = False  # workers join and leave one by one
+        self.first_number = 0  # of our objects; who had our rank before us had others
         self.lost_workers: dict[int, str] = {}
         self.heard: dict[int, int] = {}  # when each worker was last heard of
         self.issued: Counter[int] = Counter()  # requests of users that were sent, by callee
@@ -91,7 +94,21 @@ class Agent(frames.Assembling):
         self.watchman.begin()
 
     def worker(self, id: int) -> WorkerInfo:
-        return self.workers.by_id[id]
+        return self.workers.ever(id)
+
+    def others(self) -> list[WorkerInfo]:
+        return [info for info in list(self.workers.by_id.values()) if info.id != self.me.id]
+
+    def admit(self, info: WorkerInfo) -> None:
+        """A worker has joined."""
+        self.lost_workers.pop(info.id, None)
+        self.workers.admit(info)
+
+    def note_maps(self, info: WorkerInfo, theirs: dict[str, dict[str, str]]) -> None:
+        """How devices are called there, and what that worker calls ours."""
+        self.device_maps[info.id] = self.own_maps.get(info.name, {})
+        back = theirs.get(self.me.name, {})
+        self.back_maps[info.id] = {here: there for there, here in back.items()}
 
     def start(self, function: Job, name: str) -> Thread:
         """A thread of this worker."""
@@ -360,6 +377,8 @@ class Agent(frames.Assembling):
             return None
         self.lost_workers[src] = reason
         self.server.forget(src)
+        if self.is_growing:
+            self.workers.dismiss(src, reason)
         failing = [call for call in list(self._calls.values()) if call.to.id == src]
         for listener in list(self.extras.get("when_lost", ())):
             listener(src, reason)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from minitorch_dist.distributed import backends, bootstrap, rendezvous, world
 from minitorch_dist.distributed.codec import Writer
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.rpc import functions, operations
+from minitorch_dist.distributed.rpc import functions, joining, operations
 from minitorch_dist.distributed.rpc.agent import KEY, Agent, current, is_here
 from minitorch_dist.distributed.rpc.calls import RpcFuture
 from minitorch_dist.distributed.rpc.crew import runs_job
@@ -49,6 +49,9 @@ def init_rpc(
 
     The store is that of the options' init_method (`env://`); the transport is the one under which
     this world was launched, else tcp.
+
+    Without a world_size (none is given, and there is no WORLD_SIZE; or 0) workers join one by one and
+    leave while others go on: then it returns when those who have joined before can be called.
     """
     check_name(name)
     if backend is not None and not isinstance(backend, BackendType):
@@ -75,70 +78,90 @@ def init_rpc(
 
 
 def _meet(init_method: str, rank: int, size: int | None) -> tuple[Store, int, int, bool]:
-    """The store, who we are, and whether the store is to be closed by us."""
+    """The store, who we are, and whether the store is to be closed by us. Size 0: there is none."""
     given = world.place().given
     if "store" in given and init_method == "env://":
         store = given["store"]
         rank = given["rank"] if rank < 0 else rank
         size = given["world_size"] if size is None else size
         return store, rank, size, False
-    if size is None and init_method == "env://" and not os.environ.get("WORLD_SIZE"):
-        raise ValueError(
-            "world_size was not given, and WORLD_SIZE is not set: worlds that workers join one by one "
-            "are not offered; say how many workers there will be"
-        )
-    url = init_method
     if init_method == "env://":
         rank = int(os.environ.get("RANK", -1)) if rank < 0 else rank
-        size = int(os.environ["WORLD_SIZE"]) if size is None else size
-        found = next(rendezvous.rendezvous(url, rank, size, timeout=CONNECT))
-    else:
-        found = next(
-            rendezvous.rendezvous(url, rank, -1 if size is None else size, timeout=CONNECT)
-        )
+        size = int(os.environ.get("WORLD_SIZE") or 0) if size is None else size
+    found = next(rendezvous.rendezvous(init_method, rank, size or 0, timeout=CONNECT))
     found[0].set_timeout(CONNECT)
     return *found, True
 
 
 def _connect(name: str, store: Store, rank: int, size: int, options: RpcBackendOptions) -> Agent:
     here = world.place()
-    if not 0 <= rank < size:
+    if size and not 0 <= rank < size:
         raise RuntimeError(f"rank {rank} is not in a world of {size} workers")
     wanted = (getattr(options, "_transports", None) or ["undefined"])[0]
     kind, address = backends.transport_for(wanted, here.given.get("address", "tcp"))
+    address = address or here.given.get("address", "")
     root = PrefixStore("rpc", store)
-    generation = bootstrap.arrive(root, rank, size)
-    keys = PrefixStore(f"rpc_prefix_{generation}", root)
-    transport = kind(rank, size, address or here.given.get("address", ""), here.clock)
+    if size:
+        transport = kind(rank, size, address, here.clock)
+    else:
+        transport = joining.new_transport(kind, rank, address, here.clock)
     make: Callable[[Any], Any] = here.given.get("wrap_rpc", lambda inner: inner)
     transport = make(transport)
     timeout = options.rpc_timeout
     transport.patience = timeout if timeout > 0 else None
     threads = getattr(options, "num_worker_threads", 16)
     agent = Agent(transport, WorkerInfo(name, rank), threads, timeout)
+    maps = getattr(options, "device_maps", {})
+    said = {to: {str(k): str(v) for k, v in there.items()} for to, there in maps.items()}
+    if size:
+        _come_together(agent, root, size, said)
+    else:
+        _join(agent, PrefixStore("growing", root), said)
+    return agent
+
+
+def _come_together(
+    agent: Agent, root: Store, size: int, maps: dict[str, dict[str, str]]
+) -> None:  # fmt: skip
+    """All workers of a world meet, and take part."""
+    me, transport = agent.me, agent.transport
+    generation = bootstrap.arrive(root, me.id, size)
+    keys = PrefixStore(f"rpc_prefix_{generation}", root)
     try:
         transport.connect(keys, agent, CONNECT.total_seconds())
-        maps = getattr(options, "device_maps", {})
-        said = {to: {str(k): str(v) for k, v in there.items()} for to, there in maps.items()}
-        keys.set(f"worker/{rank}", json.dumps([name, said]))
+        keys.set(f"worker/{me.id}", json.dumps([me.name, maps]))
         cards = [json.loads(keys.get(f"worker/{other}")) for other in range(size)]
         workers = Workers(WorkerInfo(card[0], other) for other, card in enumerate(cards))
-        for other in maps:
-            workers.find(other)
-        agent.device_maps = {workers.find(to).id: there for to, there in said.items()}
+        agent.device_maps = {workers.find(to).id: there for to, there in maps.items()}
         agent.back_maps = {
-            other: {theirs: ours for ours, theirs in card[1].get(name, {}).items()}
+            other: {theirs: ours for ours, theirs in card[1].get(me.name, {}).items()}
             for other, card in enumerate(cards)
         }
     except BaseException:
         transport.close()
         with suppress(DistError, OSError):
-            bootstrap.depart(root, rank, str(generation), size)
+            bootstrap.depart(root, me.id, str(generation), size)
         raise
-    agent.extras["left"] = lambda: bootstrap.depart(root, rank, str(generation), size)
-    here.extras[KEY] = agent  # before anybody is served: what he calls may call others
+    agent.extras["left"] = lambda: bootstrap.depart(root, me.id, str(generation), size)
+    world.place().extras[KEY] = agent  # before anybody is served: what he calls may call others
     agent.begin(workers)
-    return agent
+
+
+def _join(agent: Agent, store: Store, maps: dict[str, dict[str, str]]) -> None:
+    """Come to those who are there already."""
+    membership = joining.Membership(agent, agent.transport, store)
+    extras = world.place().extras
+    try:
+        workers = membership.join(maps)
+        agent.extras[joining.KEY], agent.extras["left"] = membership, membership.strike
+        extras[KEY] = agent
+        agent.begin(workers)
+        membership.greet()
+    except BaseException:
+        extras.pop(KEY, None)
+        membership.strike()
+        agent.close(patience=5.0)
+        raise
 
 
 # -------------------------------------------------------------------------------------------- end
@@ -146,7 +169,9 @@ def _connect(name: str, store: Store, rank: int, size: int, options: RpcBackendO
 
 def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
     """Leave. Gracefully: when all workers have come and all work is done everywhere, in at most
-    `timeout` seconds (0: however long it takes); else at once, and calls under way fail."""
+    `timeout` seconds (0: however long it takes); else at once, and calls under way fail.
+
+    Where workers join one by one, they leave so as well: only our own work has to be done."""
     agent = current()
     if runs_job():
         raise RuntimeError(
@@ -156,10 +181,18 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
     try:
         if graceful:
             ending = Ending(agent, timeout if timeout > 0 else None)
-            ending.wait_for_all_work()
+            membership = agent.extras.get(joining.KEY)
+            if membership is None:
+                ending.wait_for_all_work()
+            else:
+                ending.wait_for_own_work()
             for last in agent.extras.get("before_end", ()):
                 last()
-            ending.wait_for_all()
+            if membership is None:
+                ending.wait_for_all()
+            else:
+                membership.part()
+                ending.wait_for_own_work()  # what was asked before they knew
             for look in agent.extras.get("after_end", ()):
                 look()
             ending.linger()

@@ -119,6 +119,10 @@ class Ending:
         slow = float(os.environ.get(SLOW_VARIABLE) or SLOW) if agent.is_real else 0.0
         self._slow: float | None = slow or None
 
+    def wait_for_own_work(self) -> None:
+        """Return when all our calls are answered, and nothing runs here. Others may go on."""
+        self._be_quiet()
+
     def wait_for_all_work(self) -> None:
         """Return when no call is under way anywhere."""
         is_over = False

@@ -28,6 +28,7 @@ from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.rpc import operations
 from minitorch_dist.distributed.rpc.agent import Agent
 from minitorch_dist.distributed.rpc.calls import RpcFuture
+from minitorch_dist.distributed.rpc.errors import WorkerLost
 
 KEY: Final = "rrefs"
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
@@ -104,7 +105,7 @@ class Book:
 
     def __init__(self, agent: Agent) -> None:
         self.agent, self.me = agent, agent.me.id
-        self._numbers = itertools.count()
+        self._numbers = itertools.count(agent.first_number)
         self._lock = Lock()
         self._is_ending = False
         self.owned: dict[Id, Owned] = {}
@@ -294,6 +295,12 @@ class Book:
                 for fork_id, parent in self.parents.items()
                 if parent.children.get(fork_id) == src or parent.owner == src
             ]
+            for fork in self.forks.values():
+                if fork.owner == src:
+                    name = self.agent.worker(src).name
+                    fork.error = fork.error or WorkerLost(
+                        src, reason, f"was {name!r}, the owner of this RRef"
+                    )
         for entry in entries:
             self.drop_if_free(entry.id)
         for fork_id in waiting:

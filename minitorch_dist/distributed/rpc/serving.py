@@ -111,6 +111,7 @@ class Server:
 
     def forget(self, src: int) -> None:
         self._remembered.pop(src, None)
+        self._floors.pop(src, None)  # who comes again under its number counts from 1
 
     # ------------------------------------------------------------------------------- carrying out
 

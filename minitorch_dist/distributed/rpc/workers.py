@@ -74,6 +74,9 @@ class Workers:
     def __init__(self, infos: Iterable[WorkerInfo]) -> None:
         self.by_id = {info.id: info for info in infos}
         self.by_name: dict[str, WorkerInfo] = {}
+        self.gone: dict[
+            int, tuple[WorkerInfo, str]
+        ] = {}  # of a world that grows: who left, and why
         for info in self.by_id.values():
             other = self.by_name.setdefault(info.name, info)
             if other is not info:
@@ -82,6 +85,33 @@ class Workers:
                     "RPC worker names must be unique"
                 )
 
+    def admit(self, info: WorkerInfo) -> None:
+        self.gone.pop(info.id, None)
+        self.by_id[info.id] = self.by_name[info.name] = info
+
+    def dismiss(self, id: int, reason: str) -> None:
+        info = self.by_id.pop(id, None)
+        if info is not None:
+            self.by_name.pop(info.name, None)
+            self.gone[id] = info, reason
+
+    def ever(self, id: int) -> WorkerInfo:
+        """Who has this number, or had it last."""
+        return self.by_id[id] if id in self.by_id else self.gone[id][0]
+
+    def _ids(self) -> str:
+        ids = sorted(self.by_id)
+        if len(ids) == ids[-1] - ids[0] + 1:
+            return f"{ids[0]} to {ids[-1]}"
+        return ", ".join(map(str, ids))
+
+    def _fate(self, to: Any) -> str:
+        """What is known of a worker that is there no more."""
+        for info, reason in self.gone.values():
+            if to in (info.name, info.id, info):
+                return f": {info.name!r} was here; {reason}"
+        return ""
+
     def find(self, to: Any) -> WorkerInfo:
         """The worker that a call's first argument means. Errors are torch's."""
         if isinstance(to, str):
@@ -89,22 +119,23 @@ class Workers:
             if found is None:
                 known = ", ".join(sorted(self.by_name))
                 raise RuntimeError(
-                    f"could not find destination name {to}; the workers are called {known}"
+                    f"could not find destination name {to}{self._fate(to)}; the workers are called "
+                    f"{known}"
                 )
             return found
         if isinstance(to, WorkerInfo):
             found = self.by_id.get(to.id)
             if found != to:
                 raise RuntimeError(
-                    f"could not find destination {to}; that is no worker of this world"
+                    f"could not find destination {to}{self._fate(to)}; that is no worker of this "
+                    "world"
                 )
             return found
         if isinstance(to, int) and not isinstance(to, bool):
             found = self.by_id.get(to)
             if found is None:
                 raise RuntimeError(
-                    f"could not find destination id {to}; there are {min(self.by_id)} to "
-                    f"{max(self.by_id)}"
+                    f"could not find destination id {to}{self._fate(to)}; there are {self._ids()}"
                 )
             return found
         raise ValueError(f"Cannot get WorkerInfo from {to!r}: give a name, a rank or a WorkerInfo")
