@@ -123,7 +123,16 @@ class Watch:
             progress.present = lesson.number
         self.read()
         with suppress(LessonError):
-            if self.workspace.is_begun(lesson):
+            if self.workspace.is_current(lesson, self.workspace.progress()):
+                self.say(
+                    ("passed", "green"),
+                    "  ",
+                    ("n", "bold"),
+                    " goes on, ",
+                    ("c", "bold"),
+                    " checks again",
+                )
+            elif self.workspace.is_begun(lesson):
                 self.desk.check()
 
     def read(self) -> None:

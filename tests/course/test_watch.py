@@ -78,6 +78,8 @@ def test_from_the_first_blank_to_the_next_lesson(
         terminal.see("return x + y", "def plus(x, y):")
         terminal.press("l")
         terminal.see("passed", "▶", "type a number and press enter")
+        terminal.press("1\r")
+        terminal.see("This is plus.", "passed n goes on")
         terminal.press("n")
         terminal.see("02 Lesson twice", "This is twice.", gone="passed")
         terminal.press("q")
