@@ -14,8 +14,10 @@ import json
 import os
 import shutil
 import signal
+import site
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -99,7 +101,13 @@ class Examination:
     def _environment(self) -> dict[str, str]:
         found = dict(os.environ)
         above = str(Path(minitorch_dist.__file__).resolve().parents[1])
-        found["PYTHONPATH"] = os.pathsep.join([above, *filter(None, [found.get("PYTHONPATH")])])
+        installed = {
+            sysconfig.get_path("purelib"),
+            sysconfig.get_path("platlib"),
+            site.getusersitepackages(),
+        }
+        if above not in installed:  # what is there is found anyway, and after the standard library
+            found["PYTHONPATH"] = os.pathsep.join([above, *filter(None, [found.get("PYTHONPATH")])])
         found["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self._folder / "hypothesis")
         found["PYTHONIOENCODING"] = "utf-8"
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
