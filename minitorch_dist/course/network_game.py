@@ -131,8 +131,9 @@ def _level(name: str, module: Any) -> Level:
             f"the level {name} says MAY {sorted(unknown)}; there are {', '.join(KINDS[1:])}"
         )
     source = inspect.getsource(module)
+    paragraphs = [" ".join(lines.split()) for lines in story.strip().split("\n\n")]
     return Level(
-        name, title.rstrip("."), story.strip(), module.RANKS, may, module.run,
+        name, title.rstrip("."), "\n\n".join(paragraphs), module.RANKS, may, module.run,
         getattr(module, "always", lambda seen: None), getattr(module, "at_the_end", lambda results: None),
         source.split('"""', 2)[2].strip("\n"),
     )  # fmt: skip
