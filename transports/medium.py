@@ -16,6 +16,7 @@ import hashlib
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -113,9 +114,6 @@ class Message:
     def arrive(self) -> None:
         self.medium.arrive(self)
 
-    def land(self) -> None:
-        self.medium.land(self)
-
 
 class Disturbs(Protocol):
     """What stands between a departure and its landing (see `fates`)."""
@@ -178,8 +176,8 @@ class Medium:
         if len(departing) > 1:
             departing.sort(key=_sender)
         now, at, rx_free = self.clock.now(), self.clock.at, self._rx_free
-        for message in departing:
-            self._enter(message, now)
+        if departing:
+            self._enter(departing, now)
         arriving, self._arriving = self._arriving, []
         if len(arriving) > 1:
             arriving.sort(key=_sender)
@@ -187,38 +185,41 @@ class Medium:
             rx = message.route.rx
             free = rx_free.get(rx, 0)
             over = rx_free[rx] = (free if free > now else now) + message.hold
-            at(over, message.land)
+            at(over, partial(self.land, message))
         if len(self._records) > RECORDS:
             self._digest.update(self._records)
             self._records.clear()
 
-    def _enter(self, message: Message, now: int) -> None:
-        """It takes its place at the transmit port."""
-        nbytes = message.nbytes
+    def _enter(self, messages: list[Message], now: int) -> None:
+        """They take their places at the transmit ports."""
         if now < self._together_until:
-            self.crossings += 1
-        pair = message.src.rank, message.dst.rank
-        route = self._routes.get(pair)
-        if route is None:
-            route = self._routes[pair] = self.network.topology.route(*pair)
-        message.route = route
-        link, tx, _ = route
-        hold = link.hold(nbytes)
-        if self.fate is not None:
-            hold = self.fate.hold(*pair, hold)
-        message.hold = hold
-        free = self._tx_free.get(tx, 0)
-        start = free if free > now else now
-        self._tx_free[tx] = start + hold
-        counters = self.counters[pair[0]]
-        counters.messages_sent += 1
-        counters.bytes_sent += nbytes
-        self._records += _RECORD.pack(now, 0, *pair, nbytes)
-        start += link.wire
-        if start == now:
-            self._arriving.append(message)
-        else:
-            self.clock.at(start, message.arrive)
+            self.crossings += len(messages)
+        routes, tx_free, pack, fate = self._routes, self._tx_free, _RECORD.pack, self.fate
+        for message in messages:
+            nbytes = message.nbytes
+            src, dst = pair = message.src.rank, message.dst.rank
+            route = routes.get(pair)
+            if route is None:
+                route = routes[pair] = self.network.topology.route(src, dst)
+            message.route = route
+            link, tx, _ = route
+            hold = link.hold(nbytes)
+            if fate is not None:
+                hold = fate.hold(src, dst, hold)
+            message.hold = hold
+            start = tx_free.get(tx, 0)
+            if start < now:
+                start = now
+            tx_free[tx] = start + hold
+            counters = self.counters[src]
+            counters.messages_sent += 1
+            counters.bytes_sent += nbytes
+            self._records += pack(now, 0, src, dst, nbytes)
+            start += link.wire
+            if start == now:
+                self._arriving.append(message)
+            else:
+                self.clock.at(start, message.arrive)
 
     def land(self, message: Message) -> None:
         """The last byte is there."""
@@ -228,7 +229,9 @@ class Medium:
         counters.bytes_received += nbytes
         self._records += _RECORD.pack(self.clock.now(), 1, src.rank, dst.rank, nbytes)
         if self.fate is None:
-            self.deliver(message)
+            message.has_landed = True
+            dst.take(message)
+            src.landed(message)
         else:
             self.fate.land(message)
 

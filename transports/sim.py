@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 
 from transports import rendezvous
 from transports.clock import PICO, SYSTEM, Clock, picoseconds
-from transports.contract import Buffer, Explains, Inbox, Store, Waiting, flat
+from transports.contract import MAX_HEADER, Buffer, Explains, Inbox, Store, Waiting, flat
 from transports.errors import ConnectError, PeerLost, TransportClosed
 from transports.growing import Growing
 from transports.medium import Message, medium_of
@@ -70,12 +70,13 @@ class SimTransport(Growing):
         self.virtual, self.medium = clock, medium_of(clock, self.address)
         self._inbox: Inbox | None = None
         self._world: World | None = None
+        self._working: World | None = None  # the same, while it is connected and not closed
         self._lost: dict[int, PeerLost] = {}
         self._told = 0  # of the world's departures, how many our inbox knows
         self._waiters: list[tuple[Strand, Callable[[], bool] | None]] = []
         self._offers: deque[Message] = deque()  # messages that wait until we wait
         self._meeting: Message | None = None  # the one of them that is on its way
-        self._outgoing = self._outgoing_bytes = 0
+        self._outgoing = self._outgoing_bytes = self._sends_waiting = 0
         self._farewell = ""  # why we are gone, once all we sent has landed
         self.latest: tuple[int, bytes] | None = None  # to whom the last message went, its header
         self._deliveries = self._reported = 0
@@ -101,6 +102,7 @@ class SimTransport(Growing):
         else:
             self._gather(world, timeout)
         self._is_connected = True
+        self._working = None if self._is_closed else world
 
     def _find_world(self, store: Store, may_be_over: bool = False) -> World:
         mine = f"{PROCESS} {next(_number)}"
@@ -149,6 +151,7 @@ class SimTransport(Growing):
         self._told = len(world.departed)  # who left before we came was never here for us
         self.virtual.when_over(self._abandon)
         self._is_connected = True
+        self._working = world
         card = f"{PROCESS} {next(_number)}"
         _ends[card] = self
         return card
@@ -167,8 +170,9 @@ class SimTransport(Growing):
     # ----------------------------------------------------------------------------------- sending
 
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
-        view = flat(header, payload)
-        world = self._demand_open()
+        world = self._working or self._demand_open()
+        if type(payload) is not bytes or len(payload) + len(header) > MAX_HEADER:
+            payload = flat(header, payload)
         if not 0 <= dst < self.world_size:
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
         if self._told < len(world.departed):
@@ -176,15 +180,15 @@ class SimTransport(Growing):
         if dst in self._lost:
             raise PeerLost(dst, self._lost[dst].reason)
         if dst == self.rank:
-            return self._deliver(self.rank, header, view)
+            return self._deliver(self.rank, header, payload)
         if dst not in world.ends:
             raise PeerLost(dst, "it has not come yet")
-        copy = payload if type(payload) is bytes else bytes(view)
-        message = Message(self.medium, self, world.ends[dst], header, copy)
-        network, witness = self.medium.network, self.medium.witness
-        if witness is not None:
-            witness("send", self.rank, dst, message.nbytes, header, copy)
-        meets = self.medium.meets
+        copy = bytes(payload)  # of bytes it is none
+        medium = self.medium
+        message = Message(medium, self, world.ends[dst], header, copy)
+        network, meets = medium.network, medium.meets
+        if medium.witness is not None:
+            medium.witness("send", self.rank, dst, message.nbytes, header, copy)
         if (network.eager is not None and message.nbytes > network.eager) or (
             meets is not None and meets(message)
         ):
@@ -233,11 +237,15 @@ class SimTransport(Growing):
             world = self._demand_open()
             self._hear(world)
             if not deadline.is_over() and dst not in self._lost:
-                self._wait(
-                    lambda: done() or dst in self._lost or self._is_closed,
-                    deadline.left(),
-                    lambda: why,
-                )
+                self._sends_waiting += 1
+                try:
+                    self._wait(
+                        lambda: done() or dst in self._lost or self._is_closed,
+                        deadline.left(),
+                        lambda: why,
+                    )
+                finally:
+                    self._sends_waiting -= 1
             elif not done():
                 self.lose(dst, f"it took nothing for {self.patience} s")
                 raise PeerLost(dst, self._lost[dst].reason)
@@ -245,7 +253,7 @@ class SimTransport(Growing):
     # --------------------------------------------------------------------------------- receiving
 
     def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
-        world = self._demand_open()
+        world = self._working or self._demand_open()
         if self._told < len(world.departed):
             self._hear(world)
         if done is not None or self._deliveries == self._reported:
@@ -254,7 +262,8 @@ class SimTransport(Growing):
                     self.virtual.look()
             elif done is None or not done():
                 self._wait(done, timeout, partial(self._explain, done))
-                self._demand_open()
+                if self._working is None:
+                    self._demand_open()
         found, self._reported = self._deliveries > self._reported, self._deliveries
         return found
 
@@ -265,7 +274,8 @@ class SimTransport(Growing):
         me = self.virtual.me()
         entry = me, ready
         self._waiters.append(entry)
-        world = self._demand_open()
+        world = self._world
+        assert world is not None
         world.waiting[self.rank] = self
         if self._offers:
             self._accept()
@@ -304,17 +314,18 @@ class SimTransport(Growing):
         self._rouse()
 
     def take(self, message: Message) -> None:
-        if not (self._is_closed or message.is_void or message.src.rank in self._lost):
-            self._deliver(message.src.rank, message.header, memoryview(message.payload))
+        src = message.src.rank
+        if not (self._is_closed or message.is_void or src in self._lost):
+            self._deliver(src, message.header, message.payload)
         if self._meeting is message:
             self._meeting = None
             self._accept()
 
-    def _deliver(self, src: int, header: bytes, view: memoryview) -> None:
+    def _deliver(self, src: int, header: bytes, payload: Buffer) -> None:
         assert self._inbox is not None, "who can be sent to has connected"
-        sink = self._inbox.sink(src, header, view.nbytes)
-        if view.nbytes:
-            sink.write(view)
+        sink = self._inbox.sink(src, header, len(payload))
+        if payload:
+            sink.write(memoryview(payload))
         self._deliveries += 1
         if self._waiters:
             self._rouse()
@@ -322,7 +333,7 @@ class SimTransport(Growing):
     def landed(self, message: Message) -> None:
         self._outgoing -= 1
         self._outgoing_bytes -= message.nbytes
-        if self._waiters and not self._is_closed:
+        if self._sends_waiting and self._waiters and not self._is_closed:
             self._rouse()
         if not self._outgoing and self._farewell:
             self._go()
@@ -336,7 +347,7 @@ class SimTransport(Growing):
     def close(self) -> None:
         if self._is_closed:
             return
-        self._is_closed = True
+        self._is_closed, self._working = True, None
         self._rouse()
         self._leave(CLOSED)
 
@@ -346,7 +357,7 @@ class SimTransport(Growing):
 
     def kill(self, why: str) -> None:
         if not self._is_closed:
-            self._is_closed = True
+            self._is_closed, self._working = True, None
             after = self.virtual.now() + self.medium.network.detection
             self.virtual.at(after, lambda: self._leave(why))
 

@@ -15,7 +15,7 @@ inbox of its own) uses `each_rank`, which `run` is made of.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -165,50 +165,47 @@ class Letters:
     """The simplest inbox: whole messages, by sender."""
 
     def __init__(self) -> None:
-        self._arrived: dict[int, deque[bytearray]] = {}
-        self._gone: dict[int, Exception] = {}
+        self._arrived: defaultdict[int, deque[bytearray]] = defaultdict(deque)
+        self.gone: dict[int, Exception] = {}
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Letter:
         letter = Letter()
-        self._arrived.setdefault(src, deque()).append(letter.content)
+        self._arrived[src].append(letter.content)
         return letter
 
     def lost(self, src: int, reason: Exception) -> None:
-        self._gone[src] = reason
+        self.gone[src] = reason
 
     def next(self, src: int, transport: SimTransport, timeout: float | None = None) -> bytes:
-        letters = self._arrived.get(src)
+        letters = self._arrived[src]
         if letters:
             return bytes(letters.popleft())
-        awaited = Awaited(self, src)
+        awaited = Awaited(self, src, letters)
         deadline = None if timeout is None else transport.clock.deadline(timeout)
-        while not self._arrived.get(src):
-            if src in self._gone:
-                raise self._gone[src]
+        while not letters:
+            if src in self.gone:
+                raise self.gone[src]
             if deadline is not None and deadline.is_over():
                 raise TimeoutError(
                     f"rank {transport.rank} waited {timeout} s for a message from rank {src}"
                 )
             transport.progress(None if deadline is None else deadline.left(), awaited)
-        return bytes(self._arrived[src].popleft())
+        return bytes(letters.popleft())
 
     def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
         return Waiting((done.src,), "receive") if isinstance(done, Awaited) else None
 
-    def has(self, src: int) -> bool:
-        """Whether there is something from `src`, if only bad news."""
-        return bool(self._arrived.get(src)) or src in self._gone
 
-
-@dataclass(slots=True)
 class Awaited:
-    """Is there a message from `src`?"""
+    """Is there something from `src`, if only bad news?"""
 
-    letters: Letters
-    src: int
+    __slots__ = ("inbox", "letters", "src")
+
+    def __init__(self, inbox: Letters, src: int, letters: deque[bytearray]) -> None:
+        self.inbox, self.src, self.letters = inbox, src, letters
 
     def __call__(self) -> bool:
-        return self.letters.has(self.src)
+        return bool(self.letters) or self.src in self.inbox.gone
 
 
 class Letter:

@@ -71,6 +71,8 @@ class VirtualClock(Clock):
         self._ready = order(seed)
         self._lookers: list[Strand] = []  # who look again at the next instant
         self._agenda = Agenda(self._ready, endless, limit, events)
+        self.at: Callable[[int, Callable[[], None]], None] = self._agenda.at
+        """`at(instant, act)` lets `act` happen. It may wake strands, and may not wait."""
         self._failures = 0
         self._error: Exception | None = None  # of the simulation itself, raised by `run`
         self._is_running = self._is_interrupted = False
@@ -123,10 +125,6 @@ class VirtualClock(Clock):
         me.waited = waited
 
     # ----------------------------------------------------------- for conditions and transports
-
-    def at(self, instant: int, act: Callable[[], None]) -> None:
-        """Let `act` happen. It may wake strands, and may not wait."""
-        self._agenda.at(instant, act)
 
     def settle(self, act: Callable[[], None]) -> None:
         """Let `act` happen at the end of this instant, when nobody has anything left to do in it:
@@ -339,7 +337,7 @@ class VirtualClock(Clock):
         while self._strands:
             if self._ready:
                 chosen = self._ready.popleft()
-                if chosen.prepare():
+                if chosen.is_begun or chosen.prepare():
                     return chosen
                 self._cannot_begin(chosen)
                 continue

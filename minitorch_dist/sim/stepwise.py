@@ -99,7 +99,8 @@ class Stepwise:
         self.rank = channel.rank
         self.places = Places(schedule, channel.rank, channel.size, vector, arrays)
         self._steps = iter(schedule.of(channel.rank, channel.size, root))
-        self._step: Any = None  # the one that waits for its message
+        self._step: Any = None  # the one that waits for its message,
+        self._chunks: list[int] = []  # which is of these
         self._receive: Receive | None = None
         self._into: Array | None = None
         self._sent: dict[int, int] = {}  # messages, by peer
@@ -146,7 +147,8 @@ class Stepwise:
                         if self.operation.error is None:
                             return False
                         raise self.operation.error
-                    self.operation.wait(receive)  # it raises what went wrong
+                    if receive.error is not None or self.operation.error is not None:
+                        self.operation.wait(receive)  # it raises what went wrong
                     self._end()
                 step = next(self._steps, None)
                 if step is None:
@@ -180,7 +182,11 @@ class Stepwise:
 
     def _send(self, to: int, chunks: Any) -> None:
         number = self._sent[to] = self._sent.get(to, 0) + 1
-        held = [self.places.held(c) for c in steps.numbered(chunks, self.places.total)]
+        places = self.places
+        if type(chunks) is int:
+            self.operation.send(to, places.held(chunks), number)
+            return
+        held = [places.held(c) for c in steps.numbered(chunks, places.total)]
         if len(held) != 1:
             held = [np.concatenate(held) if held else np.empty(0, np.uint8)]
         self.operation.send(to, held[0], number)
@@ -190,7 +196,8 @@ class Stepwise:
         same step; several come in one piece."""
         source = int(step.source)
         number = self._received[source] = self._received.get(source, 0) + 1
-        chunks = self._chunks(step)
+        wanted = step.receive if type(step) is steps.Exchange else step.chunks
+        chunks = self._chunks = steps.numbered(wanted, self.places.total)
         into = operand = combine = None
         self._into = None
         if len(chunks) == 1 and not (type(step) is steps.Exchange and self._is_sent(step, chunks)):
@@ -215,7 +222,7 @@ class Stepwise:
         step, receive, message = self._step, self._receive, self._into
         assert receive is not None
         self._step = self._receive = None
-        chunks = self._chunks(step)
+        chunks = self._chunks
         if message is not None:
             self._into, at = None, 0
             for chunk in chunks:
@@ -243,10 +250,6 @@ class Stepwise:
             self.places.place(into)[...] = theirs
         self.places.filled.add(into)
         return theirs.nbytes if step.reduce else 0
-
-    def _chunks(self, step: Any) -> list[int]:
-        chunks = step.receive if type(step) is steps.Exchange else step.chunks
-        return steps.numbered(chunks, self.places.total)
 
     def _ordered(self, source: int) -> Callable[..., Any]:
         """The reduction, with the lower rank's value first."""

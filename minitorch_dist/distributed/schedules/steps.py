@@ -74,6 +74,8 @@ Steps: TypeAlias = Iterator[Step]
 
 def numbered(chunks: Chunks, total: int) -> list[int]:
     """The chunks as a list of numbers, for one rank. `total` is where spans begin again."""
+    if type(chunks) is int:
+        return [chunks]
     if isinstance(chunks, Span):
         start = int(chunks.start)
         return [(start + i) % total for i in range(int(chunks.count))]
