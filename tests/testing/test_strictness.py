@@ -60,3 +60,23 @@ def test_outside_the_block_sends_wait_for_nobody() -> None:
     with strict():
         pass
     sim.run(burst, 2, (3,))
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_messages_of_a_known_kind_wait_too(size: int) -> None:
+    """The short way that repeated sends take is not taken."""
+
+    def program() -> None:
+        rank, tensor = dist.get_rank(), torch.ones(4)
+        for _ in range(3):
+            if rank == 0:
+                dist.recv(tensor, size - 1)
+            dist.send(tensor, (rank + 1) % size)
+            if rank:
+                dist.recv(tensor, rank - 1)
+        dist.send(tensor, (rank + 1) % size)  # all at once: a circle, where sends wait
+        dist.recv(tensor, (rank - 1) % size)
+
+    assert sim.run(program, size).messages == 4 * size
+    with strict(), pytest.raises(sim.Deadlock):
+        sim.run(program, size)
