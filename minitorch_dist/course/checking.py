@@ -132,8 +132,14 @@ def _ask(verdict: Verdict, asked: Asked, file: Path) -> None:
             verdict.lamps[first] = False
             where = f"{result.where}: " if result.where else ""
             verdict.said[first] = (
-                f"{where}{result.found:g}{result.unit}, and {result.limit * result.least:g}{result.unit} will do"
+                f"{where}{digits(result.found)}{result.unit}, and "
+                f"{digits(result.limit * result.least)}{result.unit} will do"
             )
+
+
+def digits(number: float) -> str:
+    """1,474,560 and 0.25, and not 1.47456e+06."""
+    return f"{number:,.0f}" if number == int(number) or number >= 1000 else f"{number:g}"
 
 
 def _take(verdict: Verdict, asked: Asked, found: Found) -> None:

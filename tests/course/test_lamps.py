@@ -67,3 +67,11 @@ def test_what_cannot_be_told_costs_no_star_but_must_be_a_bonus(bonus: bool, tmp_
     verdict = checking.check(lesson.Lesson(ring.number, ring.name, tmp_path, ring.fields), tmp_path)
     assert str(verdict) == "✔ right  – torch   ★★★\n  torch: skipped, torch is not installed"
     assert verdict.is_passed == bonus
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1474560.0, "1,474,560"), (7, "7"), (0.25, "0.25"), (1234.5, "1,234"), (0, "0")],
+)
+def test_numbers_are_said_in_digits(number: float, said: str) -> None:
+    assert checking.digits(number) == said
