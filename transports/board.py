@@ -25,7 +25,7 @@ from typing import Final
 from transports.spin import Spin
 
 SLOTS: Final = 4  # of each rank: so many rounds may be under way
-ROOM: Final = 1 << 18  # bytes of a slot, if all of them together stay within
+ROOM: Final = 1 << 19  # bytes of a slot, if all of them together stay within
 BUDGET: Final = 1 << 25  # bytes
 SMALLEST: Final = 1 << 12
 HEAD: Final = 1 << 11  # bytes before each slot, for what says whose contents they are

@@ -27,7 +27,7 @@ from minitorch_dist.distributed.executor import turned
 from minitorch_dist.distributed.once import Once
 from minitorch_dist.distributed.operations import Channel, Operation
 from minitorch_dist.distributed.plan import Vector
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.receives import Array, Own as Copy
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules.postings import is_fit, program
 from minitorch_dist.distributed.schedules.schedule import Schedule
@@ -66,20 +66,22 @@ class BoardEnd:
         return showing(schedule, self.rank, self.size, root, vector, self.board.room)
 
     def run(
-        self, operation: Operation, showing: Showing, arrays: Arrays, combine: Combine | None
-    ) -> None:
-        """Carry out this rank's part; `arrays` as for `executor.execute`."""
+        self, operation: Operation, showing: Showing, arrays: Arrays, combine: Combine | None,
+        own: Copy | None = None,
+    ) -> None:  # fmt: skip
+        """Carry out this rank's part; `arrays` as for `executor.execute`. What it has for itself is
+        copied when it has put up what others wait for."""
         if not self._turn.try_take():
             self._turn.take(self.channel.mailbox.clock.deadline(operation.timeout))
         try:
             fast = self._fast(operation, showing, arrays, combine)
             if fast is None:
-                running = Run(self, operation, showing, arrays, combine)
+                running = Run(self, operation, showing, arrays, combine, own)
                 running.run() if combine is None else quiet(running.run)
             elif fast.is_quiet:
-                fast.run(operation, arrays)
+                fast.run(operation, arrays, own)
             else:
-                quiet(fast.run, operation, arrays)
+                quiet(fast.run, operation, arrays, own)
         finally:
             self._turn.give()
         if operation.sequence % DRIVE == 0:
@@ -91,7 +93,7 @@ class BoardEnd:
         """The fast form of an operation, if it has one."""
         if showing.rounds > 1 or showing.scratch or not self.is_fast:
             return None
-        key = id(showing), operation.fingerprint
+        key = id(showing), operation.expects
         kept = self._kept.get(key)
         if kept is None:
             if len(self._kept) >= KEPT:
@@ -170,9 +172,10 @@ class Run:
 
     def __init__(
         self, end: BoardEnd, operation: Operation, showing: Showing, arrays: Arrays,
-        combine: Combine | None,
+        combine: Combine | None, own: Copy | None = None,
     ) -> None:  # fmt: skip
         self.end, self.operation, self.showing, self.combine = end, operation, showing, combine
+        self.copy = own
         self.words, self.rank, self.first = end._words, end.rank, end.round
         self.arrays = arrays
         dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
@@ -189,9 +192,11 @@ class Run:
     def run(self) -> None:
         showing, done = self.showing, self.end._done[self.rank]
         self.act(showing.before, 0)
+        self.copy_own(0)
         for number in range(1, showing.rounds):
             if showing.is_agreed or number < showing.shown:
                 self.act(showing.before, number)
+            self.copy_own(number)
             self.act(showing.after, number - 1)
             if self.end._fence is not None:
                 self.end._fence()
@@ -261,6 +266,13 @@ class Run:
         else:
             assert self.combine is not None
             self.combine(self.slice(act.operand, number), of, out=into)
+
+    def copy_own(self, number: int) -> None:
+        """This round's part of what is its own: often it has just been read to be put up."""
+        if self.copy is not None:
+            length, is_last = self.showing.length, number + 1 == self.showing.rounds
+            now = slice(number * length, None if is_last else (number + 1) * length)
+            self.copy.into[now] = self.copy.of[now]
 
     def slice(self, part: Any, number: int) -> Array:
         """This round's elements of a part."""

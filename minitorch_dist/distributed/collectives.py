@@ -21,7 +21,7 @@ from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.operations import Operation
 from minitorch_dist.distributed.plan import Vector
 from minitorch_dist.distributed.planner import plan
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.receives import Array, Own
 from minitorch_dist.distributed.reductions import COMBINES, Combine
 from minitorch_dist.distributed.repeated import Kind, Recipe
 from minitorch_dist.distributed.schedules import choice
@@ -128,6 +128,7 @@ def _run(
     reduction: Reduction | None = None,
     first: Callable[[], None] | None = None,
     last: Callable[[], None] | None = None,
+    own: Own | None = None,
 ) -> Work | None:
     """Begin the group's next operation and let the executor carry it out."""
     combine = COMBINES[reduction.name] if reduction is not None else None
@@ -138,12 +139,15 @@ def _run(
     def body(operation: Operation) -> None:
         if first is not None:
             first()
-        if engine is not None:
-            engine.execute(group, operation, recipe, arrays, combine)
-        elif recipe.showing is not None and group.board is not None:
-            group.board.run(operation, recipe.showing, arrays, combine)
+        if engine is None and recipe.showing is not None and group.board is not None:
+            group.board.run(operation, recipe.showing, arrays, combine, own)
         else:
-            executor.execute(operation, recipe.plan, arrays, combine)
+            if own is not None:
+                _copy(*own)
+            if engine is None:
+                executor.execute(operation, recipe.plan, arrays, combine)
+            else:
+                engine.execute(group, operation, recipe, arrays, combine)
         if last is not None:
             last()
         if how.written is not None:
@@ -281,18 +285,22 @@ def all_gather_into(group: Group, array: Array, output: Array, how: How = NOW) -
     """`output` becomes all ranks' arrays, one after the other."""
     said = Fingerprint("all_gather_into_tensor", array.dtype, array.shape)
     size, rank = group.size(), group.rank()
-    recipe = _recipe(
-        group, "all_gather", said, output.nbytes, how,
-        lambda _: Vector((array.size,) * size, array.itemsize),
-    )  # fmt: skip
+    in_place = group.board is None  # in messages what lies side by side goes out in one piece
+    vector = Vector((array.size,) * size, array.itemsize, in_place, source_list=not in_place)
+    recipe = _recipe(group, "all_gather", said, output.nbytes, how, lambda _: vector)
     flat = _flat(output)
-    own = flat[rank * array.size : (rank + 1) * array.size]
+    given, own = given_and_own(flat, _flat(array), rank)
+    return _run(group, recipe, {"work": flat, ("source", rank): given}, how, own=own)
 
-    def first() -> None:
-        if not np.shares_memory(own, array):
-            _copy(own, array)
 
-    return _run(group, recipe, {"work": flat}, how, first=first)
+def given_and_own(output: Array, array: Array, rank: int) -> tuple[Array, Own | None]:
+    """What a rank gives to an all_gather, and the copy of it to be made, if it is not there."""
+    own = output[rank * array.size : (rank + 1) * array.size]
+    if not np.may_share_memory(output, array):
+        return array, Own(own, array)
+    if own.ctypes.data != array.ctypes.data:
+        own[...] = array  # before others' parts come to where it is
+    return own, None
 
 
 def reduce_scatter(
@@ -365,7 +373,8 @@ def all_to_all(
     recipe = _recipe(group, "all_to_all", said, nbytes, how, vector, more=sizes)
     arrays: dict[Any, Array] = {("source", peer): _flat(part) for peer, part in enumerate(inputs)}
     arrays |= {("work", peer): _flat(part) for peer, part in enumerate(outputs)}
-    return _run(group, recipe, arrays, how, first=lambda: _copy(outputs[rank], inputs[rank]))
+    own = Own(_flat(outputs[rank]), _flat(inputs[rank]))
+    return _run(group, recipe, arrays, how, own=own)
 
 
 def barrier(group: Group, how: How = NOW, name: str = "barrier") -> Work | None:

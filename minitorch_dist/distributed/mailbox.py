@@ -40,7 +40,7 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost,
 )
 from minitorch_dist.distributed.pairing import Pairing
-from minitorch_dist.distributed.receives import DISCARD, Arrival, Owner, Receive
+from minitorch_dist.distributed.receives import DISCARD, Arrival, Owner, Receive, copy
 from minitorch_dist.distributed.recorder import Recorder
 from transports.clock import Deadline, SystemClock, picoseconds
 from transports.contract import Buffer, Sink, Transport, Waiting
@@ -494,7 +494,7 @@ class Early(Arrival):
 
     def write(self, piece: memoryview) -> None:
         to = self.filled + piece.nbytes
-        self.octets[self.filled : to] = piece
+        copy(self.octets[self.filled : to], piece)
         self.advance(piece.nbytes)
 
     def space(self) -> memoryview | None:

@@ -16,12 +16,12 @@ import numpy as np
 from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.operations import Operation
 from minitorch_dist.distributed.plan import Part
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.receives import Array, Own as Copy
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.showing import Act, Own, Put, Showing, Take
 from transports.board import FRONT, SLOTS, Board
 
-PUT, TAKE, OWN = range(3)
+PUT, TAKE, OWN, COPY = range(4)
 Where = tuple[Any, int | None, int]  # the name of an array and the part of it; None: all of it
 
 
@@ -52,14 +52,16 @@ class Once:
         self._compared = wire.MATCH.size + len(expects)
         self._heads = [end.board.head(end.rank, slot) for slot in range(SLOTS)]
         self.is_quiet = combine is None or dtype.kind in "biu"  # numpy has no warnings to give
-        acts = (*showing.before, *showing.after)
-        self._acts = [
-            tuple(self._made(act, acts[:at], slot, end.slots(dtype), showing.length)
-                  for at, act in enumerate(acts))
-            for slot in range(SLOTS)
-        ]  # fmt: skip
+        acts, last = (*showing.before, *showing.after), len(showing.before)
+        self._acts: list[tuple[tuple[Any, ...], ...]] = []
+        for slot in range(SLOTS):
+            slots, length = end.slots(dtype), showing.length
+            made = [self._made(act, acts[:at], slot, slots, length) for at, act in enumerate(acts)]
+            self._acts.append((*made[:last], (COPY,), *made[last:]))
 
-    def run(self, operation: Operation, arrays: Mapping[Any, Array]) -> None:
+    def run(
+        self, operation: Operation, arrays: Mapping[Any, Array], copy: Copy | None = None
+    ) -> None:
         """Carry it out. It is this operation's turn on the board."""
         end, words, memory, fence = self._end, self._words, self._memory, self._fence
         number = end.round
@@ -101,8 +103,10 @@ class Once:
                     name, start, stop = operand
                     array = arrays[name]
                     combine(array if start is None else array[start:stop], theirs, into)
-            else:
+            elif act[0] is OWN:
                 self._own(act[1], arrays)
+            elif copy is not None:
+                copy.into[...] = copy.of
         if fence is not None:
             fence()
         end.round = words[self._done] = number + rounds

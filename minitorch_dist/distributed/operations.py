@@ -69,14 +69,16 @@ class Channel:
         mailbox.open(self)
 
     def begin(
-        self, fingerprint: Fingerprint, site: str | None = None, timeout: float | None = None
-    ) -> Operation:
-        """The group's next operation. The order of these calls must be the same on all ranks."""
+        self, fingerprint: Fingerprint, site: str | None = None, timeout: float | None = None,
+        expects: bytes | None = None,
+    ) -> Operation:  # fmt: skip
+        """The group's next operation. The order of these calls must be the same on all ranks.
+        `expects`: the fingerprint in bytes, where the caller has it."""
         site = callsite() if site is None else site
         if self.broken is not None and self._next >= self._broken_from:
             self._tell(self._next, fingerprint, site, self.broken, is_first=False)
             raise self._refusal(self.broken)
-        return Operation(self, fingerprint, site, timeout)
+        return Operation(self, fingerprint, site, timeout, expects)
 
     @property
     def count(self) -> int:
@@ -245,19 +247,19 @@ class Operation:
     prefix: bytes
 
     __slots__ = (
-        "_deadline", "_mailbox", "_receives", "_tail", "channel", "error", "expects",
+        "_deadline", "_mailbox", "_receives", "channel", "error", "expects",
         "fingerprint", "prefix", "sequence", "site", "timeout",
     )  # fmt: skip
 
     def __init__(
-        self, channel: Channel, fingerprint: Fingerprint, site: str, timeout: float | None
-    ) -> None:
+        self, channel: Channel, fingerprint: Fingerprint, site: str, timeout: float | None,
+        expects: bytes | None = None,
+    ) -> None:  # fmt: skip
         self.channel, self.fingerprint, self.site = channel, fingerprint, site
         self.timeout = channel.timeout if timeout is None else timeout
         self.error: Exception | None = None
         self._mailbox = channel.mailbox
-        self.expects = wire.encode_fingerprint(fingerprint)
-        self._tail = self.expects + wire.encode_site(site)
+        self.expects = wire.encode_fingerprint(fingerprint) if expects is None else expects
         self._receives: list[Receive] = []
         self._deadline: Deadline | None = None
         channel._enter(self)
@@ -292,7 +294,7 @@ class Operation:
         recorder = self._mailbox.recorder
         since = 0 if recorder is None else recorder.now()
         try:
-            self._mailbox.send(dst, self.prefix + wire.STEP.pack(step) + self._tail, payload)
+            self._mailbox.send(dst, self.header(step), payload)
         except errors.PeerLost as lost:
             self._hear_the_cause()
             me = f"rank {self._mailbox.rank} sends to in {self.describe()}"
@@ -329,7 +331,7 @@ class Operation:
 
     def header(self, step: int = 0) -> bytes:
         """What stands before its messages."""
-        return self.prefix + wire.STEP.pack(step) + self._tail
+        return self.prefix + wire.STEP.pack(step) + self.expects + wire.encode_site(self.site)
 
     def compare(self, source: int, header: bytes) -> None:
         """Raise unless group rank `source` does the same."""

@@ -11,7 +11,7 @@ An `Arrival` is a message that came before its receive was posted.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,18 @@ from transports.contract import Waiting
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
+
+class Own(NamedTuple):
+    """What a rank has for itself: a copy that belongs to an operation, and can be made at any time
+    of it."""
+
+    into: Array
+    of: Array
+
+
 NOTHING = memoryview(b"")
 EMPTY: Array = np.empty(0, np.uint8)
+LARGE = 1 << 14  # bytes, from which a copy takes so long that others should run meanwhile
 
 
 class Owner(Protocol):
@@ -46,6 +56,14 @@ def octets(array: Array) -> memoryview:
         return array.data.cast("B")
     except ValueError:  # bfloat16 has no letter in the buffer protocol
         return array.reshape(-1).view(np.uint8).data
+
+
+def copy(into: memoryview, piece: memoryview) -> None:
+    """Copy bytes. While numpy copies, other threads of this process may run."""
+    if piece.nbytes < LARGE:
+        into[:] = piece
+    else:
+        np.copyto(np.frombuffer(into, np.uint8), np.frombuffer(piece, np.uint8))
 
 
 class Receive:
@@ -120,7 +138,7 @@ class Receive:
             return
         count = piece.nbytes
         if self._combine is None:
-            self.octets[self.filled : self.filled + count] = piece
+            copy(self.octets[self.filled : self.filled + count], piece)
         else:
             self._reduce(piece, self._combine)
         self.advance(count)

@@ -12,14 +12,14 @@ Not repeated: asynchronous calls, those that name an algorithm, AVG and PREMUL_S
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from minitorch_dist.distributed import executor
+from minitorch_dist.distributed import executor, wire
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.plan import Plan
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.receives import Array, Own
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.schedule import Schedule
@@ -42,12 +42,13 @@ class Recipe(NamedTuple):
 class Kind:
     """A recipe, ready for arrays. `writes`: whether this rank's tensor is written."""
 
-    __slots__ = ("_combine", "_group", "_recipe", "_version", "rank", "size", "writes")
+    __slots__ = ("_combine", "_expects", "_group", "_recipe", "_version", "rank", "size", "writes")
 
     def __init__(self, group: Group, recipe: Recipe, combine: Combine | None, writes: bool) -> None:
         self._group, self._recipe, self._combine = group, recipe, combine
         self.rank, self.size, self.writes = group.rank(), group.size(), writes
         self._version = choice.version()
+        self._expects = wire.encode_fingerprint(recipe.fingerprint)
 
     def is_good(self) -> bool:
         """Whether the group would carry it out now, by the same plan."""
@@ -59,14 +60,15 @@ class Kind:
             and self._version == choice.version()
         )
 
-    def run(self, arrays: Mapping[Any, Array], first: Callable[[], None] | None = None) -> None:
+    def run(self, arrays: Mapping[Any, Array], own: Own | None = None) -> None:
         group, recipe = self._group, self._recipe
-        with group.channel.begin(recipe.fingerprint, callsite(3)) as operation:
-            if first is not None:
-                first()
+        channel, said = group.channel, recipe.fingerprint
+        with channel.begin(said, callsite(3), expects=self._expects) as operation:
             if recipe.showing is not None and group.board is not None:
-                group.board.run(operation, recipe.showing, arrays, self._combine)
+                group.board.run(operation, recipe.showing, arrays, self._combine, own)
             else:
+                if own is not None:
+                    own.into[...] = own.of
                 executor.execute(operation, recipe.plan, arrays, self._combine)
 
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.collectives import given_and_own
+from minitorch_dist.distributed.receives import Array, Own
 from minitorch_dist.distributed.reduce_op import RedOpType
 from minitorch_dist.distributed.repeated import find
 from minitorch_dist.tensors.base import TensorBase
@@ -68,14 +69,9 @@ def all_gather_single(output: Any, input: Any, group: Any) -> Any:
     kind = find(group, key)
     if kind is None:
         return key
-    flat, count = _flat(into), array.size
-    own, given = flat[kind.rank * count : (kind.rank + 1) * count], _flat(array)
-
-    def first() -> None:
-        if not np.may_share_memory(own, given):
-            own[...] = given
-
-    kind.run({"work": flat}, first)
+    flat, given, rank = _flat(into), _flat(array), kind.rank
+    given, own = given_and_own(flat, given, rank)
+    kind.run({"work": flat, ("source", rank): given}, own)
     output.storage.version += 1
     return DONE
 
@@ -110,11 +106,7 @@ def all_to_all_single(output: Any, input: Any, group: Any) -> Any:
         for peer in range(size):
             arrays[name, peer] = flat[peer * count : (peer + 1) * count]
     rank = kind.rank
-
-    def first() -> None:
-        arrays["work", rank][...] = arrays["source", rank]
-
-    kind.run(arrays, first)
+    kind.run(arrays, Own(arrays["work", rank], arrays["source", rank]))
     output.storage.version += 1
     return DONE
 
