@@ -9,8 +9,11 @@ The bill is drawn up for all ranks at once (see `ports`), from the schedule's da
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from minitorch_dist.distributed.schedules.everyone import Everyone
 from minitorch_dist.distributed.schedules.links import COUNTING, Links
@@ -80,3 +83,12 @@ def cost(
         schedule, size, nbytes, ports.messages,
         ports.spread(ports.sent), ports.spread(ports.clock), root,
     )  # fmt: skip
+
+
+def latest(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
+    """The bill while it is drawn up: after each step the latest clock. The last one is `Cost.time`."""
+    ports = Ports(schedule, size, nbytes, 1, links, 0)
+    for step in schedule.everyone(size):
+        ports.take(step)
+        yield int(np.max(ports.clock))
+    ports.check_end()

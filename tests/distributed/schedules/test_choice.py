@@ -136,3 +136,13 @@ def test_auto_passes_over_what_cannot_do_so_many_ranks() -> None:
         assert choice.choose("all_reduce", 2, 8, algorithm="pairs").name == "pairs"
     finally:
         choice.forget_schedule("all_reduce", "pairs")
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 33])
+def test_who_wins_the_race_has_the_least_bill(collective: str, size: int) -> None:
+    for links in (Links(), Links(0, 0), Links(5_000_000, 80, 3, 10**6), TwoLevel(per_node=2)):
+        for nbytes in (0, 64, 65536, 1 << 22):
+            every = list(choice.candidates(collective, nbytes, links))
+            bills = [cost.cost(schedule, size, nbytes, links).time for schedule in every]
+            assert choice.race(every, size, nbytes, links) is every[bills.index(min(bills))]
