@@ -102,6 +102,7 @@ from minitorch_dist.distributed.process_group import (
 )
 from minitorch_dist.distributed.reduce_op import (
     ReduceOp as ReduceOp,
+    _make_nccl_premul_sum as _make_nccl_premul_sum,
     reduce_op as reduce_op,
     supports_complex as supports_complex,
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
+from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
+from minitorch_dist.pictures import trace
 from transports.quantities import in_words
 
 T = TypeVar("T")
@@ -50,6 +53,16 @@ class Report(Generic[T]):
         if self.recorded is None:
             raise ValueError("nobody wrote this run down; say sim.run(…, journal='run.mtd')")
         return journal.read(self.recorded)
+
+    def save_trace(
+        self,
+        path: str | PathLike[str],
+        ranks: Iterable[int] | None = None,
+        per_node: int | None = None,
+    ) -> None:
+        """Write what these ranks did (all) for ui.perfetto.dev or chrome://tracing."""
+        scene = self.journal.scene().only(ranks, None)
+        Path(path).write_text(trace.draw(scene, per_node), encoding="utf-8")
 
     def _repr_html_(self) -> str:
         """In a notebook: its space-time diagram, if there is a journal, and the table."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +47,19 @@ def test_the_report_tells_what_the_book_tells(size: int) -> None:
     )
     assert heading.split() == ["rank", "time", "messages", "bytes", "idle", "busy"]
     assert rows[1].split() == ["1", "15.096", "µs", "3", "1200", "15.096", "µs", "0", "ps"]
+
+
+def test_a_trace_of_some_ranks(tmp_path: Path) -> None:
+    report = sim.run(pass_round, 5, (3,), net=NET, journal=tmp_path / "run.mtd")
+    report.save_trace(tmp_path / "some.json", ranks=range(1, 3))
+    drawn = json.loads((tmp_path / "some.json").read_text(encoding="utf-8"))
+    names = [e["args"]["name"] for e in drawn["traceEvents"] if e["name"] == "thread_name"]
+    assert [name for name in names if "beside" not in name] == ["rank 1", "rank 2"]
+    report.save_trace(tmp_path / "all.json")
+    whole = json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))
+    assert whole == json.loads(report.journal.trace())
+    with pytest.raises(ValueError, match="nobody wrote this run down"):
+        sim.run(pass_round, 2, (1,)).save_trace(tmp_path / "none.json")
 
 
 def test_computing_takes_the_time_one_says() -> None:
