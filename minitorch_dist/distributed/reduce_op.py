@@ -92,6 +92,9 @@ def premul_sum(factor: Any) -> ReduceOp:
     return ReduceOp(RedOpType.PREMUL_SUM, factor)
 
 
+_make_nccl_premul_sum = premul_sum  # under this name torch has it
+
+
 def name_of(op: ReduceOp | RedOpType | int) -> str:
     """The name in the core: `sum`."""
     kind = op.op if isinstance(op, ReduceOp) else RedOpType(op)

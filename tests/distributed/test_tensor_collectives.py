@@ -117,7 +117,7 @@ def test_reduce_ops() -> None:
             (dist.ReduceOp.MIN, torch.int8, 1), (dist.ReduceOp.MAX, torch.bfloat16, 3),
             (dist.ReduceOp.BAND, torch.uint8, 0), (dist.ReduceOp.BOR, torch.int64, 3),
             (dist.ReduceOp.BXOR, torch.int32, 0), (dist.ReduceOp.AVG, torch.float16, 2),
-            (premul_sum(2.0), torch.float64, 12),
+            (dist._make_nccl_premul_sum(2.0), torch.float64, 12),
             (premul_sum(torch.tensor(0.5)), torch.float32, 3), (dist.ReduceOp.SUM, torch.bool, 1),
         ]:  # fmt: skip
             x = torch.tensor([me + 1]).to(dtype)
