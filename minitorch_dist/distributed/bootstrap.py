@@ -28,6 +28,7 @@ from minitorch_dist.distributed.groups import Group, everybody
 from minitorch_dist.distributed.journal import recording
 from minitorch_dist.distributed.mailbox import Mailbox
 from minitorch_dist.distributed.world import World
+from transports import registry
 from transports.clock import Deadline
 from transports.stores import PrefixStore, Store
 
@@ -142,6 +143,8 @@ def _join(
     if not given and wish and name in (Backend.GLOO, Backend.NCCL):  # names that only mean "any"
         transport_kind, address = backends.transport_for(Backend.UNDEFINED, wish)
     address = address or given
+    if given and name == Backend.UNDEFINED:  # who launches says it by the address
+        name = Backend(registry.scheme_of(given))
     root = PrefixStore("default_pg", store)
     generation = arrive(root, rank, size)
     keys = PrefixStore(str(generation), root)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
@@ -248,6 +249,25 @@ def test_launch_threads(size: int) -> None:
     found = torch.launch(rank, size)
     assert found == [(r, expected(size)[r], random, True) for r in range(size)]
     assert torch.rand(1).item() == random and not dist.is_initialized()
+
+
+@pytest.mark.parametrize("transport", ["queue://", "sim://"])
+def test_a_launched_world_has_the_backend_of_its_address(transport: str) -> None:
+    def rank() -> Any:
+        return dist.get_backend(), dist.get_backend(dist.new_group([0, 1]))
+
+    assert torch.launch(rank, 2, transport) == [(transport.partition(":")[0],) * 2] * 2
+
+
+def test_rooms_above_open_when_named() -> None:
+    program = """
+import minitorch_dist.distributed as dist
+assert {"rpc", "autograd", "algorithms"} <= set(dir(dist))
+print(dist.rpc.rpc_sync.__name__, dist.autograd.context.__name__, dist.algorithms.Join.__name__)
+print(hasattr(dist, "rooms"))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "rpc_sync context Join\nFalse\n", done.stderr
 
 
 @pytest.mark.slow
