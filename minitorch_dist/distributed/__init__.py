@@ -8,6 +8,10 @@ move numpy arrays; `process_group`, `messages` and `distributed_c10d` are torch'
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
+from typing import Final
+
 from minitorch_dist.distributed.backends import Backend as Backend, BackendConfig as BackendConfig
 from minitorch_dist.distributed.device_mesh import (
     DeviceMesh as DeviceMesh,
@@ -133,3 +137,17 @@ from minitorch_dist.distributed.work import Work as Work
 from transports.file_store import FileStore as FileStore
 from transports.stores import HashStore as HashStore, PrefixStore as PrefixStore, Store as Store
 from transports.tcp_store import TCPStore as TCPStore
+
+# Upper floors that torch's users reach without importing them. They open when named, so that nothing
+# here stands on them.
+_ROOMS: Final = ("algorithms", "autograd", "rpc")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _ROOMS:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS})
