@@ -4,7 +4,7 @@ This is the bill of `schedules.ports`, begun where each rank stands: with its ow
 that may still be busy. A port of the simulated network serves messages as they come, the bill as they
 are asked for. While messages come in the order in which they are asked for, both are the same to the
 picosecond, and that is checked at every step; where one overtakes, the answer is found message by
-message (`overtaking`).
+message (`overtaking`; `crowd` does the same, all of one instant in one go).
 
 If all ranks come at one instant, and are alike, the answer depends on nothing but the schedule and the
 length: it is computed once and kept. That is the engine `closed`.
@@ -22,7 +22,7 @@ from minitorch_dist.distributed.schedules.everyone import Everyone
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim import overtaking
+from minitorch_dist.sim import crowd, overtaking
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class Meters:
 
 
 KEPT = 64  # answers of one simulation
+FEW = 8  # ranks at one instant, on average, that are worth a vector operation
 NEVER = 1 << 60  # picoseconds: 13 days
 
 
@@ -195,10 +196,20 @@ def move(
         try:
             found = _moved(schedule, sizes, size, links, entry, tx.copy(), rx.copy(), "lockstep")
         except Overtaken:
-            found = Moved(*overtaking.play(schedule, sizes, links, entry, tx, rx), "one by one")
+            found = Moved(*_played(schedule, sizes, links, entry, tx, rx), "one by one")
         if kept is not None and len(kept) < KEPT:
             kept[asked] = found
     return found.later(start)
+
+
+def _played(
+    schedule: Schedule, sizes: NDArray[np.int64], links: Links,
+    entry: Integers, tx: Integers, rx: Integers,
+) -> tuple[Integers, Integers, Integers, Integers, Integers]:  # fmt: skip
+    """Message by message; by instants, where many ranks are at the same one."""
+    alike = len(np.unique(entry)) * FEW <= len(entry)
+    play = crowd.play if alike else overtaking.play
+    return play(schedule, sizes, links, entry, tx, rx)
 
 
 def _moved(
@@ -214,6 +225,6 @@ def _moved(
         if how != "closed":
             raise
         nothing = np.zeros(size, np.int64)
-        return Moved(*overtaking.play(schedule, sizes, links, nothing, nothing, nothing), how)
+        return Moved(*_played(schedule, sizes, links, nothing, nothing, nothing), how)
     clock, tx, rx = (ports.spread(numbers) for numbers in (ports.clock, ports.tx, ports.rx))
     return Moved(clock, tx, rx, ports.first, ports.last, how)

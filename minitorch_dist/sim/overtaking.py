@@ -4,7 +4,7 @@
     arrive           then what has come to the ports meanwhile, by the senders' ranks
 
 The same as the simulated network does (`transports.medium`), without ranks that run, and without
-messages: each is an entry in a heap.
+messages: each is an entry in a heap. Where many ranks are alike, `crowd` does it by instants.
 """
 
 from __future__ import annotations
