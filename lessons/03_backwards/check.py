@@ -224,7 +224,7 @@ def picture():
     root, letters = made[-1].node, dict(zip((tensor.node for tensor in made), LETTERS))
     values = {tensor.node: tensor.array.item() for tensor in made}
     lines = [f"{in_words([()], DIAMOND)}, with a = 3", ""]
-    complete = {}
+    complete = completed(root)
     for title, order in (
         ("in your order", backwards.in_order(root)),
         ("as first met", first_met(root)),
@@ -233,7 +233,6 @@ def picture():
         grads = {root: 1.0}
         for number, node in enumerate(order, 1):
             grad, onward = grads.get(node, 0.0), []
-            complete.setdefault(node, grad)
             for following, vjp in node.edges:
                 part = float(vjp(np.float64(grad)))
                 grads[following] = grads.get(following, 0.0) + part
@@ -243,6 +242,18 @@ def picture():
             lines.append(line.rstrip())
         lines.append("")
     return "\n".join(lines[:-1])
+
+
+def completed(root):
+    """Each node's gradient when all its parts have come, whatever order is yours."""
+    grads, awaits, ready = {root: 1.0}, backwards.awaited(root), [root]
+    for node in ready:  # which grows meanwhile
+        for following, vjp in node.edges:
+            grads[following] = grads.get(following, 0.0) + float(vjp(np.float64(grads[node])))
+            awaits[following] -= 1
+            if awaits[following] == 0:
+                ready.append(following)
+    return grads
 
 
 def first_met(root):

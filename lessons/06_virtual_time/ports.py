@@ -63,7 +63,7 @@ class Ports:
 
     def received(self, now, landed):
         """A rank asks now for a message which landed, or will land, at `landed`. When does it go on?"""
-        # BLANK 3: (about 1 line)
+        # BLANK 3: it may have asked before that, or after (about 1 line)
         return max(now, landed)
         # END
 

@@ -204,7 +204,7 @@ def refuses():
                     found = None
                 except Exception as error:
                     raise AssertionError(
-                        f"{what}: {type(error).__name__}: {error}, expected {expected.__name__}"
+                        f"{what}: {said(error)}, expected {expected.__name__}"
                     ) from error
                 else:
                     raise AssertionError(
@@ -328,3 +328,8 @@ def picture():
             asked = "  ".join(f"recv({asked})→{got}" for asked, got in proxy.story[before:])
             lines.append(f"message {number + 1}  {asked}")
     return "\n".join(lines)
+
+
+def said(error):
+    """`MemoryError` has no words."""
+    return ": ".join(filter(None, (type(error).__name__, str(error))))

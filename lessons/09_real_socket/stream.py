@@ -27,7 +27,7 @@ LINGER = 10.0  # seconds for which a peer may not hear that we leave
 
 def read_exactly(connection, nbytes):
     """The next `nbytes` bytes of the stream, however they come; EOFError if it ends before."""
-    # BLANK 1: (about 7 lines)
+    # BLANK 1: ask again until all is there; the stream may end before (about 7 lines)
     data = bytearray()
     while len(data) < nbytes:
         piece = connection.recv(min(nbytes - len(data), PIECE))
@@ -40,7 +40,7 @@ def read_exactly(connection, nbytes):
 
 def send(connection, header, payload):
     """One message: the frame with both lengths (`frames.pack`), the header, the payload; all of it."""
-    # BLANK 2: (about 1 line)
+    # BLANK 2: into one stream, to the last byte (about 1 line)
     connection.sendall(frames.pack(len(header), len(payload)) + header + payload)
     # END
 

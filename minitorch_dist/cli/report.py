@@ -129,7 +129,7 @@ def wrong(page: Page, exam: Examination, found: Verdict, complaints: dict[str, s
         alike.setdefault(_kind(words), []).append(name)
     for kind, names in alike.items():
         if kind == _kind(said):
-            page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same"))
+            page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same error"))
         else:
             _complain(page, names, found.said[names[0]], 2)
     if others:

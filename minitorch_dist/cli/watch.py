@@ -334,6 +334,7 @@ class Watch:
         with self.screen.aside(), self.keyboard.lines():
             page = Page()
             with suppress(KeyboardInterrupt, EOFError):
+                page.console.clear()
                 report.heading(page, self.lesson)
                 page.say()
                 try:

@@ -1,6 +1,6 @@
 """Step through a scene in the terminal, forward and backward.
 
-    →  n  enter   the next event         ←  p   the one before        N P   ten of them
+    →  n  enter   the next event         ←  p   the one before   N P   ten at once
     g  G          the first, the last    r      the next of this rank
     +  -          closer, farther        f      what if this message had come first?
     h  ?          these lines            q      leave
