@@ -311,17 +311,25 @@ class Operation:
     def wait(self, *receives: Receive) -> None:
         """Return when these have arrived; raise if this operation has failed."""
         for receive in receives:
-            if not receive.done:
-                if self._deadline is None:
-                    self._deadline = self._mailbox.clock.deadline(self.timeout)
-                self._mailbox.wait(receive, self._deadline)
-            if receive.error is not None:
-                raise receive.error
-            recorder = self._mailbox.recorder
-            if recorder is not None:
-                recorder.received(self, receive)
+            self.arrive(receive)
+            self.note(receive)
         if self.error is not None:
             raise self.error
+
+    def note(self, receive: Receive) -> None:
+        """Tell the journal, if there is one, that this rank has it."""
+        recorder = self._mailbox.recorder
+        if recorder is not None:
+            recorder.received(self, receive)
+
+    def arrive(self, receive: Receive) -> None:
+        """Return when it has arrived, and tell nobody yet."""
+        if not receive.done:
+            if self._deadline is None:
+                self._deadline = self._mailbox.clock.deadline(self.timeout)
+            self._mailbox.wait(receive, self._deadline)
+        if receive.error is not None:
+            raise receive.error
 
     def watch(self, source: int, is_there: Callable[[], bool]) -> None:
         """Wait for what group rank `source` writes to memory that all see."""

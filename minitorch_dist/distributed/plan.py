@@ -78,6 +78,11 @@ class Plan(NamedTuple):
     receives: int
     slots: tuple[int, ...]  # elements of each scratch slot
 
+    def posts(self) -> list[Post]:
+        """Its receives, by number."""
+        posts = (action for action in self.actions if isinstance(action, Post))
+        return sorted(posts, key=lambda post: post.number)
+
 
 class Vector(NamedTuple):
     """The chunks of one operation as this rank holds them. Hashable, so that plans can be kept.

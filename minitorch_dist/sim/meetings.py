@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minitorch_dist.distributed import collectives
+from minitorch_dist.distributed import collectives, planner
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.operations import Operation
@@ -121,7 +121,11 @@ class Engine:
         if is_plain and group.world.mailbox.recorder is None:
             steps.run_by_arrivals(group.world.transport, self.clock)
         else:
-            steps.run_by_itself(self.clock.pause, self.adding)
+            wanted = None
+            if group.world.mailbox.recorder is not None:
+                me = operation.channel.rank
+                wanted = planner.plan(recipe.schedule, me, size, recipe.root, vector)
+            steps.run_by_itself(self.clock.pause, self.adding, wanted)
 
     # ------------------------------------------------------------------------------ all together
 

@@ -8,25 +8,31 @@ What a rank has to do next it mostly learns from an arriving message, and then i
 the rank's own strand is only woken when its whole schedule is over. Between its messages nothing is
 switched. Where a step may have to wait for something else (rendezvous, a full window, additions that
 take time, somebody who writes a journal) the strand goes through its steps itself.
+
+A journal says what depends on what, and that is the plan's to say: a message is noted as received
+where the plan first needs it, though the schedule's next step waited for it. So a run's partial
+order is the same here as over real wires (but for messages so large that those cut them).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from minitorch_dist.distributed.exceptions import DistTimeout
 from minitorch_dist.distributed.executor import turned
 from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import Vector
+from minitorch_dist.distributed.plan import Plan, Sending, Vector
 from minitorch_dist.distributed.receives import Array, Receive
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules import steps
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from transports.clock import Clock
 from transports.contract import Transport, Waiting
+
+Message: TypeAlias = tuple[int, int]  # (peer, which of those to or from it)
 
 
 class Busy(Protocol):
@@ -87,6 +93,19 @@ class Places:
         return scratch
 
 
+def needed_by_sends(plan: Plan) -> dict[Message, list[Message]]:
+    """The messages that a plan waits for before each of those it sends, since the one before."""
+    posts = {post.number: post for post in plan.posts()}
+    found: dict[Message, list[Message]] = {}
+    since: list[Message] = []
+    for action in plan.actions:
+        since += [(posts[number].source, posts[number].step) for number in action.needs]
+        if isinstance(action, Sending):
+            found.setdefault((action.to, action.step), []).extend(since)
+            since = []
+    return found
+
+
 class Stepwise:
     """One rank in one operation."""
 
@@ -105,6 +124,9 @@ class Stepwise:
         self._into: Array | None = None
         self._sent: dict[int, int] = {}  # messages, by peer
         self._received: dict[int, int] = {}
+        self._message: Message = (-1, -1)  # that it waits for
+        self._needed: dict[Message, list[Message]] | None = None  # by sends: what is noted before
+        self._unnoted: dict[Message, Receive] = {}  # came, and no journal has heard of it
         self.failure: BaseException | None = None
         self.is_over = False
 
@@ -125,15 +147,36 @@ class Stepwise:
         if self.failure is not None:
             raise self.failure
 
-    def run_by_itself(self, busy: Busy, gamma: int) -> None:
-        """Go through all steps in the caller's own strand. `gamma`: ps to add one byte."""
-        for step in self._steps:
-            added = self._begin(step)
-            if self._receive is not None:
-                self.operation.wait(self._receive)
-                added = self._end()
-            if added and gamma:
-                busy(gamma * added)
+    def run_by_itself(self, busy: Busy, gamma: int, plan: Plan | None = None) -> None:
+        """Go through all steps in the caller's own strand. `gamma`: ps to add one byte; `plan`:
+        where somebody writes a journal, what needs what."""
+        if plan is not None:
+            self._needed = needed_by_sends(plan)
+        try:
+            for step in self._steps:
+                added = self._begin(step)
+                if self._receive is not None:
+                    self._arrive(self._receive)
+                    added = self._end()
+                if added and gamma:
+                    busy(gamma * added)
+            if plan is not None:
+                self._note((post.source, post.step) for post in plan.posts())
+        finally:  # after an error, too, a journal tells of what has come
+            self._note(list(self._unnoted))
+
+    def _arrive(self, receive: Receive) -> None:
+        self.operation.arrive(receive)
+        if self._needed is not None:
+            self._unnoted[self._message] = receive
+        if self.operation.error is not None:
+            raise self.operation.error
+
+    def _note(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            receive = self._unnoted.pop(message, None)
+            if receive is not None:
+                self.operation.note(receive)
 
     def advance(self) -> bool:
         """Go as far as the messages that are there allow; whether all is over, or has failed."""
@@ -182,6 +225,8 @@ class Stepwise:
 
     def _send(self, to: int, chunks: Any) -> None:
         number = self._sent[to] = self._sent.get(to, 0) + 1
+        if self._needed is not None:
+            self._note(self._needed.get((to, number), ()))
         places = self.places
         if type(chunks) is int:
             self.operation.send(to, places.held(chunks), number)
@@ -196,6 +241,7 @@ class Stepwise:
         same step; several come in one piece."""
         source = int(step.source)
         number = self._received[source] = self._received.get(source, 0) + 1
+        self._message = source, number
         wanted = step.receive if type(step) is steps.Exchange else step.chunks
         chunks = self._chunks = steps.numbered(wanted, self.places.total)
         into = operand = combine = None

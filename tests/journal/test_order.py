@@ -11,14 +11,21 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, launch, sim
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
+from minitorch_dist.distributed.schedules import BUILT_IN
 from tests.journal.programs import everything, ring, sum_by
+from tests.sim.programs import collective
 
 
 @pytest.fixture(autouse=True)
 def one_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` goes by what the network costs, so it differs between transports, and rightly so."""
-    for collective, name in (("ALL_REDUCE", "ring"), ("BROADCAST", "binomial")):
-        monkeypatch.setenv(f"MINITORCH_DIST_{collective}_ALGORITHM", name)
+    for operation, name in (("ALL_REDUCE", "ring"), ("BROADCAST", "binomial")):
+        monkeypatch.setenv(f"MINITORCH_DIST_{operation}_ALGORITHM", name)
+
+
+def several() -> None:
+    for key in BUILT_IN:
+        collective(*key, 24)
 
 
 def recorded(fn: object, size: int, folder: Path, *args: object, **how: object) -> Journal:
@@ -37,6 +44,26 @@ def test_real_and_virtual_threads_agree(size: int, tmp_path: Path) -> None:
         assert real.diff(virtual) is None and virtual.is_same_order(real)
     assert len(real.messages) == len([e for e in real.events if e.what == "receive"])
     assert all(m.receive is not None and m.arrived >= m.departed for m in real.messages)
+
+
+@pytest.mark.parametrize("key", BUILT_IN, ids=" ".join)
+def test_every_schedule_is_the_same_over_every_transport(
+    key: tuple[str, str], tmp_path: Path
+) -> None:
+    for size in (1, 2, 3, 5):
+        run = recorded(collective, size, tmp_path, *key, 24)
+        for transport in ("queue://", "sim://"):
+            path = tmp_path / f"{transport[:3]}{size}.mtd"
+            launch(collective, size, transport, args=(*key, 24), journal=path)
+            assert run.diff(journal.read(path)) is None, (transport, size)
+        assert (size == 1) == (not run.messages)
+        assert len(run.messages) == len([e for e in run.events if e.what == "receive"])
+
+
+@pytest.mark.slow
+def test_schedules_are_the_same_between_processes(tmp_path: Path) -> None:
+    launch(several, 3, "tcp://", journal=tmp_path / "tcp.mtd")
+    assert journal.read(tmp_path / "tcp.mtd").diff(recorded(several, 3, tmp_path)) is None
 
 
 @pytest.mark.slow
