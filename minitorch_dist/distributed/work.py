@@ -182,6 +182,10 @@ class Receiving(Work):
         return repr(self._receive)
 
 
+def _nothing() -> None:
+    """What a task has left to do."""
+
+
 class Task(Work):
     """Something that a worker does. `doing` says what, for the text of a timeout."""
 
@@ -196,10 +200,12 @@ class Task(Work):
     def run(self) -> None:
         """Called by the worker."""
         error: BaseException | None = None
+        function, self._function = self._function, _nothing  # it holds what it reads and writes
         try:
-            self._function()
+            function()
         except BaseException as caught:
             error = caught
+        del function
         with self._changed:
             self._error = error
             self._is_over = True
@@ -286,6 +292,7 @@ class Worker:
                 task = self._tasks.popleft()
                 self._is_busy = True
             task.run()
+            del task  # what it wrote lives as long as its caller wants
 
     def close(self) -> Thread | None:
         """Take no more tasks. The thread, if there is one, ends after those that it has."""
