@@ -145,7 +145,7 @@ class VirtualClock(Clock):
             self._agenda.arm(me, timeout)
         began = self._agenda.now
         self._hand_over(me)
-        me.deadline = None
+        me.deadline = me.why = None  # which knows what was waited for, and its arrays
         self._resumed(me, began)
         return me.was_woken
 

@@ -56,7 +56,8 @@ class Meeting:
 
     def __init__(self, size: int, first: Operation) -> None:
         self.size, self.first = size, first
-        self.came: dict[int, tuple[int, Operation, Mapping[Any, Array]]] = {}  # by group rank
+        self.came: dict[int, tuple[int, Operation]] = {}  # by group rank
+        self.arrays: dict[int, Mapping[Any, Array]] = {}  # of those who came, until it is done
         self.ends: dict[int, SimTransport] = {}  # at which they wait
         self.done: Integers | None = None  # when each rank may go on,
         self.busy: Integers | None = None  # and how long it was busy with adding
@@ -158,7 +159,7 @@ class Engine:
             meeting = self._meetings[key] = Meeting(channel.size, operation)
         elif meeting.first.expects != operation.expects:
             self._differ(meeting, operation)
-        meeting.came[rank] = self.clock.now(), operation, arrays
+        meeting.came[rank], meeting.arrays[rank] = (self.clock.now(), operation), arrays
         if len(meeting.came) == meeting.size and meeting.error is None:
             del self._meetings[key]
             try:
@@ -198,7 +199,7 @@ class Engine:
 
     def _fail(self, meeting: Meeting, error: Exception) -> None:
         meeting.error = error
-        for _, other, _ in meeting.came.values():
+        for _, other in meeting.came.values():
             other.fail(error)
         for end in meeting.ends.values():
             end.look_again()
@@ -208,14 +209,15 @@ class Engine:
     ) -> None:
         """The last one has come: what becomes of the values, and when does each rank go on?"""
         schedule, size, ranks = recipe.schedule, meeting.size, group.channel.ranks
-        came = [meeting.came[rank] for rank in range(size)]
-        sizes = _sizes(recipe, [arrays for _, _, arrays in came])
-        self._compute(schedule, sizes, [arrays for _, _, arrays in came], combine)
-        some = next(iter(came[0][2].values()), None)
+        arrays = [meeting.arrays[rank] for rank in range(size)]
+        sizes = _sizes(recipe, arrays)
+        self._compute(schedule, sizes, arrays, combine)
+        some = next(iter(arrays[0].values()), None)
+        meeting.arrays.clear()  # who waits here still shall not keep what others have forgotten
         nbytes = sizes * (some.itemsize if some is not None else 1)
         links = self._wires_of(group)
         assert links is not None
-        entry = np.array([instant for instant, _, _ in came], np.int64)
+        entry = np.array([meeting.came[rank][0] for rank in range(size)], np.int64)
         tx, rx = self.medium.ports(ranks)
         moved = lockstep.move(
             schedule, nbytes, links, entry, np.array(tx), np.array(rx), self._moved

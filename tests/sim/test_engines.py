@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim import fold
 from minitorch_dist.sim.meetings import TOGETHER
 from tests.sim.programs import collective
+from transports.clock import SYSTEM
 
 MEETING = [s for s in schedules.BUILT_IN.values() if s.collective in TOGETHER]
 
@@ -291,3 +294,39 @@ def test_other_messages_beside_a_meeting_are_told() -> None:
 
 def test_a_world_that_is_its_own_neighbour() -> None:
     assert sim.run(collective, 1, ("all_reduce", None, 3), engine="lockstep").time == 0
+
+
+@pytest.mark.parametrize("world", ["threads", "greenlet", "lockstep", "queue"])
+@pytest.mark.parametrize("name", ["all_reduce", "broadcast", "all_gather", "beside", "messages"])
+def test_nothing_holds_a_tensor_when_its_operation_is_over(name: str, world: str) -> None:
+    """A rank waits where others are not yet, and every strand and worker remembers what it did last."""
+
+    def rank() -> list[bool]:
+        me, size = dist.get_rank(), dist.get_world_size()
+        x, parts = torch.full((1000,), float(me)), [torch.zeros(1000) for _ in range(size)]
+        seen = [weakref.ref(t.array) for t in (x, *parts)]
+        if name == "all_reduce":
+            dist.all_reduce(x)
+        elif name == "broadcast":
+            dist.broadcast(x, 0)
+        elif name == "all_gather":
+            dist.all_gather(parts, x)
+        elif name == "beside":
+            work = dist.all_reduce(x, async_op=True)
+            assert work is not None and work.wait()
+            del work
+        else:
+            sending = dist.isend(x, (me + 1) % size)
+            dist.recv(parts[0], (me - 1) % size)
+            assert sending is not None and sending.wait()
+            del sending
+        del x, parts
+        gc.collect()
+        deadline = SYSTEM.deadline(30)
+        while world == "queue" and any(array() is not None for array in seen):
+            assert not deadline.is_over()  # a worker forgets its task just after it has said so
+            SYSTEM.sleep(0.001)
+        return [array() is None for array in seen]
+
+    found = launch(rank, 3) if world == "queue" else sim.run(rank, 3, engine=world).results
+    assert found == [[True] * 4] * 3
