@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -163,3 +165,16 @@ def test_later_lessons_stand_on_what_passed(where: Workspace) -> None:
     assert where.changed_since(lesson.find(5, where.room), where.progress()) == [one]
     exam = examined(where, 5, SOLVED[5])
     assert exam.verdict is not None and exam.verdict.used == {1: False, 2: False}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux counts so")
+def test_memory_of_who_started_it_does_not_count() -> None:
+    """ru_maxrss would: a check started by something large was stopped for its memory."""
+    child = "from minitorch_dist.course import candidate; print(candidate.held())"
+    parent = f"import subprocess, sys; x = b'x' * (1 << 29); subprocess.run([sys.executable, '-c', {child!r}])"
+    done = subprocess.run(
+        [sys.executable, "-c", parent], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert 1 << 24 < int(done.stdout) < 1 << 29

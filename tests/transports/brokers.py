@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -180,7 +180,9 @@ class Client:
 
     def message(self) -> tuple[str, bytes, int, bool]:
         """The next message: topic, payload, QoS, whether it was retained."""
-        first, body = self.hear()
+        return self._message(*self.hear())
+
+    def _message(self, first: int, body: bytes) -> tuple[str, bytes, int, bool]:
         assert first >> 4 == packets.PUBLISH, f"a message was expected, not {first:#x} {body!r}"
         end = 2 + int.from_bytes(body[:2], "big")
         qos = first >> 1 & 3
@@ -200,6 +202,14 @@ class Client:
         """Return when everything said before has been handled."""
         self.say(b"\xc0\0")
         assert self.hear() == (0xD0, b"")
+
+    def until_synchronized(self) -> Iterator[tuple[str, bytes, int, bool]]:
+        """The messages that come until everything said before has been handled."""
+        self.say(b"\xc0\0")
+        heard = self.hear()
+        while heard != (0xD0, b""):
+            yield self._message(*heard)
+            heard = self.hear()
 
     def leave(self, politely: bool = True) -> None:
         if politely:
