@@ -157,9 +157,10 @@ class TcpTransport(Growing):
         return self._deliver(ready)
 
     def _spin(self) -> list[tuple[int, int]]:
-        """Look a few times more, and let others have the core in between."""
+        """Look a few times more, and let others have the core in between. Not amid a message: its sender
+        is at work, and on a busy host a core that is given away comes back late."""
         self._waits += 1
-        if self._waits % ASIDE == 0:
+        if self._waits % ASIDE == 0 or any(link.is_amid for link in self._by_file.values()):
             return []
         for _ in range(SPINS):
             os.sched_yield()
