@@ -4,13 +4,16 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test check parity bench clean
+.PHONY: demo test deep check parity bench clean
 
 demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over TCP; ends with a picture
 	$(BIN)/mtd demo
 
 test: $(VENV)/.installed-test  ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+deep: $(VENV)/.installed-test  ## half an hour: RPC on thousands of bad networks (DEEP_EXAMPLES=2000 of each kind)
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --timeout=0 tests/rpc -m "not parity"
 
 check: $(VENV)/.installed-test ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .

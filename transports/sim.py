@@ -45,7 +45,7 @@ class World:
         self.name, self.size = name, size
         self.ends: dict[int, SimTransport] = {}
         self.gathering: list[Strand] = []
-        self.waiting: dict[int, SimTransport] = {}  # ends at which somebody waits
+        self.waiting: dict[SimTransport, None] = {}  # ends at which somebody waits, in order
         self.departed: list[tuple[int, str]] = []  # who has left, in order, and why
 
     def missing(self) -> list[int]:
@@ -276,7 +276,7 @@ class SimTransport(Growing):
         self._waiters.append(entry)
         world = self._world
         assert world is not None
-        world.waiting[self.rank] = self
+        world.waiting[self] = None
         if self._offers:
             self._accept()
         try:
@@ -285,7 +285,7 @@ class SimTransport(Growing):
             if entry in self._waiters:
                 self._waiters.remove(entry)
             if not self._waiters:
-                world.waiting.pop(self.rank, None)
+                world.waiting.pop(self, None)
 
     def rouse(self) -> None:
         """Something was delivered by others than the network."""
@@ -302,12 +302,12 @@ class SimTransport(Growing):
             else:
                 self._waiters.append(entry)
         if not self._waiters and self._world is not None:
-            self._world.waiting.pop(self.rank, None)
+            self._world.waiting.pop(self, None)
 
     def need_no_news(self) -> None:
         """Who waits here knows when it will go on: that others leave is told afterwards."""
         if self._world is not None:
-            self._world.waiting.pop(self.rank, None)
+            self._world.waiting.pop(self, None)
 
     def look_again(self) -> None:
         """What somebody here waits for may be there, without any message."""
@@ -371,7 +371,7 @@ class SimTransport(Growing):
         world, why, self._farewell, self._is_gone = self._world, self._farewell, "", True
         if world is not None and world.ends.get(self.rank) is self:
             world.departed.append((self.rank, why))
-            for end in list(world.waiting.values()):
+            for end in list(world.waiting):
                 if end._waiters and not end._is_closed:
                     end._hear(world)
 

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 import minitorch_dist as mtd
 from minitorch_dist.distributed import autograd, rpc, world
 from minitorch_dist.distributed.rpc.references import Book
+from tests.deep import IS_DEEP, examples, seeds
 from tests.rpc import worlds
 from tests.rpc.test_lost_messages import bad_network, lossy
 from tests.rpc.test_rref import objects
@@ -169,7 +170,7 @@ class References(RuleBasedStateMachine):
 
 
 class TestReferences(References.TestCase):
-    settings = settings(max_examples=25, stateful_step_count=12, deadline=None)
+    settings = settings(max_examples=examples(25), stateful_step_count=12, deadline=None)
 
 
 # ------------------------------------------------------------------------------- every pair of faults
@@ -200,7 +201,7 @@ def test_every_single_fault() -> None:
 
 @pytest.mark.slow
 def test_every_pair_of_faults_among_the_first_messages() -> None:
-    for one, other in itertools.combinations(range(10), 2):
+    for one, other in itertools.combinations(range(30 if IS_DEEP else 10), 2):
         for fates in itertools.product(FATES, repeat=2):
             carry_out(TRIANGLE, struck({one: fates[0], other: fates[1]}))
 
@@ -226,7 +227,7 @@ def doubled(x: Any, *way: int) -> Any:
     return rpc.rpc_sync(way[0], doubled, (2 * x, *way[1:])) if way else 2 * x
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_gradients_where_messages_are_lost(seed: int) -> None:
     def program(rank: int) -> None:
         x = mtd.ones(3, requires_grad=True)

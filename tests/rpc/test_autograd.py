@@ -14,6 +14,7 @@ import minitorch_dist as mtd
 from minitorch_dist.distributed import autograd, rpc, world
 from minitorch_dist.distributed.autograd.contexts import contexts_of
 from minitorch_dist.distributed.rpc.agent import current
+from tests.deep import seeds
 from tests.rpc import worlds
 from tests.rpc.worlds import run, same
 
@@ -136,7 +137,7 @@ def weighted(a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_random_graphs_cut_at_random_places(seed: int, size: int) -> None:
     """The same graph in one process has the same gradients, to the last bit."""
 

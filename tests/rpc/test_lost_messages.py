@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 import minitorch_dist as mtd
 from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.rpc.agent import current
+from tests.deep import examples, seeds
 from tests.rpc import test_rref
 from tests.rpc.test_rref import alive, forget, kept, pass_on
 from transports import plans
@@ -60,7 +61,7 @@ def bad_network(seed: int, drop: float, twice: float, reorder: float) -> Faults:
     return faults
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_no_call_is_carried_out_twice_and_all_are_answered(seed: int) -> None:
     runs.clear()
     size = 3
@@ -109,7 +110,7 @@ ways = st.lists(st.sampled_from([0, 1, 2]), min_size=1, max_size=4).map(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     seed=st.integers(0, 2**20),
     plan=st.lists(st.tuples(st.integers(0, 2), ways), min_size=1, max_size=4),
