@@ -1,7 +1,7 @@
 """`mtd bench rpc`: remote calls over TCP between two processes, beside torch.distributed.rpc.
 
 Both worlds live at the same time and take turns, one measurement each, so that a noisy machine hits
-both; what counts is the median of the ratios of neighbours.
+both; what counts is the median of the ratios of neighbours. `--long` is the pipeline of `programs/`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import bench_rpc_pipeline
 from minitorch_dist.cli.bench_comm import duration
 from minitorch_dist.cli.bench_comm_worlds import free_port
 
@@ -89,7 +90,11 @@ def measure(worlds: list[World], what: str, pairs: int) -> list[list[float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="mtd bench rpc")
     parser.add_argument("--only", action="append", default=[], choices=list(GOALS))
-    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--pairs", type=int, default=9, help="turns of each call (%(default)s)")
+    parser.add_argument(
+        "--long", type=int, nargs="?", const=2, default=0, metavar="RUNS",
+        help="minutes: only the ResNet50 pipeline, so many runs for each num_split (%(const)s)",
+    )  # fmt: skip
     options = parser.parse_args()
     has_torch = importlib.util.find_spec("torch") is not None
     worlds: list[World] = []
@@ -97,8 +102,14 @@ def main() -> int:
     for heading in ["call", "time", *(["torch", "ratio", "goal"] if has_torch else [])]:
         table.add_column(heading, justify="left" if heading == "call" else "right")
     try:
-        worlds += [World("minitorch_dist"), *([World("torch")] if has_torch else [])]
-        for what in options.only or GOALS:
+        if options.long:
+            table.title = (
+                f"tcp, 3 processes, 3 batches of 24 pictures, medians of {options.long} runs"
+            )
+            bench_rpc_pipeline.measure(table, has_torch, options.long)
+        else:
+            worlds += [World("minitorch_dist"), *([World("torch")] if has_torch else [])]
+        for what in () if options.long else options.only or GOALS:
             times = measure(worlds, what, options.pairs)
             row = [WORDS[what], duration(statistics.median(times[0]))]
             if has_torch:
