@@ -45,6 +45,7 @@ ENDED = 1 << 63  # in a head: nothing will follow
 LINE = 64
 UNIT = 16
 PIECE = 1 << 17  # of a large message: the reader copies one while the writer copies the next
+SHORT = 1 << 15  # a message up to this is put in at once, and a piece near the end is no longer
 IS_ORDERED = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686"}
 
 
@@ -201,7 +202,7 @@ class Outlet(_End):
         if end > self._limit:
             self._look()
         place = head % size
-        if end <= self._limit and place + end - head <= size and end - head <= PIECE:
+        if end <= self._limit and place + end - head <= size and end - head <= SHORT:
             memory, words, at = self._memory, self._words, self._at + place
             words[at >> 3] = MARK | length
             words[(at >> 3) + 1] = nbytes
@@ -228,8 +229,8 @@ class Outlet(_End):
                 if self._head == self._limit:
                     break
             part, place = self._parts[0], self._head % self._size
-            most = min(self._limit - self._head, self._size - place, PIECE)
-            piece = part[:most]
+            most = min(self._limit - self._head, self._size - place)
+            piece = part[: min(most, SHORT if len(part) <= 2 * SHORT else PIECE)]
             at = self._at + place
             self._bytes[at : at + len(piece)] = piece
             if len(piece) < len(part):
@@ -311,8 +312,8 @@ class Inlet(_End):
         return count
 
     def fetch(self, front: bytes, into: memoryview, spin: Spin) -> bytes | None:
-        """Copy the next message `into` its place if it is there or comes at once, lies before us in
-        one piece, begins with `front` and fills the place. Its header, or None."""
+        """Copy the next message `into` its place if it is there or comes at once, lies before us
+        without a break, begins with `front` and fills the place. Its header, or None."""
         tail, words = self._tail, self._words
         if self._left or self._front or not spin.comes(self._head_word, tail):
             return None
@@ -323,15 +324,25 @@ class Inlet(_End):
         length, nbytes = words[at >> 3] ^ MARK, words[(at >> 3) + 1]
         start = UNIT + (length + 15 & -16)
         whole = start + (nbytes + 15 & -16)
-        if nbytes != len(into) or not whole <= words[self._head_word] - tail <= self._size:
-            return None
-        if length > MAX_HEADER or place + whole > self._size:
+        come = words[self._head_word] - tail
+        if nbytes != len(into) or not start <= come <= self._size or place + whole > self._size:
             return None
         header: bytes = self._memory[at + UNIT : at + UNIT + length]
         if not header.startswith(front):
             return None
-        if nbytes:
-            into[:] = self._bytes[at + start : at + start + nbytes]
+        done = 0
+        while done < nbytes:  # a long one comes in pieces; until the last it stays where it is
+            if come <= start + done:
+                if not spin.comes(self._head_word, tail + come):
+                    return None
+                come = words[self._head_word] - tail
+                if come > self._size:  # it has ended
+                    return None
+                if self._fence is not None:
+                    self._fence()
+            to = min(come - start, nbytes)
+            into[done:to] = self._bytes[at + start + done : at + start + to]
+            done = to
         if self._fence is not None:
             self._fence()
         self._tail = words[self._tail_word] = tail + whole

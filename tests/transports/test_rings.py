@@ -14,6 +14,7 @@ from tests.transports import ends
 from transports import rings
 from transports.contract import MAX_HEADER, MAX_PAYLOAD
 from transports.errors import Damaged
+from transports.spin import Spin
 
 lengths = st.one_of(st.integers(0, 40), st.sampled_from([63, 64, 65, 200, 5000]))
 turns = st.tuples(lengths, lengths, st.integers(0, 2))  # of header and payload; drains before it
@@ -87,6 +88,32 @@ def test_fetching_is_delivering_or_nothing(
                 assert is_wanted
             assert (taken, bytes(place)) == (header, payload)
             assert inlet.fetch(b"", memoryview(b""), theirs.spin) is None
+
+
+def test_what_has_come_in_part_stays_until_all_of_it_has(tmp_path: Path) -> None:
+    with ends.rings(tmp_path, 1 << 17) as (ours, theirs):
+        payload, place = body(70_000, 7), bytearray(70_000)
+        inlet, words = theirs.inlets[0], words_of(theirs.inlets[0])
+        assert ours.outlets[1].offer(b"head", memoryview(payload))
+        whole = words[inlet._head_word]
+        for come in (16, 32, 48, 40_000, whole - 16):
+            for head in (come, come | rings.ENDED):
+                words[inlet._head_word] = head
+                assert inlet.fetch(b"head", memoryview(place), theirs.spin) is None
+                assert words[inlet._tail_word] == 0
+
+        class Ending(Spin):
+            """The writer leaves while we wait for the rest."""
+
+            def comes(self, word: int, number: int) -> bool:
+                self.words[word] |= rings.ENDED * (number > 0)
+                return True
+
+        words[inlet._head_word] = 40_000
+        assert inlet.fetch(b"head", memoryview(place), Ending(words)) is None
+        words[inlet._head_word] = whole
+        assert inlet.fetch(b"head", memoryview(place), theirs.spin) == b"head"
+        assert place == payload and words[inlet._tail_word] == whole
 
 
 @pytest.mark.parametrize("word", [0, 1])
