@@ -45,7 +45,7 @@ DECLARED: Final = {
     "queue": Links.measured(8e-6, 8e9, 8e9),
     "file": Links.measured(3e-6, 5e9, 8e9),
     "board": Links.measured(1e-6, 10e9, 8e9),
-    "tcp": Links.measured(15e-6, 2e9, 8e9),
+    "tcp": Links.measured(40e-6, 2e9, 8e9),  # 10 where each rank has a core of its own
     "mqtt": Links.measured(800e-6, 150e6, 8e9),
     "mpi": Links.measured(3e-6, 5e9, 8e9),
 }
