@@ -5,7 +5,8 @@
       rank 2: last heard in barrier #16 at train.py:40
       this rank did before: barrier #16 at train.py:40, all_reduce #15 (…) at train.py:42
 
-Who has waited half of its timeout (or ten seconds) pins a note to the store; who gives up reads the
+Who has waited half of its timeout (or ten seconds) pins a note to the store, and looks whether the one
+it waits for has pinned another operation of the same number: then both are told. Who gives up reads the
 others' notes, adds what it last heard of the ranks that left none, and its own last operations. How
 many of those is the debug level's choice (TORCH_DISTRIBUTED_DEBUG=OFF, INFO or DETAIL): checks are
 always on here, so that is all there is to a level.
@@ -22,6 +23,7 @@ from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.mailbox import Mailbox
 from minitorch_dist.distributed.operations import Channel, Operation
 from minitorch_dist.distributed.receives import Receive
+from minitorch_dist.distributed.wire import MATCH
 from transports.clock import SystemClock
 from transports.stores import Store
 
@@ -71,8 +73,12 @@ class FlightRecorder:
 
     def pin(self, receive: Receive, seconds: float) -> None:
         """Let the others know for whom we wait."""
-        source = "anybody" if receive.source is None else f"rank {receive.source}"
-        self._set(f"waits for {source} in {receive.owner.describe()}, for {seconds:.0f} s by now")
+        source, owner = (
+            "anybody" if receive.source is None else f"rank {receive.source}",
+            receive.owner,
+        )
+        header = owner.header().hex() if isinstance(owner, Operation) else ""
+        self._set(f"waits for {source} in {owner.describe()}, for {seconds:.0f} s by now\n{header}")
 
     def unpin(self) -> None:
         """We do not wait any more."""
@@ -82,6 +88,18 @@ class FlightRecorder:
         if self._is_real:  # in a simulation the deadlock is told at once, and by name
             with suppress(DistError, OSError):
                 self._store.set(f"waiting/{self._mailbox.rank}", text)
+
+    def contradiction(self, receive: Receive) -> Exception | None:
+        """Whom we wait for waits itself, in another operation of the same number: nobody will ever
+        send the message at which that would be noticed, as when ranks gather to different roots."""
+        owner, source = receive.owner, receive.source
+        if source is None or not isinstance(owner, Operation):
+            return None
+        theirs = bytes.fromhex(self._note(source).partition("\n")[2])
+        if not theirs.startswith(owner.prefix) or theirs.startswith(owner.expects, MATCH.size):
+            return None
+        doing = f"is in {owner.describe()}"
+        return self._mailbox.difference(doing, source, theirs, owner.expects)
 
     def report(self, receive: Receive) -> str:
         """Lines on the others, and on what we did before."""
@@ -98,13 +116,15 @@ class FlightRecorder:
         return "".join(lines)
 
     def _seen(self, rank: int) -> str:
+        return self._note(rank).partition("\n")[0] or self._mailbox.last_heard(rank)
+
+    def _note(self, rank: int) -> str:
+        """What it has pinned, if anything: a line to read, and its message's header."""
         key = f"waiting/{rank}"
         if self._is_real:
             with suppress(DistError, OSError):
-                note = self._store.get(key).decode() if self._store.check([key]) else ""
-                if note:
-                    return note
-        return self._mailbox.last_heard(rank)
+                return self._store.get(key).decode() if self._store.check([key]) else ""
+        return ""
 
     def __repr__(self) -> str:
         return f"<FlightRecorder of rank {self._mailbox.rank}>"

@@ -87,6 +87,7 @@ class Flight(Protocol):
 
     def pin(self, receive: Receive, seconds: float) -> None: ...
     def unpin(self) -> None: ...
+    def contradiction(self, receive: Receive) -> Exception | None: ...
     def report(self, receive: Receive) -> str: ...
 
 
@@ -232,6 +233,9 @@ class Mailbox:
     def _tell_of_waiting(self, receive: Receive, seconds: float) -> None:
         if self.flight is not None:
             self.flight.pin(receive, seconds)
+            error = self.flight.contradiction(receive)
+            if error is not None:
+                return receive.owner.fail(error)
         if seconds >= self.slow:
             _log.warning("still waiting: %s", self.late(receive, seconds))
 

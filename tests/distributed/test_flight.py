@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -35,6 +36,19 @@ def diverge() -> str:
     return ""
 
 
+def to_own_root() -> str:
+    with pytest.raises(dist.DistMismatch) as caught:
+        dist.reduce(torch.ones(3), dist.get_rank())
+    return str(caught.value)
+
+
+def to_own_list() -> str:
+    parts = [torch.zeros(3) for _ in range(dist.get_world_size())]
+    with pytest.raises(dist.DistMismatch) as caught:
+        dist.gather(torch.ones(3), parts, dist.get_rank())
+    return str(caught.value)
+
+
 @pytest.mark.slow
 def test_a_timeout_tells_who_waits_in_what() -> None:
     said = launch(diverge, 4)
@@ -49,6 +63,18 @@ def test_a_timeout_tells_who_waits_in_what() -> None:
     before = lines[-1]
     assert before.startswith("this rank did before: all_gather_object #1"), before
     assert "barrier #0 at test_flight.py:" in before
+
+
+@pytest.mark.parametrize("call", [to_own_root, to_own_list])
+@pytest.mark.parametrize("transport", ["queue://", pytest.param("file://", marks=pytest.mark.slow)])
+def test_ranks_that_all_wait_are_told_what_they_do_differently(
+    call: Callable[[], str], transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody sends, so no message can show it; the notes of those who wait do."""
+    monkeypatch.setenv("MINITORCH_DIST_SLOW", "0.3")
+    for said in launch(call, 3, transport):
+        assert said.startswith("these ranks should do the same: rank "), said
+        assert said.count("root") == 2 and said.count("test_flight.py") == 2, said
 
 
 def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
