@@ -19,7 +19,7 @@ from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import cores, ranks
-from minitorch_dist.multiprocessing import ending, sources
+from minitorch_dist.multiprocessing import births, ending, sources
 from minitorch_dist.multiprocessing.crew import Crew, Report
 from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM, Deadline
@@ -132,7 +132,7 @@ def _failure(report: Report, where: str) -> BaseException:
 
 
 def _serve(order: Order, at_end: ExitStack) -> Any:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who launched us; he ends us
+    births.be_deaf()  # Ctrl-C is for who launched us; he ends us
     os.environ.update(
         RANK=str(order.rank), WORLD_SIZE=str(order.world_size), LOCAL_RANK=str(order.rank),
         LOCAL_WORLD_SIZE=str(order.world_size), MASTER_ADDR="127.0.0.1",

@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 from multiprocessing import connection
 from typing import Any, NamedTuple
 
-from minitorch_dist.multiprocessing import ending
+from minitorch_dist.multiprocessing import births, ending
 from transports.clock import SYSTEM
 
 Act = Callable[..., Any]
@@ -51,19 +51,19 @@ class Crew:
         self._pipes: dict[int, connection.Connection] = {}  # of those that may still report
         self._running: set[int] = set()
         try:
-            for index, order in enumerate(orders):
-                ours, theirs = context.Pipe(duplex=False)
-                self._pipes[index] = ours
-                process = context.Process(
-                    target=_serve, args=(theirs, act, order, by_signal), name=f"{name} {index}",
-                    daemon=daemon,
-                )  # fmt: skip
-                process.start()
-                theirs.close()
-                self.processes.append(process)
-                self._running.add(index)
+            with births.deaf_births(start_method):
+                for index, order in enumerate(orders):
+                    ours, theirs = context.Pipe(duplex=False)
+                    self._pipes[index] = ours
+                    process = context.Process(
+                        target=_serve, args=(theirs, act, order, by_signal),
+                        name=f"{name} {index}", daemon=daemon,
+                    )  # fmt: skip
+                    with theirs:
+                        process.start()
+                    self.processes.append(process)
+                    self._running.add(index)
         except BaseException:
-            theirs.close()
             self.end(((signal.SIGKILL, None),))
             self.close()
             raise
@@ -122,11 +122,14 @@ def _serve(pipe: connection.Connection, act: Act, order: Any, by_signal: bool) -
     ending.die_with_parent(by_signal)
     with ExitStack() as at_end, pipe:
         try:
+            births.hear()
             report = Report(pickle.dumps(act(order, at_end)), None, "")
         except KeyboardInterrupt:  # Ctrl-C is for who started us
             return
         except Exception as error:
             report = _failed(error)
+        finally:
+            births.be_deaf()
         with suppress(OSError):  # nobody listens any more
             pipe.send(report)
     if report.result is None:

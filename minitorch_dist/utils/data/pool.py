@@ -12,6 +12,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Any, NoReturn
 
+from minitorch_dist.multiprocessing import births
 from minitorch_dist.utils.data.fetch import Recipe
 from minitorch_dist.utils.data.worker import Assignment, Head, parent_ends, receive, run
 
@@ -40,7 +41,8 @@ class Pool:
                 self._tasks.append(tasks)
                 self._answers.append(answers)
                 job = Assignment(number, count, base_seed, recipe, init, forked)
-                with tasks_end, answers_end:
+                born = births.deaf_births(made.get_start_method())
+                with tasks_end, answers_end, born:
                     process = made.Process(
                         target=run,
                         args=(job, tasks_end, answers_end),

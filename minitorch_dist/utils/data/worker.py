@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import pickle
 import random  # noqa: TID251 - seeded for the user's code, not used
-import signal
 import traceback
 import weakref
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from minitorch_dist.multiprocessing import births
 from minitorch_dist.tensors import generator
 from minitorch_dist.utils.data.fetch import Fetch, Recipe
 
@@ -74,7 +74,7 @@ class Assignment(NamedTuple):
 def run(job: Assignment, tasks: Connection, answers: Connection) -> None:
     """The worker's main function."""
     global _info
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to decide about
+    births.be_deaf()  # Ctrl-C is for the parent to decide about
     if job.forked:
         for end in list(parent_ends):
             end.close()

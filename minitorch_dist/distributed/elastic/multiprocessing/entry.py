@@ -21,6 +21,7 @@ import sys
 import time
 import traceback
 import types
+from typing import Any
 
 ME = __file__
 
@@ -29,6 +30,7 @@ def main() -> None:
     parent, kind, target, *arguments = sys.argv[1:]
     die_with(int(parent))
     if kind == "command":
+        hear_ctrl_c(signal.SIG_DFL)
         try:
             os.execvp(target, [target, *arguments])
         except OSError as error:
@@ -37,6 +39,7 @@ def main() -> None:
             sys.exit(f"{target}: {error.strerror}")
     note_crashes()
     try:
+        hear_ctrl_c(signal.getsignal(signal.SIGINT))
         if kind == "module":
             run_module(target, arguments)
         elif kind == "function":
@@ -46,11 +49,15 @@ def main() -> None:
     except SystemExit as leaving:
         note_exit(leaving)
         raise
+    except KeyboardInterrupt as error:  # the agent says so, once for all
+        note(error, {"stage": stage(), "never": ""})
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.exit(130)
     except BaseException as error:
         error.__traceback__ = trace = own(error.__traceback__)
         note(error, {"stage": stage(), "never": hopeless(error)})
         sys.excepthook(type(error), error, trace)
-        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+        sys.exit(1)
 
 
 def die_with(parent: int) -> None:
@@ -61,6 +68,12 @@ def die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
         os._exit(1)
+
+
+def hear_ctrl_c(rule: Any) -> None:
+    """We were born deaf to it (see `multiprocessing.births`), for as long as the interpreter starts."""
+    signal.signal(signal.SIGINT, rule)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 # ------------------------------------------------------------------------------ running the script

@@ -18,7 +18,7 @@ from pathlib import Path
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure
 from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder, Std, Streams
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
-from minitorch_dist.multiprocessing import ending
+from minitorch_dist.multiprocessing import births, ending
 from transports.clock import SYSTEM, Deadline
 
 ENTRY = Path(__file__).with_name("entry.py")
@@ -63,12 +63,13 @@ class Worker:
         self.rank = int(environment["RANK"])
         self._lingering: Deadline | None = None
         self.error_file = environment["TORCHELASTIC_ERROR_FILE"]
-        self._process = subprocess.Popen(
-            program.command(local_rank), env={**os.environ, **environment},
-            process_group=0 if self._leads else None,
-            stdin=subprocess.DEVNULL if is_terminal and self._leads else None,
-            stdout=streams.files[Std.OUT], stderr=streams.files[Std.ERR],
-        )  # fmt: skip
+        with births.deaf_births():  # `entry` lets it hear
+            self._process = subprocess.Popen(
+                program.command(local_rank), env={**os.environ, **environment},
+                process_group=0 if self._leads else None,
+                stdin=subprocess.DEVNULL if is_terminal and self._leads else None,
+                stdout=streams.files[Std.OUT], stderr=streams.files[Std.ERR],
+            )  # fmt: skip
         self.pid = self._process.pid
         self.sentinel = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
 
