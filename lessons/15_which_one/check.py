@@ -11,7 +11,7 @@ import ring
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import lamp
+from minitorch_dist.course import lab, lamp
 from minitorch_dist.distributed.schedules.choice import candidates, known
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links

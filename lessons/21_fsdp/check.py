@@ -6,7 +6,7 @@ from replicas import loss
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import cuda, nn, sim
-from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course import Cost, lab, lamp
 from minitorch_dist.course.layers import Layer
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import Adam
@@ -81,7 +81,7 @@ def averages():
         expected = expected[rank * length : (rank + 1) * length]
         found = None if unit.shard.grad is None else unit.shard.grad.tolist()
         assert found == expected, (
-            f"{size} ranks with gradients of 1 to {size} in the weight and 1 in the bias: after backward {step + 1} "
+            f"{lab.ranks(size)} with gradients of 1 to {size} in the weight and 1 in the bias: after backward {step + 1} "
             f"shard.grad of rank {rank} is {found}, and its part of the average is {expected}"
         )
 

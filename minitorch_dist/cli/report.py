@@ -121,7 +121,8 @@ def wrong(page: Page, exam: Examination, found: Verdict, complaints: dict[str, s
     page.say()
     if exam.caption:
         page.say(f"{exam.caption}:", "dim")
-    draw(page, exam.scene, exam.text, exam.no_picture)
+    is_told = bool(exam.no_picture) and _kind(exam.no_picture) == _kind(said)
+    draw(page, exam.scene, exam.text, "" if is_told else exam.no_picture)
     page.say(marked("again: ", (again(found, first), "bold")))
     page.say()
     alike: dict[str, list[str]] = {}

@@ -74,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
         return lesson_picture.run(options.run_file, options)
     try:
         return _show(journal.read(options.run_file), options)
+    except BrokenPipeError:  # who reads has seen enough
+        raise
     except (ValueError, OSError) as error:
         print(f"mtd show: {error}", file=sys.stderr)
         return 2

@@ -191,10 +191,16 @@ def find(wanted: str | int, room: Path = ROOM) -> Lesson:
             lesson.file,
         ):
             return lesson
-    numbers = ", ".join(str(lesson.number) for lesson in lessons) or "none"
+    numbers = _in_words([lesson.number for lesson in lessons]) or "none"
     raise LessonError(
         f"there is no lesson {wanted!r}{_near(str(wanted), lessons)}; there are {numbers} (mtd list shows them)"
     )
+
+
+def _in_words(numbers: list[int]) -> str:
+    """`1, 2, 5` or `1 to 30`"""
+    is_whole = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if is_whole else ", ".join(map(str, numbers))
 
 
 def _near(wanted: str, lessons: list[Lesson]) -> str:
