@@ -1,7 +1,8 @@
 """PyTorch's `torch.distributed.rpc`: functions of other workers, and objects that live there.
 
 Read from the ground up: `frames` (one message), `calls` (one call), `crew` and `watch` (which thread
-does what), `serving` (the other side), `agent` (all of one worker), `ending` (shutdown), `api`, `references` and `rref`.
+does what), `serving` (the other side), `agent` (all of one worker), `ending` (shutdown), `roll` and `joining` (worlds that grow), `api`,
+`references` (who holds what), `owning`, `rref`.
 The same code runs over every transport, and in virtual time.
 """
 
@@ -22,6 +23,11 @@ from minitorch_dist.distributed.rpc.errors import (
     RpcTimeout as RpcTimeout,
     WorkerLost as WorkerLost,
 )
+from minitorch_dist.distributed.rpc.looking import (
+    _get_debug_info as _get_debug_info,
+    _rref_context_get_debug_info as _rref_context_get_debug_info,
+    debug_rrefs as debug_rrefs,
+)
 from minitorch_dist.distributed.rpc.options import (
     BackendType as BackendType,
     RpcBackendOptions as RpcBackendOptions,
@@ -29,9 +35,6 @@ from minitorch_dist.distributed.rpc.options import (
 )
 from minitorch_dist.distributed.rpc.rref import (
     RRef as RRef,
-    _get_debug_info as _get_debug_info,
-    _rref_context_get_debug_info as _rref_context_get_debug_info,
-    debug_rrefs as debug_rrefs,
     remote as remote,
 )
 from minitorch_dist.distributed.rpc.workers import WorkerInfo as WorkerInfo

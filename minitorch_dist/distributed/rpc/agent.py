@@ -45,7 +45,7 @@ from minitorch_dist.distributed.rpc.frames import (
 from minitorch_dist.distributed.rpc.serving import Server
 from minitorch_dist.distributed.rpc.watch import Watchman
 from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers
-from minitorch_dist.tensors.devices import device
+from minitorch_dist.distributed.rpc.writing import DeviceNames, RpcWriter
 from transports.clock import PICO, Deadline, SystemClock, Thread
 from transports.contract import Transport
 from transports.errors import PeerLost, TransportClosed
@@ -64,9 +64,7 @@ class Agent(frames.Assembling):
         self.is_real = isinstance(self.clock, SystemClock)
         self.may_lose = bool(getattr(transport, "may_lose", False))
         self.workers = Workers([me])
-        self.device_maps: dict[int, dict[str, str]] = {}  # our devices' names at each worker
-        self.back_maps: dict[int, dict[str, str]] = {}  # and what they call theirs here, back
-        self.own_maps: dict[str, dict[str, str]] = {}  # the first of these, by name
+        self.names = DeviceNames(me, {})
         self.is_growing = False  # workers join and leave one by one
         self.first_number = 0  # of our objects; who had our rank before us had others
         self.lost_workers: dict[int, str] = {}
@@ -104,12 +102,6 @@ class Agent(frames.Assembling):
         self.lost_workers.pop(info.id, None)
         self.workers.admit(info)
 
-    def note_maps(self, info: WorkerInfo, theirs: dict[str, dict[str, str]]) -> None:
-        """How devices are called there, and what that worker calls ours."""
-        self.device_maps[info.id] = self.own_maps.get(info.name, {})
-        back = theirs.get(self.me.name, {})
-        self.back_maps[info.id] = {here: there for there, here in back.items()}
-
     def start(self, function: Job, name: str) -> Thread:
         """A thread of this worker."""
         context = self._context.copy()
@@ -139,7 +131,7 @@ class Agent(frames.Assembling):
             seconds, future, is_system,
         )  # fmt: skip
         call.settled, call.keeps = settled, keeps
-        writer = RpcWriter(to.id, self._device_name(to))
+        writer = RpcWriter(to.id, self.names.at(to))
         writer.out.append(operation)
         write(writer)
         if not is_system:
@@ -178,24 +170,6 @@ class Agent(frames.Assembling):
                 parts = [writer.out, *writer.buffers]
                 self._send(to.id, REQUEST, SYSTEM | ONE_WAY, next(self._numbers), parts)
 
-    def _device_name(self, to: WorkerInfo, is_answer: bool = False) -> Callable[[device], str]:
-        maps = self.back_maps if is_answer else self.device_maps
-
-        def name(of: device) -> str:
-            there = maps.get(to.id, {}).get(str(of))
-            if there is None:
-                if to.id == self.me.id:
-                    return str(of)
-                raise RuntimeError(
-                    f"a tensor on {of} was to be sent to {to.name!r}: RPC only supports CPU tensors by "
-                    "default, please move your tensors to CPU before sending them over RPC, or call "
-                    "`set_device_map` on `TensorPipeRpcBackendOptions` to explicitly configure device "
-                    f"mapping. Request device mapping is not available for destination: {to.name}"
-                )
-            return there
-
-        return name
-
     def _send(self, dst: int, kind: int, flags: int, id: int, parts: list[Any]) -> None:
         floor = min(list(self._calls), default=id) if self.may_lose and kind == REQUEST else 0
         count = len(parts)
@@ -203,7 +177,7 @@ class Agent(frames.Assembling):
             self.transport.send(dst, HEADER.pack(kind, flags, number, count, id, floor), part)
 
     def reply(self, dst: int, kind: int, id: int, write: Callable[[Any], None]) -> list[Any]:
-        writer = RpcWriter(dst, self._device_name(self.worker(dst), is_answer=True))
+        writer = RpcWriter(dst, self.names.at(self.worker(dst), is_answer=True))
         write(writer)
         writer.depart()
         parts: list[Any] = [writer.out, *writer.buffers]
@@ -482,27 +456,6 @@ class Agent(frames.Assembling):
             f"<Agent of {self.me.name!r}, {state}, {len(self._calls)} calls without an answer, "
             f"{self.crew!r}, {self.transport!r}>"
         )
-
-
-class RpcWriter(Writer):
-    """A message to a worker. What is written may have to be told when the message is complete (and
-    not before: a writer may go back): `notes` holds something for some of the values in `kept`."""
-
-    __slots__ = ("notes", "to")
-
-    def __init__(self, to: int, device_name: Callable[[device], str]) -> None:
-        super().__init__(device_name)
-        self.to = to
-        self.notes: dict[int, tuple[int, Callable[[], None]]] = {}
-
-    def note(self, act: Callable[[], None]) -> None:
-        """Call `act` when the message goes out with the value that was remembered last."""
-        self.notes[len(self.kept) - 1] = id(self.kept[-1]), act
-
-    def depart(self) -> None:
-        for place, (identity, act) in self.notes.items():
-            if place < len(self.kept) and id(self.kept[place]) == identity:
-                act()
 
 
 KEY: Final = "rpc"

@@ -26,6 +26,7 @@ from minitorch_dist.distributed.rpc.options import (
     seconds_of,
 )
 from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers, check_name
+from minitorch_dist.distributed.rpc.writing import DeviceNames
 from transports.stores import PrefixStore, Store
 
 CONNECT: Final = timedelta(minutes=30)
@@ -132,11 +133,11 @@ def _come_together(
         keys.set(f"worker/{me.id}", json.dumps([me.name, maps]))
         cards = [json.loads(keys.get(f"worker/{other}")) for other in range(size)]
         workers = Workers(WorkerInfo(card[0], other) for other, card in enumerate(cards))
-        agent.device_maps = {workers.find(to).id: there for to, there in maps.items()}
-        agent.back_maps = {
-            other: {theirs: ours for ours, theirs in card[1].get(me.name, {}).items()}
-            for other, card in enumerate(cards)
-        }
+        agent.names = DeviceNames(me, maps)
+        for other, card in enumerate(cards):
+            agent.names.note(workers.find(other), card[1])
+        for to in maps:
+            workers.find(to)  # it has to be there
     except BaseException:
         transport.close()
         with suppress(DistError, OSError):

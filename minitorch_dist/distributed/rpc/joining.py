@@ -23,6 +23,7 @@ from minitorch_dist.distributed.rpc.errors import RpcError
 from minitorch_dist.distributed.rpc.frames import Lost
 from minitorch_dist.distributed.rpc.roll import Entry, Roll
 from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers
+from minitorch_dist.distributed.rpc.writing import DeviceNames
 from transports.contract import Transport
 from transports.errors import ConnectError
 from transports.growing import ROOM, Growing
@@ -58,10 +59,8 @@ class Membership:
     def join(self, maps: dict[str, dict[str, str]]) -> Workers:
         """Be reachable, and reach all; who they are. Nobody has heard of us yet."""
         agent, me = self._agent, self._agent.me
-        agent.own_maps, agent.is_growing = maps, True
+        agent.is_growing, agent.names = True, DeviceNames(me, maps)
         agent.first_number = (self._store.add("arrivals", 1) - 1) << 32
-        agent.device_maps[me.id] = maps.get(me.name, {})
-        agent.back_maps[me.id] = {there: here for here, there in agent.device_maps[me.id].items()}
         card = self._transport.open(self._store, agent)
         self._mine, others = self._roll.enter(
             me.id, me.name, card, lambda entry: self._transport.is_there(entry.card)
@@ -86,12 +85,12 @@ class Membership:
         """Tell everybody that we are there."""
         agent = self._agent
         answers = [
-            (info, self._say(info, operations.HELLO, (agent.me, agent.own_maps)))
+            (info, self._say(info, operations.HELLO, (agent.me, agent.names.ours)))
             for info in agent.others()
         ]
         for info, answer in answers:
             try:
-                agent.note_maps(info, answer.wait())
+                agent.names.note(info, answer.wait())
             except DistError:
                 if info.id not in agent.lost_workers:
                     raise
@@ -123,8 +122,8 @@ def _hello(agent: Agent, src: int, said: Any) -> dict[str, dict[str, str]]:
     if not isinstance(info, WorkerInfo) or info.id != src or not agent.is_growing:
         raise RpcError(f"worker {src} says that it is {info!r}")
     agent.admit(info)
-    agent.note_maps(info, maps)
-    return agent.own_maps
+    agent.names.note(info, maps)
+    return agent.names.ours
 
 
 def _goodbye(agent: Agent, src: int, said: Any) -> None:

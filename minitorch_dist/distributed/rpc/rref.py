@@ -4,7 +4,7 @@
     rref.to_here()                                       a copy of it
     rref.rpc_sync().step(x)                              call a method of it, there
 
-The types that take part in keeping it alive are in `references`.
+The types that take part in keeping it alive are in `references`, what the owner does in `owning`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, Final, Generic, TypeVar, cast
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.codec import Damaged, Unsendable, faces
 from minitorch_dist.distributed.codec.writer import Writer
-from minitorch_dist.distributed.rpc import baggage, functions, operations
-from minitorch_dist.distributed.rpc.agent import Agent, RpcWriter, current, is_here
+from minitorch_dist.distributed.rpc import functions, operations
+from minitorch_dist.distributed.rpc.agent import current, is_here
 from minitorch_dist.distributed.rpc.api import request
 from minitorch_dist.distributed.rpc.calls import RpcFuture
 from minitorch_dist.distributed.rpc.options import UNSET_RPC_TIMEOUT, seconds_of
+from minitorch_dist.distributed.rpc.owning import backward
 from minitorch_dist.distributed.rpc.references import Fork, Id, Owned, book_of
-from minitorch_dist.distributed.rpc.serving import Later
 from minitorch_dist.distributed.rpc.workers import WorkerInfo
-from minitorch_dist.futures import Future
+from minitorch_dist.distributed.rpc.writing import RpcWriter
 
 T = TypeVar("T")
 NUMBER: Final = 2  # among the types that the codec was taught
@@ -253,92 +253,6 @@ def make(
     return rref
 
 
-# ---------------------------------------------------------------------------------- on the owner
-
-
-def _remote(agent: Agent, src: int, said: Any) -> tuple[str, Callable[[], Any]]:
-    """Make an object and keep it."""
-    id, fork_id, site, operation, asked = said
-    fork = None if fork_id is None else Id(*fork_id)
-    entry = book_of(agent).order(Id(*id), fork, src, str(site))
-    try:
-        doing, function = operations.runner(operation)(agent, src, asked)
-    except Exception as error:
-        _keep(entry, error=error)
-        raise
-
-    def run() -> Any:
-        try:
-            result = function()
-        except Exception as error:
-            _keep(entry, error=error)
-            return None
-        if isinstance(result, Later) and isinstance(result.future, Future):
-            return Later(result.future.then(lambda done: _kept_later(entry, done)))
-        _keep(entry, result)
-        return None
-
-    return doing, run
-
-
-def _kept_later(entry: Owned, done: Future[Any]) -> None:
-    try:
-        _keep(entry, done.value())
-    except Exception as error:
-        _keep(entry, error=error)
-
-
-def _keep(entry: Owned, value: Any = None, error: Exception | None = None) -> None:
-    if not entry.future.done():
-        if error is not None:
-            entry.future.set_exception(error)
-        else:
-            entry.future.set_result(value)
-    entry.book.drop_if_free(entry.id)
-
-
-def _fetch(agent: Agent, src: int, said: Any) -> tuple[str, Callable[[], Any]]:
-    entry = book_of(agent).expect(Id(*said[0]))
-    return "to_here", lambda: Later(entry.future)
-
-
-def _type(agent: Agent, src: int, said: Any) -> tuple[str, Callable[[], Any]]:
-    entry = book_of(agent).expect(Id(*said[0]))
-    return "_get_type", lambda: Later(entry.future.then(lambda done: type(done.value())))
-
-
-def _method(agent: Agent, src: int, said: Any) -> tuple[str, Callable[[], Any]]:
-    id, name, args, kwargs = said
-    entry = book_of(agent).expect(Id(*id))
-
-    def run() -> Any:
-        value = entry.future.wait()
-        function = getattr(
-            type(value), name
-        )  # as in torch: what only the instance has does not count
-        bound = getattr(value, name)
-        if functions.is_async(function):
-            return Later(bound(*args, **kwargs))
-        return bound(*args, **kwargs)
-
-    return str(name), run
-
-
-def backward(rref: RRef[Any], context_id: int, retain_graph: bool) -> None:
-    """On the owner: the tensor's own backward, or that of a context of distributed autograd."""
-    value = rref.local_value()
-    if context_id == -1:
-        value.backward(retain_graph=retain_graph)
-    else:
-        baggage.opened().backward(context_id, [value], retain_graph)
-
-
-operations.let_run(operations.REMOTE, _remote)
-operations.let_run(operations.FETCH, _fetch)
-operations.let_run(operations.TYPE, _type)
-operations.let_run(operations.METHOD, _method)
-
-
 # ------------------------------------------------------------------------------------ travelling
 
 
@@ -365,43 +279,3 @@ def _read(reader: faces.Reading) -> RRef[Any]:
 
 
 faces.let_travel(RRef, NUMBER, faces.Other(_write, _read))
-
-
-# ------------------------------------------------------------------------------------- looking
-
-
-def debug_rrefs() -> list[str]:
-    """One line for each object of this worker that somebody holds: what, who, and where it was made;
-    and one for each object of others that is held here."""
-    book = book_of(current())
-    book.sweep()
-    ours = [repr(entry) for entry in list(book.owned.values())]
-    theirs = [
-        f"{fork!r}{f', created at {fork.site}' if fork.site else ''}"
-        for fork in list(book.forks.values())
-    ]
-    return ours + theirs
-
-
-def _rref_context_get_debug_info() -> dict[str, str]:
-    """torch's counts."""
-    book = book_of(current())
-    book.sweep()
-    owned = list(book.owned.values())
-    return {
-        "num_owner_rrefs": str(len(owned)),
-        "num_pending_futures": str(sum(not entry.future.done() for entry in owned)),
-        "num_pending_users": str(sum(not fork.confirmed for fork in list(book.forks.values()))),
-        "num_forks": str(sum(len(entry.forks) for entry in owned)),
-    }
-
-
-def _get_debug_info() -> dict[str, str]:
-    agent = current()
-    return {
-        **_rref_context_get_debug_info(),
-        "agent.num_pending_requests": str(len(agent.outstanding)),
-        "agent.thread_pool_size": str(agent.crew.size),
-        "agent.num_running_functions": str(agent.crew.running),
-        "agent.num_waiting_functions": str(agent.crew.waiting),
-    }
