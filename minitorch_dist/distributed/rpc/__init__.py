@@ -1,8 +1,9 @@
 """PyTorch's `torch.distributed.rpc`: functions of other workers, and objects that live there.
 
-Read from the ground up: `frames` (one message), `calls` (one call), `crew` and `watch` (which thread
-does what), `serving` (the other side), `agent` (all of one worker), `ending` (shutdown), `roll` and `joining` (worlds that grow), `api`,
-`references` (who holds what), `owning`, `rref`.
+Read from the ground up: `frames` (one message), `writing`, `calls` and `outstanding` (one call, and all of
+them), `crew` and `watch` (which thread does what), `serving` (the other side), `agent` (all of one worker),
+`ending` (shutdown), `roll` and `joining` (worlds that grow), `api`, `references` (who holds what), `owning`,
+`rref`.
 The same code runs over every transport, and in virtual time.
 """
 

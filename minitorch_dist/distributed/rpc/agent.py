@@ -17,6 +17,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from minitorch_dist.distributed.codec import Reader, Writer
 from minitorch_dist.distributed.rpc import baggage, frames
 from minitorch_dist.distributed.rpc.calls import Call, RpcFuture
 from minitorch_dist.distributed.rpc.crew import Crew, Job, is_ours
-from minitorch_dist.distributed.rpc.errors import NOT_INITIALIZED, RpcError, RpcTimeout, WorkerLost
+from minitorch_dist.distributed.rpc.errors import NOT_INITIALIZED, RpcError
 from minitorch_dist.distributed.rpc.frames import (
     ANSWER,
     DONE,
@@ -42,6 +43,7 @@ from minitorch_dist.distributed.rpc.frames import (
     Lost,
     Message,
 )  # fmt: skip
+from minitorch_dist.distributed.rpc.outstanding import Outstanding
 from minitorch_dist.distributed.rpc.serving import Server
 from minitorch_dist.distributed.rpc.watch import Watchman
 from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers
@@ -51,7 +53,6 @@ from transports.contract import Transport
 from transports.errors import PeerLost, TransportClosed
 
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
-RETRY: Final = 0.25  # seconds without an answer after which it is asked for, on a bad transport
 
 
 class Agent(frames.Assembling):
@@ -70,15 +71,13 @@ class Agent(frames.Assembling):
         self.lost_workers: dict[int, str] = {}
         self.heard: dict[int, int] = {}  # when each worker was last heard of
         self.issued: Counter[int] = Counter()  # requests of users that were sent, by callee
-        self.has_expired = False  # a call of ours was given up
         self._lock = Lock()
         self.is_open = False
         self.litter: deque[Any] = deque()  # what `__del__` has noted down
         self.sweep: Callable[[], None] = self.litter.clear
-        self._expired: set[int] = set()  # calls that were given up; an answer may still come
         self.extras: dict[str, Any] = {}
         self._context = copy_context()  # our place, generator and devices: those of our threads too
-        self._calls: dict[int, Call] = {}
+        self._calls = Outstanding(self.may_lose)
         self._numbers = itertools.count(1)
         self._arrived: deque[Message | Lost] = deque()
         self.server = Server(self)
@@ -145,12 +144,13 @@ class Agent(frames.Assembling):
         if self.may_lose:
             call.parts = [bytes(part) for part in parts]
             parts = call.parts
-        if call.end is not None or self.may_lose:
-            self.watchman.expect(self._next_of(call))
+        instant = self._calls.next_of(call)
+        if instant is not None:
+            self.watchman.expect(instant)
         try:
             self._send(to.id, REQUEST, SYSTEM if is_system else 0, call.id, parts)
         except PeerLost as error:
-            self._fail(call, self._gone(call, error.reason, False))
+            self._fail(call, call.unsent(error.reason))
         except TransportClosed:
             self._fail(call, RpcError(f"{call} was not made: RPC was shut down"))
         return future
@@ -171,7 +171,7 @@ class Agent(frames.Assembling):
                 self._send(to.id, REQUEST, SYSTEM | ONE_WAY, next(self._numbers), parts)
 
     def _send(self, dst: int, kind: int, flags: int, id: int, parts: list[Any]) -> None:
-        floor = min(list(self._calls), default=id) if self.may_lose and kind == REQUEST else 0
+        floor = self._calls.floor(id) if self.may_lose and kind == REQUEST else 0
         count = len(parts)
         for number, part in enumerate(parts):
             self.transport.send(dst, HEADER.pack(kind, flags, number, count, id, floor), part)
@@ -288,8 +288,7 @@ class Agent(frames.Assembling):
                 self._send_quietly(message.src, DONE, id)
             if call is not None:
                 return self._answered(call, message)
-            if id in self._expired:
-                self._expired.discard(id)
+            if self._calls.was_given_up(id):
                 return lambda: self._dismiss(message)
         elif kind == PROBE:
             self.server.probe(message)
@@ -353,25 +352,19 @@ class Agent(frames.Assembling):
         self.server.forget(src)
         if self.is_growing:
             self.workers.dismiss(src, reason)
-        failing = [call for call in list(self._calls.values()) if call.to.id == src]
+        failing = [call for call in self._calls.all() if call.to.id == src]
         for listener in list(self.extras.get("when_lost", ())):
             listener(src, reason)
 
         def fail() -> None:
             for call in failing:
                 if self._calls.pop(call.id, None) is not None:
-                    call.end_with(self._gone(call, reason, True))
+                    call.end_with(call.bereft(reason))
 
         if any(call.has_callbacks for call in failing):
             return fail
         fail()
         return None
-
-    def _gone(self, call: Call, reason: str, may_have_run: bool) -> WorkerLost:
-        what = "may have run" if may_have_run else "was not sent"
-        return WorkerLost(
-            call.to.id, reason, f"was worker {call.to.name!r}; {call} {what}", may_have_run
-        )
 
     def _fail(self, call: Call, error: Exception) -> None:
         if self._calls.pop(call.id, None) is not None:
@@ -380,61 +373,41 @@ class Agent(frames.Assembling):
     def _closed_under_us(self) -> None:
         """Our transport was closed: nothing will be answered any more."""
         self.is_open = False
-        for call in list(self._calls.values()):
+        for call in self._calls.all():
             self._fail(call, RpcError(f"RPC was shut down before there was an answer to {call}"))
 
     # ------------------------------------------------------------------------------ for the watchman
 
-    def _next_of(self, call: Call) -> int:
-        ends = [] if call.end is None else [call.end]
-        if self.may_lose:
-            ends.append(call.probed + round(RETRY * PICO))
-        return min(ends)
-
     def next_instant(self) -> int | None:
-        calls = list(self._calls.values())
-        if not self.may_lose:
-            calls = [call for call in calls if call.end is not None]
-        instants = [self._next_of(call) for call in calls]
+        upcoming = self._calls.next_instant()
         if self.is_real and (book := self.extras.get("rrefs")) is not None and not book.is_empty():
-            instants.append(self.clock.now() + PICO // 2)  # garbage is looked for twice a second
-        return min(instants, default=None)
+            soon = self.clock.now() + PICO // 2  # garbage is looked for twice a second
+            return soon if upcoming is None else min(upcoming, soon)
+        return upcoming
 
     def do_what_is_due(self) -> None:
         if self.litter:
             self.sweep()
         now = self.clock.now()
-        for call in list(self._calls.values()):
-            if call.end is not None and now >= call.end:
-                self._expire(call)
-            elif self.may_lose and now >= call.probed + round(RETRY * PICO):
-                call.probed = now
-                self._send_quietly(call.to.id, PROBE, call.id)
-
-    def _expire(self, call: Call) -> None:
-        if self._calls.pop(call.id, None) is None:
-            return
-        self.has_expired = True
-        self._expired.add(call.id)
-        words = f"{call} may have run, may be running, or may still come to run"
-        if call.is_known:
-            words = f"{call} has arrived there and may have run, or may be running"
-        error = RpcTimeout(
-            f"RPCErr:1:RPC ran for more than set timeout ({call.timeout * 1000:.0f} ms) and will now "
-            f"be marked with an error. {words}; give it more time (timeout=…), or look what "
-            f"{call.to.name!r} does"
-        )
-        if call.has_callbacks:
-            self.crew.give(lambda: call.end_with(error))
-        else:
-            call.end_with(error)
+        for call in self._calls.over(now):
+            if call.has_callbacks:
+                self.crew.give(partial(call.end_with, call.overdue()))
+            else:
+                call.end_with(call.overdue())
+        for call in self._calls.to_ask_for(now):
+            self._send_quietly(call.to.id, PROBE, call.id)
 
     # ------------------------------------------------------------------------------------- closing
 
     @property
     def outstanding(self) -> list[Call]:
         """Calls of the user that have no answer yet."""
-        return [call for call in list(self._calls.values()) if not call.is_system]
+        return self._calls.of_users()
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether some call of ours was."""
+        return self._calls.has_given_up
 
     def alert(self) -> None:
         self.watchman.alert()

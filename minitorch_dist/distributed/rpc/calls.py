@@ -10,6 +10,7 @@ from _thread import get_ident
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from minitorch_dist.distributed.rpc.errors import RpcTimeout, WorkerLost
 from minitorch_dist.distributed.rpc.workers import WorkerInfo
 from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
@@ -105,6 +106,31 @@ class Call:
         assert future is not None, "a call ends once"
         self.settled = self.keeps = None
         return future
+
+    # what came instead of an answer, in words
+
+    def unsent(self, reason: str) -> WorkerLost:
+        """Its worker was gone before."""
+        return self._lost(reason, "was not sent", may_have_run=False)
+
+    def bereft(self, reason: str) -> WorkerLost:
+        """Its worker is gone."""
+        return self._lost(reason, "may have run", may_have_run=True)
+
+    def _lost(self, reason: str, fate: str, may_have_run: bool) -> WorkerLost:
+        doing = f"was worker {self.to.name!r}; {self} {fate}"
+        return WorkerLost(self.to.id, reason, doing, may_have_run)
+
+    def overdue(self) -> RpcTimeout:
+        """Its time is over."""
+        words = f"{self} may have run, may be running, or may still come to run"
+        if self.is_known:
+            words = f"{self} has arrived there and may have run, or may be running"
+        return RpcTimeout(
+            f"RPCErr:1:RPC ran for more than set timeout ({self.timeout * 1000:.0f} ms) and will now "
+            f"be marked with an error. {words}; give it more time (timeout=…), or look what "
+            f"{self.to.name!r} does"
+        )
 
     @property
     def has_callbacks(self) -> bool:

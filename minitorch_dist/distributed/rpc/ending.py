@@ -158,7 +158,7 @@ class Ending:
     def _round(self) -> bool:
         agent, number = self._agent, self._number
         self._number += 1
-        said = (number, dict(agent.issued), dict(agent.server.served), not agent.has_expired)
+        said = (number, dict(agent.issued), dict(agent.server.served), not agent.has_given_up)
         future = agent.call(
             agent.worker(LEADER), operations.JOIN, lambda writer: writer.value(said), "shutdown",
             0.0, is_system=True,
