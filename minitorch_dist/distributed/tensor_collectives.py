@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -388,22 +389,25 @@ def barrier(
     group: ProcessGroup | None = None,
     async_op: bool = False,
     device_ids: list[int] | None = None,
+    timeout: timedelta | None = None,
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """Return when all ranks of the group have come here."""
-    again = (
-        repeats.barrier(group)
-        if algorithm is None and not async_op and device_ids is None
-        else None
-    )
+    """Return when all ranks of the group have come here; after `timeout` (the group's) it is over."""
+    is_plain = algorithm is None and not async_op and device_ids is None and timeout is None
+    again = repeats.barrier(group) if is_plain else None
     if again is DONE:
         return None
     if not groups.is_member(group):
         return warn_not_in_group("barrier")
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
-    return collectives.barrier(or_default(group), How(algorithm, async_op, [], again=again))
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(
+            f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
+        )
+    limit = None if timeout is None else timeout.total_seconds()
+    return collectives.barrier(or_default(group), How(algorithm, async_op, [], None, limit, again))
 
 
 def _old_name(new: Callable[..., Any], old: str) -> Callable[..., Any]:

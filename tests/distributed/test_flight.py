@@ -77,6 +77,22 @@ def test_ranks_that_all_wait_are_told_what_they_do_differently(
         assert said.count("root") == 2 and said.count("test_flight.py") == 2, said
 
 
+@pytest.mark.parametrize("transport", ["queue://", "sim://"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_barrier_with_a_limit_of_its_own(size: int, transport: str) -> None:
+    def rank() -> None:
+        dist.barrier(timeout=timedelta(seconds=20))
+        with pytest.raises(TypeError, match=r"of type datetime\.timedelta, got 3"):
+            dist.barrier(timeout=3)  # type: ignore[arg-type]
+        group = dist.new_group(range(size))
+        if dist.get_rank() == 0:
+            with pytest.raises(dist.DistTimeout, match=r"rank 0 waited 0\.2 s"):
+                dist.barrier(group, timeout=timedelta(seconds=0.2))
+        dist.barrier()
+
+    launch(rank, size, transport)
+
+
 def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     before = dist.get_debug_level()
     try:
