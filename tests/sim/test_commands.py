@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import launch
-from minitorch_dist.cli import main
+from minitorch_dist.cli import bench_sim, main
 from minitorch_dist.distributed import disturbing
 from minitorch_dist.sim import zoo
 
@@ -176,3 +176,19 @@ def test_options_behind_the_script_are_the_scripts(
     assert "mtd run: --net stands behind the script" in told.err
     assert main(["run", "--ranks", "2", str(script), "--epochs", "3"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_simgrid_stands_beside_us_only_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_sim, "SYSTEM_PYTHON", str(tmp_path / "none"))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    assert bench_sim.beside(4, 3) == []
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 42.5\n")
+    python.chmod(0o700)
+    monkeypatch.setattr(bench_sim, "SYSTEM_PYTHON", str(python))
+    (line,) = bench_sim.beside(4, 3)
+    assert line().found == 42.5 and line().holds and "4 ranks" in line().what
+    python.write_text("#!/bin/sh\nexit 1\n")
+    assert bench_sim.beside(4, 3) == []
