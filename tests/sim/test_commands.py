@@ -40,7 +40,7 @@ sys.exit(0)
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr("sys.argv", ["mtd"])
-    monkeypatch.setattr("sys.path", ["."])
+    monkeypatch.setattr("sys.path", [".", *sys.path])
     file = tmp_path / "train.py"
     file.write_text(SCRIPT)
     return str(file)
