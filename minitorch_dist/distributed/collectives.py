@@ -289,18 +289,24 @@ def all_gather_into(group: Group, array: Array, output: Array, how: How = NOW) -
     vector = Vector((array.size,) * size, array.itemsize, in_place, source_list=not in_place)
     recipe = _recipe(group, "all_gather", said, output.nbytes, how, lambda _: vector)
     flat = _flat(output)
-    given, own = given_and_own(flat, _flat(array), rank)
-    return _run(group, recipe, {"work": flat, ("source", rank): given}, how, own=own)
+    given, own, early = given_and_own(flat, _flat(array), rank)
+
+    def first() -> None:
+        if early is not None:
+            _copy(*early)
+
+    return _run(group, recipe, {"work": flat, ("source", rank): given}, how, first=first, own=own)
 
 
-def given_and_own(output: Array, array: Array, rank: int) -> tuple[Array, Own | None]:
-    """What a rank gives to an all_gather, and the copy of it to be made, if it is not there."""
+def given_and_own(
+    output: Array, array: Array, rank: int
+) -> tuple[Array, Own | None, Own | None]:  # fmt: skip
+    """What a rank gives to an all_gather, and the copy of it to be made: at any time; or first, where
+    it lies elsewhere in the output, to which others' parts come."""
     own = output[rank * array.size : (rank + 1) * array.size]
     if not np.may_share_memory(output, array):
-        return array, Own(own, array)
-    if own.ctypes.data != array.ctypes.data:
-        own[...] = array  # before others' parts come to where it is
-    return own, None
+        return array, Own(own, array), None
+    return own, None, None if own.ctypes.data == array.ctypes.data else Own(own, array)
 
 
 def reduce_scatter(

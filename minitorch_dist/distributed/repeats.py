@@ -70,7 +70,9 @@ def all_gather_single(output: Any, input: Any, group: Any) -> Any:
     if kind is None:
         return key
     flat, given, rank = _flat(into), _flat(array), kind.rank
-    given, own = given_and_own(flat, given, rank)
+    given, own, early = given_and_own(flat, given, rank)
+    if early is not None:
+        early.into[...] = early.of
     kind.run({"work": flat, ("source", rank): given}, own)
     output.storage.version += 1
     return DONE
