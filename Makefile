@@ -13,7 +13,7 @@ test: $(VENV)/.installed-test  ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 deep: $(VENV)/.installed-test  ## half an hour: RPC on thousands of bad networks (DEEP_EXAMPLES=2000 of each kind)
-	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --timeout=0 tests/rpc -m "not parity"
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --timeout=0 -o faulthandler_timeout=0 tests/rpc -m "not parity"
 
 check: $(VENV)/.installed-test ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .

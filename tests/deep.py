@@ -1,6 +1,6 @@
 """How many examples a property is tried on: few in CI, thousands with `make deep`.
 
-HYPOTHESIS_PROFILE=deep python -m pytest --timeout=0 tests/rpc
+HYPOTHESIS_PROFILE=deep python -m pytest --timeout=0 -o faulthandler_timeout=0 tests/rpc
 """
 
 from __future__ import annotations

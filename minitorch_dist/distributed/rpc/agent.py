@@ -113,11 +113,13 @@ class Agent(frames.Assembling):
         self, to: WorkerInfo, operation: int, write: Callable[[Writer], None], doing: str,
         timeout: float = -1.0, is_system: bool = False,
         settled: Callable[[Exception | None], None] | None = None, keeps: object = None,
+        site: str | None = None,
     ) -> RpcFuture[Any]:  # fmt: skip
         """Send a request; the future of its answer. What cannot be sent raises here.
 
         `settled` is told, in whichever thread finds out, that there is an answer or what came
-        instead of it; it must not wait. `keeps` is kept until then.
+        instead of it; it must not wait. `keeps` is kept until then. `site` is the caller's line, if it
+        was looked up already.
         """
         if self.litter and not is_system:
             self.sweep()
@@ -125,8 +127,10 @@ class Agent(frames.Assembling):
             raise RpcError(f"worker {self.me.name!r} has shut RPC down; {doing} was not called")
         seconds = self.timeout if timeout < 0 else timeout
         future: RpcFuture[Any] = RpcFuture(self, lambda: f"the answer to {call}")
+        if site is None:
+            site = "" if is_system else callsite()
         call = Call(
-            next(self._numbers), to, doing, "" if is_system else callsite(), self.clock.now(),
+            next(self._numbers), to, doing, site, self.clock.now(),
             seconds, future, is_system,
         )  # fmt: skip
         call.settled, call.keeps = settled, keeps

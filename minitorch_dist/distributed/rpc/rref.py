@@ -244,7 +244,7 @@ def make(
 
     try:
         agent.call(
-            worker, operations.REMOTE, order, doing, seconds_of(timeout), settled=settled
+            worker, operations.REMOTE, order, doing, seconds_of(timeout), settled=settled, site=site
         )  # fmt: skip
     except BaseException:  # it could not be sent
         if fork_id is not None:
