@@ -458,6 +458,7 @@ def test_options() -> None:
     with pytest.raises(ValueError, match="1-to-1"):
         options.set_device_map("w1", {2: 0})
     assert options.rpc_timeout == 60 and options.init_method == "env://"
+    assert rpc.is_available() and mtd.distributed.autograd.is_available()
     assert rpc.BackendType.PROCESS_GROUP in rpc.BackendType
 
 

@@ -15,3 +15,4 @@ from minitorch_dist.distributed.autograd.passes import (
     backward as backward,
     get_gradients as get_gradients,
 )
+from minitorch_dist.distributed.rpc.api import is_available as is_available
