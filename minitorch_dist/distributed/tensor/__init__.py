@@ -9,6 +9,7 @@ from minitorch_dist.distributed.tensor.dtensor import (
     distribute_module as distribute_module,
     distribute_tensor as distribute_tensor,
     empty as empty,
+    full as full,
     ones as ones,
     zeros as zeros,
 )

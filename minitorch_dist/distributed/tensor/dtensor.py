@@ -33,6 +33,7 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import base, size as sizes
 from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.ops import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -345,3 +346,9 @@ def _filled(fill: Callable[[Any], Any]) -> Callable[..., DTensor]:
 zeros = _filled(lambda a: a.fill(0))
 ones = _filled(lambda a: a.fill(1))
 empty = _filled(lambda a: None)
+
+
+def full(size: Any, fill_value: Any, **how: Any) -> DTensor:
+    """A tensor of one value, of which each rank makes its part; `how` as for `zeros`."""
+    how.setdefault("dtype", creation.tensor(fill_value).dtype)
+    return _filled(lambda a: a.fill(fill_value))(tuple(size), **how)

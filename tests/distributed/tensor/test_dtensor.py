@@ -20,6 +20,7 @@ from minitorch_dist.distributed.tensor import (
     Shard,
     distribute_module,
     distribute_tensor,
+    full,
     ones,
     zeros,
 )
@@ -76,6 +77,9 @@ def test_parts_and_their_whole() -> None:
             == d.to_local().shape
         )
         assert ones((3,), device_mesh=mesh).full_tensor().tolist() == [1.0, 1.0, 1.0]
+        sevens = full((4, 2), 7, device_mesh=mesh, placements=[Shard(0)])
+        assert sevens.to_local().shape == d.to_local().shape and sevens.dtype is mt.int64
+        assert sevens.full_tensor().tolist() == mt.full((4, 2), 7).tolist()
         assert "placements=(Shard(dim=0),)" in repr(d)
         assert isinstance(d.clone(), DTensor)
         assert isinstance(d.detach(), DTensor)
