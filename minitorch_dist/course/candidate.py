@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -86,14 +86,16 @@ def main(arguments: list[str]) -> int:
         if order.task == "picture" or (order.task == "check" and not verdict.is_passed):
             first = next(iter(verdict.said), "") if order.task == "check" else ""
             token = verdict.tokens.get(first) if first else None
-            _draw(lesson, own, solved, room, say, token, first)
+            known = verdict.said.values() if order.task == "check" else ()
+            _draw(lesson, own, solved, room, say, token, first, known)
         say("done")
     printed()
     os._exit(0)  # threads that the learner's code left behind have nothing to say here
 
 
 def _draw(
-    lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, say: Say, token: str | None, lamp: str
+    lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, say: Say, token: str | None, lamp: str,
+    known: Collection[str] = (),
 ) -> None:  # fmt: skip
     """The run that failed, where it can be made again; else what the lesson draws."""
     try:
@@ -102,7 +104,9 @@ def _draw(
         else:
             drawn = checking.failing(lesson, own, solved, token, lamp, room)
     except (Exception, SystemExit) as error:
-        say("no picture", why=checking.in_words(error, own / lesson.file))
+        why = checking.in_words(error, own / lesson.file)
+        if why not in known:  # else the check has said so
+            say("no picture", why=why)
         return
     if isinstance(drawn, Scene):
         say("scene", scene=drawn.to_json(), caption=drawn.title if token else "")

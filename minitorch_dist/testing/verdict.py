@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+SIGNS = {True: "✔", False: "✘", None: "–"}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -31,7 +33,7 @@ class Verdict:
     """What was found. True if nothing was wrong; `print` shows the lamps."""
 
     name: str
-    lamps: dict[str, bool] = field(default_factory=dict)
+    lamps: dict[str, bool | None] = field(default_factory=dict)  # None: it could not be tried
     bytes: float | None = None  # times the least that is possible; None: not measured
     rounds: float | None = None
     memory: float | None = None  # vectors beyond the caller's
@@ -39,7 +41,7 @@ class Verdict:
     tokens: dict[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return all(self.lamps.values())
+        return False not in self.lamps.values()
 
     def demand(self) -> Verdict:
         """Itself if all is well, else an AssertionError with these words."""
@@ -49,13 +51,19 @@ class Verdict:
 
     def complain(self, lamp: str, words: str, case: Case | None = None) -> None:
         """Keep the first complaint of each lamp: cases come smallest first."""
-        if self.lamps.get(lamp, True):
+        if self.lamps.get(lamp, True) is not False:
             self.lamps[lamp], self.complaints[lamp] = False, words
             if case is not None:
                 self.tokens[lamp] = str(case)
 
+    def leave_open(self, *lamps: str) -> None:
+        """What was to tell of these came to no end; what is known to be wrong stays so."""
+        for lamp in lamps:
+            if self.lamps.get(lamp):
+                self.lamps[lamp] = None
+
     def __str__(self) -> str:
-        words = " ".join(f"{'✔' if ok else '✘'} {lamp}" for lamp, ok in self.lamps.items())
+        words = " ".join(f"{SIGNS[ok]} {lamp}" for lamp, ok in self.lamps.items())
         words += "" if self.bytes is None else f"  bytes {self.bytes:.2f}× optimum"
         words += "" if self.rounds is None else f"  rounds {self.rounds:.2f}× optimum"
         words += "" if self.memory is None else f"  memory {self.memory:.1f}×"

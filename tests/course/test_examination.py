@@ -131,6 +131,15 @@ def test_what_cannot_run(where: Workspace, text: str, words: str) -> None:
 
 
 @pytest.mark.slow
+def test_what_cannot_be_read_is_said_once(where: Workspace) -> None:
+    one = lesson.find(1, where.room)
+    where.file(one).write_text("def plus(x, y:\n")
+    exam = Examination.of(where, one).wait()
+    assert exam.verdict is not None and "never closed" in exam.verdict.said["runs"]
+    assert exam.no_picture == ""
+
+
+@pytest.mark.slow
 def test_stopped_by_its_owner_it_says_where_it_was(where: Workspace, tmp_path: Path) -> None:
     """And what it started ends as well."""
     one, mark = lesson.find(1, where.room), tmp_path / "pid"

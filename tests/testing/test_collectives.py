@@ -18,7 +18,7 @@ from minitorch_dist.testing import check_collective, replay_collective, strategi
 from minitorch_dist.testing.collectives import replaying
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
-SHORT = (1, 2, 3, 4, 5)
+SHORT = (1, 2, 3, 4, 5, 8)
 MUTANTS = dict(
     zip(
         WRONG,
@@ -165,3 +165,44 @@ def test_a_check_within_a_replay_makes_that_run_only(tmp_path: Path) -> None:
     assert len(journal.read(tmp_path / "run.mtd").ranks) == 3
     with pytest.raises(ValueError, match="mtc1"), replaying("mtd1:seed=3"):
         pass
+
+
+def test_what_could_not_be_tried_is_left_open() -> None:
+    def stumbles(tensor: Any) -> None:
+        if dist.get_world_size() > 1:
+            raise ValueError("two is a crowd")
+
+    def waits(tensor: Any) -> None:
+        if dist.get_world_size() > 1:
+            dist.recv(tensor, (dist.get_rank() + 1) % dist.get_world_size())
+
+    lamps = check_collective(stumbles, sizes=(1, 2)).lamps
+    nothing = dict.fromkeys(["exactly once", "never stuck", "frozen"])
+    assert lamps == {"right": False, **nothing}
+    verdict = check_collective(waits, sizes=(1, 2))
+    assert verdict.lamps == {"right": None, **nothing, "never stuck": False} and not verdict
+    assert str(verdict).startswith("– right – exactly once ✘ never stuck – frozen")
+
+
+def test_costs_are_measured_for_the_sizes_that_are_asked_for() -> None:
+    def for_powers(tensor: Any) -> None:
+        assert dist.get_world_size() in (1, 2, 4)
+        dist.all_reduce(tensor)
+
+    verdict = check_collective(for_powers, sizes=(1, 2, 4))
+    assert verdict and verdict.bytes is not None, str(verdict)
+    assert check_collective(for_powers, sizes=(1,)).bytes is None
+
+
+@pytest.mark.parametrize("size", [11, 12, 21])
+def test_labels_of_many_ranks(size: int) -> None:
+    def twice(tensor: Any) -> None:
+        if dist.get_rank() == size - 1:
+            tensor *= 2
+        if dist.get_rank() == 1:
+            tensor *= 0
+        dist.all_reduce(tensor)
+
+    said = check_collective(twice, sizes=[size]).complaints["exactly once"]
+    assert f"rank {size - 1} counted twice" in said and said.endswith("rank 1 missing")
+    assert check_collective(dist.all_reduce, sizes=[size]).lamps["exactly once"]
