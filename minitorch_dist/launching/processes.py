@@ -26,7 +26,8 @@ from transports.clock import SYSTEM, Deadline
 from transports.tcp_store import TCPStore
 
 GRACE = 5.0  # seconds that a process has to end by itself when all is well,
-HASTE = 1.0  # and when a rank has failed: the others notice, say so and end, or are ended
+NOTICE = 3.0  # when a rank has failed: the others notice, say so and end, or are ended,
+HASTE = 1.0  # and when somebody is in a hurry (Ctrl-C)
 
 
 class Order(NamedTuple):
@@ -73,6 +74,9 @@ def run(
         results = _collect(crew, world_size, transport)
         patience = GRACE
         return results
+    except Exception:
+        patience = NOTICE
+        raise
     finally:
         if crew is not None:
             crew.end(((None, patience), (signal.SIGTERM, patience), (signal.SIGKILL, None)))
