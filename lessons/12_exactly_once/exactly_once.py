@@ -73,7 +73,7 @@ def in_words(times):
 def check(all_reduce):
     """Return if `all_reduce(tensor, op)` does what it should; raise if it does not."""
     # BLANK 3: the check (about 10 lines)
-    # Who has only ever asked two ranks has asked nobody. What beside sums? What if sends wait? What may it cost?
+    # Whoever has only ever asked two ranks has asked nobody. What beside sums? What if sends wait? What may it cost?
     for size in (1, 2, 3, 5, 8):
         for count in (0, 1, size + 1):
             once(all_reduce, size, count)

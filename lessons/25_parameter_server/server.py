@@ -38,7 +38,7 @@ class Server:
 
     @rpc.functions.async_execution
     def read(self, worker):
-        """A future of the values: who has to wait costs no thread."""
+        """A future of the values: to wait costs no thread."""
         future = Future()
         self.waiting.append((worker, future))
         self.settle()

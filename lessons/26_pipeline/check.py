@@ -16,7 +16,7 @@ def once():
         for count in range(1, 8):
             pipe = Pipe(ranks, count)
             for fault in faults(everyones(stages.gpipe, pipe), pipe):
-                raise AssertionError(f"{ranks} stages, {count} micro-batches: {fault}")
+                raise AssertionError(f"stages: {ranks}, micro-batches: {count}: {fault}")
 
 
 @lamp("right")

@@ -18,7 +18,7 @@ def once():
         for count in range(1, 8):
             pipe = Pipe(ranks, count)
             for fault in faults(everyones(one_f_one_b.one_forward_one_backward, pipe), pipe):
-                raise AssertionError(f"{ranks} stages, {count} micro-batches: {fault}")
+                raise AssertionError(f"stages: {ranks}, micro-batches: {count}: {fault}")
 
 
 @lamp("right")
