@@ -89,6 +89,7 @@ class Ticket:
     is_lost: bool = False
     is_copy: bool = False
     is_overtaken: bool = False
+    nth: int | None = None  # among the messages that match alike, where somebody says what does
 
 
 class Fate:
@@ -105,6 +106,10 @@ class Fate:
         self._clogs = [f for f in plan.faults if isinstance(f, Clog)]
         self._slows = [f for f in plan.faults if isinstance(f, Slow)]
         self._numbers: Counter[tuple[int, int]] = Counter()
+        self.match: Callable[[bytes], bytes] | None = None
+        """What of a header says by which receive it is taken. It is asked where the order in which
+        messages come does not tell which they are; then each knows the how-manieth it was."""
+        self._alike: Counter[tuple[int, int, bytes]] = Counter()
         self._early: dict[tuple[End, End], dict[int, Message]] = {}
         self._next: dict[tuple[End, End], int] = {}
         self._floor: dict[tuple[int, int], int] = {}
@@ -121,6 +126,10 @@ class Fate:
         number = self._numbers[pair]
         self._numbers[pair] = number + 1
         message.ticket = Ticket(number, self.clock.now())
+        if self.match is not None and not self.plan.reliable:
+            alike = *pair, self.match(message.header)
+            message.ticket.nth = self._alike[alike]
+            self._alike[alike] += 1
         self._next.setdefault((message.src, message.dst), number)
         self._set_out(message)
 
@@ -228,7 +237,8 @@ class Fate:
 
     def _copy(self, message: Message) -> Message:
         copy = Message(message.medium, message.src, message.dst, message.header, message.payload)
-        copy.ticket = Ticket(message.ticket.number, self.clock.now(), is_copy=True)
+        number, nth = message.ticket.number, message.ticket.nth
+        copy.ticket = Ticket(number, self.clock.now(), is_copy=True, nth=nth)
         return copy
 
     def _lost(self, message: Message) -> None:

@@ -80,6 +80,9 @@ class SimTransport(Growing):
         self._farewell = ""  # why we are gone, once all we sent has landed
         self.latest: tuple[int, bytes] | None = None  # to whom the last message went, its header
         self._deliveries = self._reported = 0
+        self.nth: int | None = (
+            None  # of the message that lands, if its place does not tell (`fates`)
+        )
         self._is_connected = self._is_closed = self._is_gone = False
 
     # -------------------------------------------------------------------------------- connecting
@@ -316,7 +319,10 @@ class SimTransport(Growing):
     def take(self, message: Message) -> None:
         src = message.src.rank
         if not (self._is_closed or message.is_void or src in self._lost):
+            if message.ticket is not None:
+                self.nth = message.ticket.nth
             self._deliver(src, message.header, message.payload)
+            self.nth = None
         if self._meeting is message:
             self._meeting = None
             self._accept()

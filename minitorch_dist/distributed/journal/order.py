@@ -63,7 +63,10 @@ def _joins(events: Sequence[Event]) -> set[int]:
 
 def messages(events: Sequence[Event]) -> list[tuple[int, int | None]]:
     """Every send with its receive, which may never have been."""
-    receives = {e.message: n for n, e in enumerate(events) if e.what == "receive" and not e.error}
+    receives: dict[Any, int] = {}
+    for number, event in enumerate(events):
+        if event.what == "receive" and not event.error:
+            receives.setdefault(event.message, number)  # of a message that came twice, the first
     return [
         (number, receives.get(event.message))
         for number, event in enumerate(events)
