@@ -29,7 +29,7 @@ from transports.errors import DistError, Livelock
 from transports.quantities import in_words
 from transports.strands import Strand
 
-PATIENCE = 100_000  # timeouts in a row, with nothing else happening, before nobody is believed
+PATIENCE = 100_000  # timeouts in a row, with nothing else to come, before nobody is believed
 
 
 class Ready(Protocol):
@@ -153,7 +153,7 @@ class Agenda:
 
     def _give_up(self, instant: int) -> bool:
         """All who wait until `instant` go on without what they waited for."""
-        self._gave_up += 1
+        self._gave_up += not self._instants  # else something is coming, however late
         if self._gave_up > PATIENCE:
             self._gave_up = 0
             return False

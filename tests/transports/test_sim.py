@@ -527,3 +527,20 @@ def test_a_thousand_ranks_exchange_in_seconds() -> None:
     outcome = play(ring, 1000, 3, 8)
     assert outcome.time == 3 * wire(8) and outcome.messages == 3000
     assert play(doubling, 1024, 8).time == 10 * wire(8)
+
+
+def test_many_timeouts_are_no_deadlock_while_something_is_to_come() -> None:
+    def program(node: Node) -> int:
+        if node.rank == 0:
+            node.compute(120 * 10**12)
+            node.send(1, b"at last")
+            return 0
+        for turn in range(200_000):
+            try:
+                node.receive(0, timeout=1e-3)
+            except TimeoutError:
+                continue
+            return turn
+        return -1
+
+    assert run(program, 2).results[1] > 100_000
