@@ -319,10 +319,12 @@ class SimTransport(Growing):
     def take(self, message: Message) -> None:
         src = message.src.rank
         if not (self._is_closed or message.is_void or src in self._lost):
-            if message.ticket is not None:
+            if message.ticket is None:
+                self._deliver(src, message.header, message.payload)
+            else:
                 self.nth = message.ticket.nth
-            self._deliver(src, message.header, message.payload)
-            self.nth = None
+                self._deliver(src, message.header, message.payload)
+                self.nth = None
         if self._meeting is message:
             self._meeting = None
             self._accept()
