@@ -31,7 +31,7 @@ from minitorch_dist.autograd.outputs import wrap_outputs
 from minitorch_dist.autograd.saved import Saved, save
 from minitorch_dist.tensors import base, grad_mode, graph
 from minitorch_dist.tensors.base import Array, TensorBase
-from minitorch_dist.tensors.nodes import Gradient, Node
+from minitorch_dist.tensors.nodes import Asked, Gradient, Node
 from minitorch_dist.tensors.ops.arithmetic import sum_to
 
 
@@ -116,7 +116,7 @@ class FunctionCtx(Node):
         assert isinstance(other, FunctionCtx)
         self.saved = other.saved
 
-    def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
+    def run(self, grads: Sequence[Gradient], is_asked: Asked | None = None) -> Sequence[Gradient]:
         given: list[TensorBase | None] = []
         for grad, like in zip(grads, self.outputs_like, strict=True):
             if grad is None and like is not None and self._materialize:

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from minitorch_dist.tensors.graph import edge_of
 from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node
 from minitorch_dist.tensors.quiet import quiet
 from minitorch_dist.tensors.ready_queue import Task
+
+Execute: TypeAlias = Callable[[Sequence[Gradient]], Sequence[Gradient]]
 
 _accumulating = Lock()
 
@@ -101,7 +104,9 @@ def _walk(
             collect(node, grads, task.owned)
             continue
         else:
-            execute = node.run_watched if watched else node.run
+            execute: Execute = node.run_watched if watched else node.run
+            if wanted is not None and node.vjps is not None and not watched:
+                execute = partial(node.run, is_asked=wanted.reaches)
             if node.hooks is None:
                 results = execute(grads)
             else:

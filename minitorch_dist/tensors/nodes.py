@@ -20,6 +20,8 @@ Edge: TypeAlias = "tuple[Node, int]"
 Read: TypeAlias = tuple[Storage, int, Array]  # what was read, and which version of it
 Vjp: TypeAlias = "Callable[[Array], Array]"
 
+Asked: TypeAlias = "Callable[[Node], bool]"
+
 _count = itertools.count()
 LEAVES_FIRST: Final = 1 << 62  # leaves collect as soon as their gradient is complete
 
@@ -60,14 +62,22 @@ class Node:
         if watch.on:
             watch.made(self)
 
-    def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
-        """The gradients of the inputs, given those of the outputs: one (or None) per edge."""
+    def run(self, grads: Sequence[Gradient], is_asked: Asked | None = None) -> Sequence[Gradient]:
+        """The gradients of the inputs, given those of the outputs: one (or None) per edge. What leads
+        only to nodes that are not asked for need not be computed."""
         vjps, backward = self.vjps, self.backward  # once: another thread may release them
         for storage, version, array in self.reads or ():
             if storage.version != version:
                 raise modified(array, self.name_, storage.version, version)
         if vjps is not None:
             grad = grads[0]
+            if grad is not None and is_asked is not None:
+                return [
+                    vjp(grad)
+                    if vjp is not None and edge is not None and is_asked(edge[0])
+                    else None
+                    for vjp, edge in zip(vjps, self.edges, strict=True)
+                ]
             if grad is not None:
                 return [None if vjp is None else vjp(grad) for vjp in vjps]
         elif backward is None:

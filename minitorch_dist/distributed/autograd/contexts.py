@@ -45,7 +45,7 @@ class SendRpcBackward(Node):
         self.outputs = max(1, len(edges))
         self.message, self.what = message, what
 
-    def run(self, grads: Any) -> list[Gradient]:
+    def run(self, grads: Any, is_asked: Any = None) -> list[Gradient]:
         return list(grads)
 
 
