@@ -24,7 +24,9 @@ ARROWS = 12
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", help="one of them, like 13/tutorial_of_2019")
+    parser.add_argument(
+        "name", nargs="?", help="one of them, like 13/tutorial_of_2019, or a lesson: 13"
+    )
     parser.add_argument(
         "--find", action="store_true",
         help="find the cause from what the ranks did (without a name: of any of them)",
@@ -54,17 +56,23 @@ def run(options: argparse.Namespace) -> int:
             return find(page, one, seed)
         if options.name is None:
             return rooms(page)
+        if options.name.isdigit():
+            return rooms(page, int(options.name))
         return show(page, museum.exhibit(options.name))
     except (NoExhibit, properties.NoProperty, FileExistsError) as error:
         return refuse("museum", error)
 
 
-def rooms(page: Page) -> int:
+def rooms(page: Page, number: int | None = None) -> int:
+    """All of them, or those of one lesson."""
+    here = [one for one in museum.exhibits() if number in (None, one.lesson and one.lesson.number)]
+    if not here:
+        raise NoExhibit(f"lesson {number} has no exhibit; mtd museum lists all there are")
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("name", no_wrap=True)
     table.add_column("what happened", ratio=1)
     room = ""
-    for one in museum.exhibits():
+    for one in here:
         if one.room != room:
             room = one.room
             name = one.lesson.title if one.lesson else "Hangs that people met in public"

@@ -18,7 +18,8 @@ Make = Callable[[], str]
 
 TOP = """# The lessons
 
-Made by `mtd dev build` from each lesson's `lesson.toml`. `mtd init course` makes a folder of your own with a skeleton of each;
+Begin with the first: it takes two minutes, one line, and ends with a picture. `mtd init course` makes a folder of your own with a
+skeleton of each lesson, and `mtd` opens it where you left it;
 [notebooks/](../notebooks) has the same lessons with their solutions, and [a tour](../notebooks/00_start.ipynb).
 """
 

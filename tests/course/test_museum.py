@@ -116,3 +116,11 @@ def test_a_good_property_finds_them_all_and_an_unjust_one_is_fined(tmp_path: Pat
     file.write_text("def property(all_reduce):\n    raise AssertionError('no')\n")
     found = properties.judged(file)
     assert found.points == len(found.wrong) - len(found.right)
+
+
+def test_a_lessons_room(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["museum", "13"]) == 0
+    out = capsys.readouterr().out
+    assert "13/tutorial_of_2019" in out and "12/" not in out
+    assert cli.main(["museum", "99"]) == 2
+    assert "lesson 99 has no exhibit" in capsys.readouterr().err
