@@ -146,6 +146,16 @@ class BoardEnd:
             operation.compare(source, self._header(source, slot))
         return self._words[(at >> 3) + 1]
 
+    def lead(self, operation: Operation, number: int, expected: bytes) -> None:
+        """Raise if another rank, too, has put up what all others need: it takes itself for the root, and
+        so looks at nobody. Of two such ranks the later sees the earlier."""
+        same = expected[: wire.GROUP_AND_SEQUENCE.size]  # else it is of an operation before this
+        for rank, word in enumerate(self._ready):
+            if rank != self.rank and self._words[word] > number:
+                header = self._header(rank, number % SLOTS)
+                if header.startswith(same) and not header.startswith(expected):
+                    operation.compare(rank, header)
+
     def _header(self, source: int, slot: int) -> bytes:
         at = self._heads[source][slot]
         length = min(self._words[at >> 3], wire.MAX_HEADER)
@@ -233,6 +243,8 @@ class Run:
         if end._fence is not None:
             end._fence()
         self.words[end._ready[self.rank] + act.event] = at + 1
+        if act.event == 0 and number == 0 and self.showing.leads:
+            end.lead(self.operation, at, self.expected)
 
     def take(self, act: Take, number: int, at: int, slot: int) -> None:
         source, words = act.source, self.words

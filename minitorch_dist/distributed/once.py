@@ -37,6 +37,7 @@ class End(Protocol):
     def make_room(self, operation: Operation, number: int) -> None: ...
     def check(self, operation: Operation, source: int, slot: int, expected: bytes) -> int: ...
     def wait(self, operation: Operation, source: int, word: int, number: int) -> None: ...
+    def lead(self, operation: Operation, number: int, expected: bytes) -> None: ...
 
 
 class Once:
@@ -49,6 +50,7 @@ class Once:
         self._end, self._words, self._memory = end, end.board.words, end.board.mapped
         self._fence, self._done = end.board.fence, end.board.done(end.rank)
         self._sizes, self._combine, self._is_agreed = sizes, combine, showing.is_agreed
+        self._leads = showing.leads
         self._compared = wire.MATCH.size + len(expects)
         self._heads = [end.board.head(end.rank, slot) for slot in range(SLOTS)]
         self.is_quiet = combine is None or dtype.kind in "biu"  # numpy has no warnings to give
@@ -83,6 +85,8 @@ class Once:
                 if fence is not None:
                     fence()
                 words[word] = number + 1
+                if self._leads and event == 0:
+                    end.lead(operation, number, expected)
             elif act[0] is TAKE:
                 _, source, word, head, told, theirs, (name, start, stop), operand, combine = act
                 if words[word] <= number:

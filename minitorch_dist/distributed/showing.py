@@ -59,6 +59,7 @@ class Showing(NamedTuple):
     shown: int  # rounds that it puts up; others are told
     scratch: tuple[Name, ...]
     is_agreed: bool  # whether all ranks have equally many rounds
+    leads: bool  # whether all others need what this rank puts up: the root of broadcast or scatter
 
 
 @lru_cache(maxsize=1024)
@@ -107,8 +108,9 @@ def showing(
     else:
         shown = _rounds(max((p.stop - p.start for p in put), default=0), length)
         rounds = max(shown, _rounds(max((p.stop - p.start for p in taken), default=0), length))
+    leads = schedule.collective in ("broadcast", "scatter") and rank == root
     return Showing(
-        tuple(acts[:last]), tuple(acts[last:]), length, rounds, shown, tuple(scratch), is_agreed
+        tuple(acts[:last]), tuple(acts[last:]), length, rounds, shown, tuple(scratch), is_agreed, leads
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.collectives import How, Reduction
@@ -24,6 +25,7 @@ from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.postings import Look, Post
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
+from tests.distributed import nursery
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 from tests.distributed.test_collectives_in_processes import expected, rough
 from transports import board, places
@@ -363,3 +365,35 @@ def first_only() -> None:
         collectives.all_reduce(group, np.zeros(3, np.float32))
     else:
         time.sleep(1.5)
+
+
+def everybody_is_root(rank: int, name: str, count: int) -> str:
+    size = dist.get_world_size()
+    try:
+        for _ in range(3):  # all are equal at first, so that the short form is taken
+            dist.broadcast(torch.ones(count), 0)
+            dist.scatter(torch.ones(count), [torch.ones(count)] * size if rank == 0 else None, 0)
+        if name == "broadcast":
+            dist.broadcast(torch.ones(count), rank)
+        else:
+            dist.scatter(torch.ones(count), [torch.ones(count)] * size, rank)
+        dist.barrier()
+    except dist.DistError as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing was said"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["broadcast", "scatter"])
+def test_two_roots_do_not_pass_each_other_by(name: str, tmp_path: Path) -> None:
+    """Whoever takes itself for the root looks at nobody; the later of two looks all the same."""
+    worlds = [
+        nursery.World(f"file://{tmp_path}/{size}-{count}", size, everybody_is_root, (name, count))
+        for size in (2, 3, 5)
+        for count in (4, 3_000_000)
+    ]
+    for results in nursery.run(worlds):
+        assert all("nothing" not in told for told in results), results
+        mismatch = [told for told in results if told.startswith("DistMismatch")]
+        assert mismatch and all(f"is in {name} #" in told for told in mismatch), results
+        assert all("root" in told for told in mismatch)
