@@ -185,7 +185,7 @@ def test_the_deprecated_launcher(tmp_path: Path) -> None:
 import argparse
 parser = argparse.ArgumentParser()
 parser.add_argument("--local_rank", type=int)
-print("rank", parser.parse_args().local_rank)
+print(f"rank {parser.parse_args().local_rank}\\n", end="")  # in one piece: two ranks share the pipe
 """)  # fmt: skip
     module = "minitorch_dist.distributed.launch"
     done = run("--nproc_per_node", 2, script, module=module)
