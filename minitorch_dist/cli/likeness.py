@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import textwrap
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 from minitorch_dist.testing import likeness
 from minitorch_dist.testing.likeness import Likeness
@@ -25,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        import torch
+        torch: Any = importlib.import_module("torch")
     except ImportError:
         print("mtd likeness: it compares with torch: pip install torch==2.13.0", file=sys.stderr)
         return 2
