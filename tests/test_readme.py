@@ -21,12 +21,15 @@ def example() -> str:
     return found[1]
 
 
-def lines_of(command: list[str], folder: Path) -> list[str]:
+def lines_of(command: list[str], folder: Path, tries: int = 1) -> list[str]:
     """What four ranks say, in order of ranks."""
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=100, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    for _ in range(tries):
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=100, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        if done.returncode == 0:
+            break
     assert done.returncode == 0, done.stderr
     # processes share a terminal: two may end up on one line
     return sorted(re.findall(r"rank \d of 4: loss \d\.\d{4}", done.stdout))
@@ -49,7 +52,9 @@ def test_the_example_runs_under_torch(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "real.py").write_text(example().replace("minitorch_dist", "torch"))
     run = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "4", "real.py"]
-    losses = [float(line.rpartition(" ")[2]) for line in lines_of(run, tmp_path)]
+    # torch's gloo aborts now and then on its way out: "terminate called without an active exception"
+    said = lines_of(run, tmp_path, tries=3)
+    losses = [float(line.rpartition(" ")[2]) for line in said]
     assert len(losses) == 4 and max(losses) < 0.01
 
 
