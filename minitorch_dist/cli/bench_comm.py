@@ -28,7 +28,7 @@ OPERATIONS = (
     "barrier", "send_recv", "broadcast", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
 )  # fmt: skip
 SIZES = {"8B": 8, "1KB": 1 << 10, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
-TRANSPORTS = ("tcp", "file", "queue")
+TRANSPORTS = ("tcp", "file", "queue", "mqtt")
 TURN = 0.03  # seconds
 
 
