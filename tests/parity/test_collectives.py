@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +21,7 @@ import torch.distributed as theirs
 import minitorch_dist
 import minitorch_dist.distributed
 from minitorch_dist.launching import launch
+from tests.parity import oracle
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
 
@@ -137,13 +136,7 @@ def torch_rank(rank: int, folder: str) -> None:
 
 
 def test_torch_and_we_do_the_same(tmp_path: Path) -> None:
-    program = f"from {__name__} import torch_rank; torch_rank(int(__import__('sys').argv[1]), {str(tmp_path)!r})"
-    ranks = [
-        subprocess.Popen([sys.executable, "-W", "ignore", "-c", program, str(rank)])
-        for rank in range(SIZE)
-    ]
-    assert [process.wait(100) for process in ranks] == [0] * SIZE
-    torchs = [pickle.loads((tmp_path / f"{r}.pickle").read_bytes()) for r in range(SIZE)]
+    torchs = oracle.ranks(__name__, SIZE, tmp_path)
     ours = launch(lambda: outcomes(minitorch_dist, minitorch_dist.distributed), SIZE, timeout=60)
     different = [
         f"{name} on rank {rank}: torch {torchs[rank][name]}, here {ours[rank][name]}"

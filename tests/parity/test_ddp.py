@@ -9,8 +9,6 @@ import inspect
 import itertools
 import os
 import pickle
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -24,6 +22,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from minitorch_dist.launching import launch
+from tests.parity import oracle
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
 
@@ -252,13 +251,7 @@ def torch_rank(rank: int, folder: str) -> None:
 def both(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, Any]]:
     """By rank: what torch found, and what we found."""
     folder = tmp_path_factory.mktemp("torch")
-    program = f"from {__name__} import torch_rank; torch_rank(int(__import__('sys').argv[1]), {str(folder)!r})"
-    ranks = [
-        subprocess.Popen([sys.executable, "-W", "ignore", "-c", program, str(rank)])
-        for rank in range(SIZE)
-    ]
-    assert [process.wait(100) for process in ranks] == [0] * SIZE
-    theirs = [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in range(SIZE)]
+    theirs = oracle.ranks(__name__, SIZE, folder)
     ours = launch(lambda: outcomes("minitorch_dist"), SIZE, timeout=60)
     return list(zip(theirs, ours, strict=True))
 

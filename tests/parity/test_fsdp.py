@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import pickle
-import subprocess
-import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +18,7 @@ torch = pytest.importorskip("torch")
 
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, api, fully_shard
 from minitorch_dist.launching import launch
+from tests.parity import oracle
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
 
@@ -135,16 +134,7 @@ def same(ours: Any, theirs: Any) -> bool:
 
 
 def test_torch_and_we_train_the_same(tmp_path: Path) -> None:
-    program = f"from {__name__} import torch_rank; torch_rank(int(__import__('sys').argv[1]), {str(tmp_path)!r})"
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", program, str(rank)],
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-        for rank in range(SIZE)
-    ]
-    assert [process.wait(100) for process in ranks] == [0] * SIZE
-    theirs = [pickle.loads((tmp_path / f"{rank}.pickle").read_bytes()) for rank in range(SIZE)]
+    theirs = oracle.ranks(__name__, SIZE, tmp_path)
 
     def rank() -> Any:
         f = face_of("minitorch_dist")

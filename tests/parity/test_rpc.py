@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.parity import oracle
+
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
 
@@ -39,21 +41,26 @@ def begin(library: str) -> list[subprocess.Popen[str]]:
 
 
 def found(workers: list[subprocess.Popen[str]]) -> dict[str, Any]:
-    said = [worker.communicate(timeout=100) for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0, 0], said[0][1][-2000:]
+    said = [worker.communicate(timeout=oracle.SECONDS) for worker in workers]
+    if any(worker.returncode for worker in workers):
+        raise oracle.TorchFailed(said[0][1][-2000:])
     pairs = (line.partition(" ") for line in said[0][0].splitlines())
     parts = {name: json.loads(rest) for name, _, rest in pairs if name in ("found", "after")}
     return {**parts["found"], "shutdown twice": parts["after"]}
 
 
-def test_every_line_comes_to_the_same() -> None:
-    worlds = begin("torch"), begin("minitorch_dist")
+def played(library: str) -> dict[str, Any]:
+    workers = begin(library)
     try:
-        theirs, ours = found(worlds[0]), found(worlds[1])
+        return found(workers)
     finally:
-        for worker in (*worlds[0], *worlds[1]):
+        for worker in workers:
             worker.kill()
             worker.wait()
+
+
+def test_every_line_comes_to_the_same() -> None:
+    theirs, ours = oracle.asked(lambda: played("torch")), played("minitorch_dist")
     different = {
         name: (theirs[name], ours[name])
         for name in theirs
