@@ -13,12 +13,16 @@ from types import ModuleType
 from typing import Final
 
 from minitorch_dist.distributed.backends import Backend as Backend, BackendConfig as BackendConfig
+from minitorch_dist.distributed.coalescing import (
+    _coalescing_manager as _coalescing_manager,
+    all_gather_coalesced as all_gather_coalesced,
+    all_reduce_coalesced as all_reduce_coalesced,
+)
 from minitorch_dist.distributed.device_mesh import (
     DeviceMesh as DeviceMesh,
     init_device_mesh as init_device_mesh,
 )
 from minitorch_dist.distributed.distributed_c10d import (
-    _coalescing_manager as _coalescing_manager,
     abort as abort,
     default_pg_timeout as default_pg_timeout,
     destroy_process_group as destroy_process_group,
@@ -121,7 +125,6 @@ from minitorch_dist.distributed.tensor_collectives import (
     all_gather_into_tensor as all_gather_into_tensor,
     all_gather_single as all_gather_single,
     all_reduce as all_reduce,
-    all_reduce_coalesced as all_reduce_coalesced,
     all_to_all as all_to_all,
     all_to_all_single as all_to_all_single,
     barrier as barrier,

@@ -26,7 +26,7 @@ def check_same_dtype(*tensors: TensorBase) -> None:
             )
 
 
-def check_length(name: str, tensors: Sequence[TensorBase], group: Group) -> None:
+def check_length(name: str, tensors: Sequence[object], group: Group) -> None:
     if len(tensors) != group.size():
         raise RuntimeError(
             f"invalid {name} list at index 0 (expected length {group.size()}, got {len(tensors)})"

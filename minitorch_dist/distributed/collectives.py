@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from minitorch_dist.distributed import executor, repeated
+from minitorch_dist.distributed import executor, repeated, wire
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.operations import Operation
 from minitorch_dist.distributed.plan import Vector
@@ -46,6 +46,12 @@ class How(NamedTuple):
 
 
 NOW: Final = How()
+Parts = tuple[int, ...] | None  # the sizes of several tensors that lie side by side in one array
+COALESCED: Final = {
+    "all_reduce": "all_reduce_coalesced",
+    "all_gather_into_tensor": "all_gather_coalesced",
+    "reduce_scatter_tensor": "reduce_scatter_coalesced",
+}
 KEPT: Final = 4096  # recipes of a world
 
 
@@ -254,11 +260,21 @@ def _copy(into: Array | None, of: Array | None) -> None:
 # ----------------------------------------------------------------------------------- from all, to all
 
 
+def _said(name: str, array: Array, parts: Parts, reduce: str = "none") -> Fingerprint:
+    if parts is None:
+        return Fingerprint(name, array.dtype, array.shape, reduce)
+    name = COALESCED[name]
+    if len(parts) > wire.MAX_DIMENSIONS:
+        last = wire.MAX_DIMENSIONS - 1
+        parts = (*parts[:last], sum(parts[last:]))
+    return Fingerprint(name, array.dtype, parts, reduce)
+
+
 def all_reduce(
-    group: Group, array: Array, op: Reduction = SUM, how: How = NOW, name: str = "all_reduce"
+    group: Group, array: Array, op: Reduction = SUM, how: How = NOW, parts: Parts = None
 ) -> Work | None:
     """All arrays become the sum of all."""
-    said = Fingerprint(name, array.dtype, array.shape, op.name)
+    said = _said("all_reduce", array, parts, op.name)
     vector = _even(array.size, array.itemsize, group.size())
     recipe = _recipe(group, "all_reduce", said, array.nbytes, how, vector)
     return _run(
@@ -281,9 +297,11 @@ def all_gather(group: Group, array: Array, outputs: Sequence[Array], how: How = 
     return _run(group, recipe, arrays, how, first=lambda: _copy(own, array))
 
 
-def all_gather_into(group: Group, array: Array, output: Array, how: How = NOW) -> Work | None:
+def all_gather_into(
+    group: Group, array: Array, output: Array, how: How = NOW, parts: Parts = None
+) -> Work | None:
     """`output` becomes all ranks' arrays, one after the other."""
-    said = Fingerprint("all_gather_into_tensor", array.dtype, array.shape)
+    said = _said("all_gather_into_tensor", array, parts)
     size, rank = group.size(), group.rank()
     in_place = group.board is None  # in messages what lies side by side goes out in one piece
     vector = Vector((array.size,) * size, array.itemsize, in_place, source_list=not in_place)
@@ -321,11 +339,12 @@ def reduce_scatter(
 
 
 def reduce_scatter_from(
-    group: Group, output: Array, array: Array, op: Reduction = SUM, how: How = NOW
-) -> Work | None:
+    group: Group, output: Array, array: Array, op: Reduction = SUM, how: How = NOW,
+    parts: Parts = None,
+) -> Work | None:  # fmt: skip
     """The same from one array, which holds the parts for all ranks one after the other."""
     sizes = (output.size,) * group.size()
-    said = Fingerprint("reduce_scatter_tensor", output.dtype, output.shape, op.name)
+    said = _said("reduce_scatter_tensor", output, parts, op.name)
     return _reduce_scatter(group, said, output, {"source": _flat(array)}, sizes, op, how)
 
 

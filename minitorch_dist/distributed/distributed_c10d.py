@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -370,34 +369,6 @@ def new_subgroups_by_enumeration(
         ranks_per_subgroup_list, _limit(timeout), backend, pg_options, group_desc
     )
     return _bound(own), [_bound(each) for each in made]
-
-
-class _CoalescingManager:
-    """What `_coalescing_manager` gives; `wait` returns when all is done that was begun within."""
-
-    def __init__(self) -> None:
-        self.works: list[Work] = []
-
-    def append(self, work: Work | None = None) -> None:
-        if work is not None:
-            self.works.append(work)
-
-    def wait(self) -> None:
-        for work in self.works:
-            work.wait()
-
-
-@contextmanager
-def _coalescing_manager(
-    group: ProcessGroup | None = None, device: Any = None, async_ops: bool = False
-) -> Iterator[_CoalescingManager]:
-    """Operations that torch may send as one. Here each is carried out as it is called, which gives
-    the same results; to send many small tensors as one message, use `all_reduce_coalesced`."""
-    or_default(group).demand_open()
-    manager = _CoalescingManager()
-    yield manager
-    if not async_ops:
-        manager.wait()
 
 
 def _get_process_group_store(group: ProcessGroup) -> Store:

@@ -59,6 +59,7 @@ class Group:
         self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
         self.board = self._board()
         self.kinds: dict[Any, Any] = {}  # of calls that may come again (see `repeated`)
+        self.noting: Callable[..., Work | None] | None = None  # instead (see `coalescing`)
         self.bound_device_id: Any = None
         self.is_closed = False
         self.splits = 0

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from minitorch_dist.distributed import collectives, groups, repeats
 from minitorch_dist.distributed.collective_arguments import (
     all_to_write,
@@ -92,39 +90,12 @@ def all_reduce(
     if not groups.is_member(group):
         return warn_not_in_group("all_reduce")
     reduction = reduction_of(op, tensor.array.dtype)
+    which = or_default(group)
+    if which.noting is not None:
+        return which.noting("all_reduce", tensor, tensor, op, async_op)
     array, written = to_write(tensor)
     how = How(algorithm, async_op, [tensor], written, again=again)
-    return collectives.all_reduce(or_default(group), array, reduction, how)
-
-
-def all_reduce_coalesced(
-    tensors: list[TensorBase],
-    op: Op = SUM,
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-    *,
-    algorithm: Algorithm = None,
-) -> Work | None:
-    """Several tensors of one dtype reduced in one operation."""
-    if isinstance(tensors, TensorBase):
-        tensors = [tensors]
-    check_tensors(tensors, "tensor")
-    check_same_dtype(*tensors)
-    if not groups.is_member(group):
-        return warn_not_in_group("all_reduce_coalesced")
-    reduction = reduction_of(op, tensors[0].array.dtype)
-    arrays, written = all_to_write(tensors)
-    together = np.concatenate([array.reshape(-1) for array in arrays])
-
-    def back() -> None:
-        ends = np.cumsum([array.size for array in arrays])
-        for array, stop in zip(arrays, ends, strict=True):
-            array.reshape(-1)[:] = together[stop - array.size : stop]
-        written()
-
-    how = How(algorithm, async_op, tensors, back)
-    which = or_default(group)
-    return collectives.all_reduce(which, together, reduction, how, "all_reduce_coalesced")
+    return collectives.all_reduce(which, array, reduction, how)
 
 
 def reduce(
@@ -196,6 +167,8 @@ def all_gather_single(
         return warn_not_in_group("all_gather_single")
     which = or_default(group)
     check_pair(output_tensor, input_tensor, which.size(), "output")
+    if which.noting is not None:
+        return which.noting("all_gather_single", input_tensor, output_tensor, SUM, async_op)
     array, written = to_write(output_tensor)
     how = How(algorithm, async_op, [output_tensor], written, again=again)
     return collectives.all_gather_into(which, to_send(input_tensor), array, how)
@@ -323,6 +296,8 @@ def reduce_scatter_single(
     which = or_default(group)
     check_pair(input, output, which.size(), "input")
     reduction = reduction_of(op, output.array.dtype)
+    if which.noting is not None:
+        return which.noting("reduce_scatter_single", input, output, op, async_op)
     array, written = to_write(output)
     how = How(algorithm, async_op, [output], written, again=again)
     return collectives.reduce_scatter_from(which, array, to_send(input), reduction, how)

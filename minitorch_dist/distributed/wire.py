@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from math import prod
 from typing import Any, Final, NamedTuple
 
 import ml_dtypes
@@ -81,13 +81,18 @@ class Fingerprint(NamedTuple):
         """`all_reduce (float32[10], SUM)`"""
         what = []
         if self.dtype is not None or self.shape is not None:
-            shape = "" if self.shape is None else f"[{', '.join(map(str, self.shape))}]"
-            what.append(f"{self.dtype or ''}{shape}")
+            what.append(f"{self.dtype or ''}{extent(self.operation, self.shape)}")
         if self.reduce != "none":
             what.append(self.reduce.upper())
         if self.root >= 0:
             what.append(f"root {self.root}")
         return f"{self.operation} ({', '.join(what)})" if what else self.operation
+
+
+def extent(operation: str, shape: Sequence[int] | None) -> str:
+    """`[2, 3]`; of tensors that lie side by side their sizes, `[4 + 6]`."""
+    between = " + " if operation.endswith("_coalesced") else ", "
+    return "" if shape is None else f"[{between.join(map(str, shape))}]"
 
 
 class Header(NamedTuple):
@@ -214,8 +219,3 @@ def group_number(*identity: object) -> int:
     """What stands for a group on the wire: 64 bits of the hash of what makes it that group."""
     text = "\0".join(map(str, identity)).encode()
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
-
-
-def count_of(fingerprint: Fingerprint) -> int | None:
-    """How many elements it speaks of."""
-    return None if fingerprint.shape is None else prod(fingerprint.shape)

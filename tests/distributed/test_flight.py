@@ -186,16 +186,3 @@ def test_a_rank_with_fewer_batches_is_named_and_join_too() -> None:
     for text in (said[0], said[2]):
         assert "rank 1 is lost" in text and "all_reduce #3" in text
         assert "less to do than the others, see algorithms.join.Join" in text
-
-
-@pytest.mark.parametrize("is_asynchronous", [False, True])
-def test_coalescing(is_asynchronous: bool) -> None:
-    def rank() -> list[float]:
-        tensors = [torch.ones(n + 1) * dist.get_rank() for n in range(4)]
-        with dist._coalescing_manager(async_ops=is_asynchronous) as manager:
-            for x in tensors:
-                dist.all_reduce(x)
-        manager.wait()
-        return [x.sum().item() for x in tensors]
-
-    assert launch(rank, 3) == [[3.0, 6.0, 9.0, 12.0]] * 3

@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from minitorch_dist.distributed import wire
+
 VERSION: Final = 1
 KINDS: Final = ("issue", "begin", "end", "send", "post", "receive", "wait", "compute")
 DEEDS: Final = {"issue": "asks for", "begin": "begins", "end": "ends"}
@@ -89,7 +91,7 @@ class Event(NamedTuple):
         """`all_reduce #5 (float32[10], SUM)`"""
         if self.what == "compute":
             return "compute"
-        shape = "" if self.shape is None else f"[{', '.join(map(str, self.shape))}]"
+        shape = wire.extent(self.operation, self.shape)
         what = [self.dtype + shape] if self.dtype or shape else []
         if self.reduce:
             what.append(self.reduce.upper())
