@@ -1,6 +1,14 @@
 """Whole messages of bytes between numbered ranks, over anything: queues, TCP, a file, MQTT, time itself.
 
-This ground knows no arrays, no groups and no tags. `contract` says what a transport promises, and
-`conformance` checks it for any of them, yours included. Import the modules (`transports.tcp`), not
-this package: its name is a common word.
+This ground knows no arrays, no groups and no tags. Begin with `contract`, which says what a transport
+promises, and `queue`, the shortest one.
+
+    queue  tcp  file  mqtt  mpi  sim      the transports, one module for each scheme
+    sockets/  shared_file/  channel/ (and broker/)  mpi_medium  virtual/      what these stand on
+    stores/        where ranks find each other, before the first message
+    faults/        things that go wrong on purpose
+    conformance/   is the contract kept? A check for any transport, yours included
+    registry       from an address (`tcp://host:port`) to a transport
+
+Import the modules (`transports.tcp`), not this package: its name is a common word.
 """

@@ -20,18 +20,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from transports import mounts, places, settling
 from transports.board import Board
 from transports.clock import ASIDE, LONGEST_NAP, PICO, SYSTEM, Backoff, Clock, Deadline, Thread
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.errors import Damaged, PeerLost, TransportClosed
 from transports.identity import Identity
 from transports.keys import world_key
-from transports.logs import Logs
-from transports.meeting import Meeting
-from transports.rings import Rings
+from transports.shared_file import mounts, places, settling
+from transports.shared_file.logs import Logs
+from transports.shared_file.meeting import Meeting
+from transports.shared_file.rings import Rings
+from transports.shared_file.watch import BEAT, Watch
 from transports.turn import Turn
-from transports.watch import BEAT, Watch
 
 CLOSED = "it closed its transport"
 AMID = ", amid a message to us"

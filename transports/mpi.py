@@ -19,12 +19,13 @@ import os
 import secrets
 from datetime import timedelta
 
-from transports import endpoints, rendezvous
+from transports import rendezvous
 from transports.clock import LONGEST_NAP, PICO, SYSTEM, Clock
 from transports.contract import Buffer, Inbox, Store, Transport
 from transports.errors import ConnectError
 from transports.file import AMID, CLOSED, YIELDS, FileTransport
-from transports.tcp_store import TCPStore
+from transports.sockets import endpoints
+from transports.stores.tcp import TCPStore
 
 try:
     from mpi4py import MPI

@@ -27,9 +27,9 @@ from transports.clock import PICO, SYSTEM, Clock, picoseconds
 from transports.contract import MAX_HEADER, Buffer, Explains, Inbox, Store, Waiting, flat
 from transports.errors import ConnectError, PeerLost, TransportClosed
 from transports.growing import Growing
-from transports.medium import Message, medium_of
-from transports.strands import Strand
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import Message, medium_of
+from transports.virtual.strands import Strand
 
 PROCESS = os.urandom(8).hex()
 CLOSED = "it closed its transport"

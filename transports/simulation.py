@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from transports import medium
 from transports.contract import Buffer, Waiting
-from transports.medium import Counters, Network
 from transports.quantities import in_words
 from transports.sim import SimTransport
-from transports.stores import HashStore
-from transports.strands import Strand
-from transports.topology import Topology
-from transports.virtual_clock import VirtualClock
+from transports.stores.store import HashStore
+from transports.virtual import medium
+from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import Counters, Network
+from transports.virtual.strands import Strand
+from transports.virtual.topology import Topology
 
 T = TypeVar("T")
 

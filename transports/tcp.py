@@ -20,15 +20,16 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from transports import endpoints, frames, links, tls
+from transports import frames
 from transports.clock import ASIDE, PICO, SYSTEM, Clock, Deadline
 from transports.contract import Buffer, Inbox, Store, flat
 from transports.errors import PeerLost, TransportClosed
-from transports.farewell import say_goodbye
 from transports.growing import Growing
-from transports.links import Link
-from transports.mesh import Mesh, oneself
-from transports.porch import Porch
+from transports.sockets import endpoints, links, tls
+from transports.sockets.farewell import say_goodbye
+from transports.sockets.links import Link
+from transports.sockets.mesh import Mesh, oneself
+from transports.sockets.porch import Porch
 from transports.turn import Turn
 
 SPINS = 40  # looks at the sockets before the system is asked to wake us (but see `clock.ASIDE`)

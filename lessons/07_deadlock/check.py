@@ -12,7 +12,7 @@ from minitorch_dist import sim
 from minitorch_dist.course import Cost, lamp, lesson
 from minitorch_dist.testing.costs import ROUNDS
 from minitorch_dist.testing.strictness import plainly, strict
-from transports import deadlock
+from transports.virtual import deadlock
 
 SIZES = (1, 2, 3, 4, 5, 7, 8)
 KINDS = {

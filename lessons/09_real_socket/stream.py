@@ -66,7 +66,7 @@ def receive(connection):
 class StreamTransport(Transport):
     """One rank's end: a connection to every other rank, and a thread for each that hears it.
 
-    On loopback only, and nobody asks who is calling (the library does: `transports/handshake.py`).
+    On loopback only, and nobody asks who is calling (the library does: `transports/sockets/handshake.py`).
     """
 
     scheme = "stream"

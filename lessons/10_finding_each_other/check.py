@@ -12,7 +12,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.course import Cost, lamp
 from minitorch_dist.distributed import distributed_c10d
-from transports.stores import PrefixStore, Store
+from transports.stores.store import PrefixStore, Store
 
 SIZES = (1, 2, 3, 5, 8)
 SEEDS = 25

@@ -18,7 +18,7 @@ What the store can do, each of it at once, so that nobody comes in between:
 import sys
 from pathlib import Path
 
-from transports.stores import PrefixStore
+from transports.stores.store import PrefixStore
 
 KEYS = ("came", "open", "doing")  # of one round: "came/0", "open/0", …
 

@@ -13,7 +13,7 @@ from minitorch_dist.course import Cost, lamp
 from minitorch_dist.course.envelopes import letters_scene
 from minitorch_dist.course.strikes import in_words, single_faults
 from minitorch_dist.distributed import rpc, world
-from transports.plans import Partition
+from transports.faults.plans import Partition
 
 ran = Counter()  # how often each request was carried out; the ranks of a simulation share it
 acked = set()  # what rank 0 had an answer to

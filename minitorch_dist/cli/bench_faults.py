@@ -18,7 +18,7 @@ from rich.table import Table
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
 
 RANKS = 8
 

@@ -28,8 +28,8 @@ from minitorch_dist.sim import estimates
 from transports import simulation
 from transports.errors import Deadlock
 from transports.simulation import Node
-from transports.topology import uniform
-from transports.virtual_clock import has_greenlets
+from transports.virtual.clock import has_greenlets
+from transports.virtual.topology import uniform
 
 
 class Line(NamedTuple):

@@ -6,7 +6,7 @@
     mtd run --ranks 4 --net tcp:// --faults "drop=0.01" train.py
 
 What follows the script is its own, as with torchrun.
-A plan is a file with one fault in each line (`drop=0.01,src=0`, see `transports.plans`), or its lines
+A plan is a file with one fault in each line (`drop=0.01,src=0`, see `transports.faults.plans`), or its lines
 with semicolons between them. Over a real network faults happen as well as they can.
 In a folder of the course a script may say `from ring import all_reduce`: yours, once it has no blanks, else ours.
 """
@@ -24,7 +24,8 @@ from minitorch_dist.cli.course import lessons_for
 from minitorch_dist.distributed import disturbing
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import nets
-from transports import plans, registry
+from transports import registry
+from transports.faults import plans
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

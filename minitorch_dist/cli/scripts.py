@@ -7,8 +7,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from transports import plans
-from transports.plans import Fault
+from transports.faults import plans
+from transports.faults.plans import Fault
 
 
 def play(path: str, arguments: Sequence[str] = ()) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 from minitorch_dist.sim import outside
 from transports.clock import PICO
 from transports.simulation import each_rank
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
 
 TRAVEL, SLOW = PICO // 1000, 150 * PICO // 1000  # of a letter; on the slow cable
 LIMIT = 120.0  # seconds; who is not done then goes round in circles

@@ -34,7 +34,7 @@ from minitorch_dist.distributed.schedules.schedule import (
 from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
 from minitorch_dist.sim import declared, estimates, nets
 from transports.quantities import amount, in_words
-from transports.topology import Topology
+from transports.virtual.topology import Topology
 
 PROVED = range(1, 10)  # worlds, besides the one of the contest
 SIZES = ("1KB", "16MB")

@@ -14,8 +14,8 @@ from minitorch_dist import sim
 from minitorch_dist.distributed import objects
 from minitorch_dist.pictures.scene import Arrow, Moment, Scene
 from minitorch_dist.sim.stage import Stage
-from transports.medium import Message
-from transports.plans import Fault
+from transports.faults.plans import Fault
+from transports.virtual.medium import Message
 
 NET = "sim://?latency=100ms"  # a time that one sees beside seconds
 LIMIT = 10_000.0  # seconds

@@ -30,7 +30,7 @@ from minitorch_dist.course import levels
 from minitorch_dist.course.post import Post
 from minitorch_dist.distributed import objects
 from minitorch_dist.sim.stage import Stage
-from transports.medium import Medium, Message
+from transports.virtual.medium import Medium, Message
 
 KINDS = ("deliver", "drop", "duplicate", "wait")
 EVENTS = 20_000

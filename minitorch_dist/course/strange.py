@@ -30,7 +30,7 @@ from transports.conformance.bench import End, Tray, draw
 from transports.conformance.launchers import Launch
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.errors import ConnectError, PeerLost, TransportClosed
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
 
 HEAD = struct.Struct(
     "<BIIII"

@@ -16,7 +16,7 @@ from typing import Any
 
 from minitorch_dist import sim
 from transports import quantities
-from transports.plans import Strike, instant
+from transports.faults.plans import Strike, instant
 
 KINDS = ("drop", "duplicate", "reorder")
 LATE = "3s"  # by how much a message is overtaken

@@ -36,8 +36,8 @@ from minitorch_dist.distributed.measuring import use_links
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.launching import launch
 from transports.clock import SYSTEM
-from transports.medium import Network
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import Network
 
 ALONE, SIMULATOR, TCP, FILE, MQTT, FAULTS, TORCH = NAMES = (
     "alone", "simulator", "tcp", "file", "mqtt", "faults", "torch",

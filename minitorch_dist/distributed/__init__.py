@@ -137,9 +137,13 @@ from minitorch_dist.distributed.tensor_collectives import (
     scatter as scatter,
 )
 from minitorch_dist.distributed.work import Work as Work
-from transports.file_store import FileStore as FileStore
-from transports.stores import HashStore as HashStore, PrefixStore as PrefixStore, Store as Store
-from transports.tcp_store import TCPStore as TCPStore
+from transports.stores.file import FileStore as FileStore
+from transports.stores.store import (
+    HashStore as HashStore,
+    PrefixStore as PrefixStore,
+    Store as Store,
+)
+from transports.stores.tcp import TCPStore as TCPStore
 
 # Upper floors that torch's users reach without importing them. They open when named, so that nothing
 # here stands on them.

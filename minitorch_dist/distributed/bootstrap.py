@@ -30,7 +30,7 @@ from minitorch_dist.distributed.mailbox import Mailbox
 from minitorch_dist.distributed.world import World
 from transports import registry
 from transports.clock import Deadline
-from transports.stores import PrefixStore, Store
+from transports.stores.store import PrefixStore, Store
 
 TIMEOUT: Final = rendezvous.TIMEOUT
 RETRY: Final = 0.05  # seconds

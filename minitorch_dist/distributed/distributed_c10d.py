@@ -13,7 +13,7 @@ from minitorch_dist.distributed.backends import Backend, BackendConfig
 from minitorch_dist.distributed.process_group import GroupMember, ProcessGroup, group, or_default
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
-from transports.stores import PrefixStore, Store
+from transports.stores.store import PrefixStore, Store
 
 __all__ = ["GroupMember", "ProcessGroup", "group"]
 

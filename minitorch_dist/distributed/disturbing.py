@@ -2,7 +2,7 @@
 
     MINITORCH_DIST_FAULTS="drop=0.01;delay=20ms,p=0.1;seed=7" python train.py
 
-The plans are those of the simulator (`transports.plans`), and happen as well as they can on any
+The plans are those of the simulator (`transports.faults.plans`), and happen as well as they can on any
 transport: a dropped message comes late, as below a transport that sends again, unless `unreliable`
 stands in the list; who crashes is cut off from all, but goes on; nobody becomes slower.
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from transports import plans
 from transports.contract import Transport
-from transports.faults import Faults
-from transports.faulty import FaultyTransport
+from transports.faults import plans
+from transports.faults.faulty import FaultyTransport
+from transports.faults.rules import Faults
 
 VARIABLE: Final = "MINITORCH_DIST_FAULTS"
 

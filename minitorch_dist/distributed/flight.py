@@ -25,7 +25,7 @@ from minitorch_dist.distributed.operations import Channel, Operation
 from minitorch_dist.distributed.receives import Receive
 from minitorch_dist.distributed.wire import MATCH
 from transports.clock import SystemClock
-from transports.stores import Store
+from transports.stores.store import Store
 
 VARIABLE = "TORCH_DISTRIBUTED_DEBUG"
 SHOWN = 16  # ranks

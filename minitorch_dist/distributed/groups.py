@@ -25,7 +25,7 @@ from minitorch_dist.distributed.operations import Channel, Operation
 from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.work import Task, Work, Worker
 from minitorch_dist.distributed.world import World, current
-from transports.stores import PrefixStore, Store
+from transports.stores.store import PrefixStore, Store
 
 NON_MEMBER: Final = -100  # what a rank gets that is not in the group; torch's value
 

@@ -22,9 +22,9 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from transports.errors import DistNetworkError
-from transports.file_store import FileStore
-from transports.stores import PrefixStore, Store
-from transports.tcp_store import LOOPBACK, TCPStore
+from transports.stores.file import FileStore
+from transports.stores.store import PrefixStore, Store
+from transports.stores.tcp import LOOPBACK, TCPStore
 
 Found = tuple[Store, int, int]
 Handler = Callable[..., Iterator[Found]]
@@ -118,7 +118,7 @@ def file_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iter
 def mqtt_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
     parts = urlsplit(url)
     rank, world_size = _who("mqtt", _query(parts))
-    kind = import_module("transports.mqtt_store").MQTTStore
+    kind = import_module("transports.channel.store").MQTTStore
     rest = [p for p in parts.query.split("&") if p.split("=")[0] not in ("", "rank", "world_size")]
     address = "?".join([url.partition("?")[0], *(["&".join(rest)] if rest else [])])
     yield kind(address, rank, world_size, timeout), rank, world_size

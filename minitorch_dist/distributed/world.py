@@ -18,7 +18,7 @@ from minitorch_dist.distributed.mailbox import Mailbox
 from minitorch_dist.distributed.operations import Channel
 from transports.clock import SYSTEM, Clock, Thread
 from transports.contract import Transport
-from transports.stores import Store
+from transports.stores.store import Store
 
 REMEMBERED = 64  # channels of a world
 

@@ -21,7 +21,7 @@ from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import mpi, processes, threads
 from transports import registry
 from transports.clock import SYSTEM, Clock
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
 from minitorch_dist.launching import ranks
 from minitorch_dist.tensors import generator
-from transports.stores import PrefixStore, Store
+from transports.stores.store import PrefixStore, Store
 
 
 class RankFailed(RuntimeError):

@@ -23,7 +23,7 @@ from minitorch_dist.multiprocessing import births, ending, sources
 from minitorch_dist.multiprocessing.crew import Crew, Report
 from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM, Deadline
-from transports.tcp_store import TCPStore
+from transports.stores.tcp import TCPStore
 
 GRACE = 5.0  # seconds that a process has to end by itself when all is well,
 NOTICE = 3.0  # when a rank has failed: the others notice, say so and end, or are ended,

@@ -12,7 +12,7 @@ from minitorch_dist.distributed.journal.sheets import Sheet
 from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.tensors import devices, generator
 from transports.clock import Clock
-from transports.stores import Store
+from transports.stores.store import Store
 
 
 def place_for(

@@ -13,7 +13,7 @@ from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import cores, ranks
 from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM, Clock
-from transports.stores import HashStore
+from transports.stores.store import HashStore
 
 
 def run(

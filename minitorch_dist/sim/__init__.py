@@ -12,7 +12,7 @@
 
 Exactly one rank runs at a time, in a thread of its own, and time jumps when all wait. A program that
 can never end is told so at once: `Deadlock` says which rank waits for which, in what and where.
-What costs time is `compute`, sleeping, and the network (see `transports.topology`); nothing else does,
+What costs time is `compute`, sleeping, and the network (see `transports.virtual.topology`); nothing else does,
 so times are those of the textbooks' formulas, in whole picoseconds.
 """
 
@@ -44,9 +44,7 @@ from minitorch_dist.sim.nets import Hockney as Hockney, LogGP as LogGP, mesh as 
 from minitorch_dist.sim.report import RankReport as RankReport, Report as Report
 from minitorch_dist.sim.runner import run as run
 from transports.errors import Deadlock as Deadlock, Livelock as Livelock
-from transports.fates import Plan as Plan
-from transports.medium import Network as Network
-from transports.plans import (
+from transports.faults.plans import (
     Fault as Fault,
     clog as clog,
     crash as crash,
@@ -61,7 +59,9 @@ from transports.plans import (
     reorder as reorder,
     slow as slow,
 )
-from transports.topology import (
+from transports.virtual.fates import Plan as Plan
+from transports.virtual.medium import Network as Network
+from transports.virtual.topology import (
     Link as Link,
     link as link,
     matrix as matrix,

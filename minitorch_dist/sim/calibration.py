@@ -21,8 +21,8 @@ from minitorch_dist.distributed.operations import Operation
 from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.launching import launch
 from minitorch_dist.sim.runner import run
-from transports.medium import Network
-from transports.topology import Link, Uniform
+from transports.virtual.medium import Network
+from transports.virtual.topology import Link, Uniform
 
 SIZES = (0, 1 << 10, 1 << 14, 1 << 17, 1 << 20)
 CHECKS = (("all_reduce", "ring"), ("all_reduce", "binomial"), ("all_reduce", "rabenseifner"))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from transports import plans
-from transports.fates import Plan
-from transports.plans import Fault
+from transports.faults import plans
+from transports.faults.plans import Fault
+from transports.virtual.fates import Plan
 
 VERSION = "mtd1"
 

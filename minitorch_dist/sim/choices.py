@@ -23,7 +23,7 @@ from minitorch_dist.distributed.world import World
 from minitorch_dist.sim.stage import Stage
 from transports.contract import Waiting
 from transports.sim import SimTransport
-from transports.strands import Strand
+from transports.virtual.strands import Strand
 
 NO, TRUTH = 0, 1
 DENIALS = 2  # how often is_completed() may say no to one rank before its time

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from minitorch_dist.distributed.schedules import links
 from minitorch_dist.sim.nets import Mesh
-from transports.topology import Link, Matrix, Topology, TwoLevel, Uniform
+from transports.virtual.topology import Link, Matrix, Topology, TwoLevel, Uniform
 
 
 def links_of(topology: Topology, adding: int = 0) -> links.Links | None:

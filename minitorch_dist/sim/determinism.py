@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 from minitorch_dist.sim import runner
 from minitorch_dist.sim.stage import Stage
 from transports.errors import DistError
-from transports.fates import Plan
-from transports.medium import Medium, Network
-from transports.plans import Fault
+from transports.faults.plans import Fault
 from transports.quantities import in_words
-from transports.topology import Topology
+from transports.virtual.fates import Plan
+from transports.virtual.medium import Medium, Network
+from transports.virtual.topology import Topology
 
 DEPTH = 8  # lines of a stack
 _OURS = (str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent / "transports"))

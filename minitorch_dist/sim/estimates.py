@@ -11,7 +11,7 @@ from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
 from minitorch_dist.sim import declared, lockstep
-from transports.topology import Topology
+from transports.virtual.topology import Topology
 
 
 @dataclass(frozen=True)

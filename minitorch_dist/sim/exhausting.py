@@ -25,10 +25,10 @@ from minitorch_dist.sim.cases import Case
 from minitorch_dist.sim.choices import DENIALS, Choice, Choices
 from minitorch_dist.sim.failure import Failure, Outcome, Setting
 from minitorch_dist.sim.report import Report
-from transports import plans
-from transports.medium import Network
-from transports.plans import Fault
-from transports.topology import Topology
+from transports.faults import plans
+from transports.faults.plans import Fault
+from transports.virtual.medium import Network
+from transports.virtual.topology import Topology
 
 MOST = 10_000  # runs
 EVENTS = 100_000

@@ -28,11 +28,11 @@ from minitorch_dist.sim.chaos import Chaos, chaos
 from minitorch_dist.sim.failure import EVENTS, Failure, Outcome, Setting
 from minitorch_dist.sim.hardship import ALL
 from minitorch_dist.sim.report import Report
-from transports import plans
-from transports.fates import Plan
-from transports.medium import Network
-from transports.plans import Fault
-from transports.topology import Topology
+from transports.faults import plans
+from transports.faults.plans import Fault
+from transports.virtual.fates import Plan
+from transports.virtual.medium import Network
+from transports.virtual.topology import Topology
 
 F = TypeVar("F", bound=Callable[..., Any])
 SEED = "MTD_SEED"

@@ -13,10 +13,10 @@ from minitorch_dist.sim.choices import Choices, Following
 from minitorch_dist.sim.hardship import ALL
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import Fall, Stage
-from transports.fates import Hit
-from transports.medium import Network
-from transports.plans import Fault, Strike
-from transports.topology import Topology
+from transports.faults.plans import Fault, Strike
+from transports.virtual.fates import Hit
+from transports.virtual.medium import Network
+from transports.virtual.topology import Topology
 
 EVENTS = 1_000_000  # of a run, before it is a livelock
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from minitorch_dist.distributed.journal import Journal, Message
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.runner import run as simulate
-from transports.plans import Fault, Strike
+from transports.faults.plans import Fault, Strike
 
 T = TypeVar("T")
 

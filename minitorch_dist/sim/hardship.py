@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from minitorch_dist.distributed.world import World
-from transports import plans
-from transports.faults import chance
-from transports.medium import Medium, Message, Network
+from transports.faults import plans
+from transports.faults.rules import chance
+from transports.virtual.medium import Medium, Message, Network
 
 ALL = "ojrwah"
 JITTER = plans.jitter("20us")

@@ -10,7 +10,7 @@ from minitorch_dist.sim import stage
 from minitorch_dist.sim.power import Power
 from transports.clock import PICO, Thread, picoseconds
 from transports.quantities import span
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
 
 
 def compute(duration: str | float = 0.0, *, flops: float | None = None) -> None:

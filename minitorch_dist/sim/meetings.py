@@ -31,9 +31,9 @@ from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.sim import declared, fold, lockstep
 from minitorch_dist.sim.stepwise import Stepwise
 from transports.contract import Waiting
-from transports.medium import Medium
 from transports.sim import SimTransport
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import Medium
 
 TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 MANY = 64  # ranks of a group, from which on `auto` does not send its messages one by one

@@ -17,10 +17,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from transports import topology
-from transports.medium import Network
 from transports.quantities import byte_time, span
-from transports.topology import Link, Route, Topology, Uniform
+from transports.virtual import topology
+from transports.virtual.medium import Network
+from transports.virtual.topology import Link, Route, Topology, Uniform
 
 FORMAT = "minitorch_dist network 1"
 

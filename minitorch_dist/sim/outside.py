@@ -34,7 +34,7 @@ from numpy.random import mtrand
 from minitorch_dist.distributed import world
 from transports.clock import PICO
 from transports.errors import DistError
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
 
 EPOCH = 946_684_800  # the year 2000, at which virtual time begins for time.time()
 _LIBRARIES = (str(Path(os.__file__).parent) + os.sep, str(Path(__file__).parent.parent) + os.sep)

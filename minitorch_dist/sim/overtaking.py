@@ -3,7 +3,7 @@
     land, go on      at an instant first whatever lets ranks go on,
     arrive           then what has come to the ports meanwhile, by the senders' ranks
 
-The same as the simulated network does (`transports.medium`), without ranks that run, and without
+The same as the simulated network does (`transports.virtual.medium`), without ranks that run, and without
 messages: each is an entry in a heap. Where many ranks are alike, `crowd` does it by instants.
 """
 

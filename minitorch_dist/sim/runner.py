@@ -21,13 +21,14 @@ from minitorch_dist.sim.power import Power
 from minitorch_dist.sim.report import RankReport, Report
 from minitorch_dist.sim.stage import Stage
 from minitorch_dist.tensors import ledger, pools
-from transports import medium, plans
-from transports.fates import Fate, Plan
-from transports.medium import Network
-from transports.plans import Fault
+from transports.faults import plans
+from transports.faults.plans import Fault
 from transports.quantities import byte_time
-from transports.topology import Topology
-from transports.virtual_clock import VirtualClock, has_greenlets
+from transports.virtual import medium
+from transports.virtual.clock import VirtualClock, has_greenlets
+from transports.virtual.fates import Fate, Plan
+from transports.virtual.medium import Network
+from transports.virtual.topology import Topology
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ def run(
 
     `faults` are what `drop`, `delay`, `partition`, `crash` and others make, or their texts; chances
     depend on `seed` (0 without one). They befall packets below a reliable transport; a `plan` may
-    say that it is none (see `transports.fates`). The result of a rank that was killed is None.
+    say that it is none (see `transports.virtual.fates`). The result of a rank that was killed is None.
     `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. With `memory`
     ("80GB") each rank has an accelerator of its own, `cuda`, with so much: what does not fit is
     refused, and the report has each rank's `peak_bytes`. `prepared` is called with the stage before

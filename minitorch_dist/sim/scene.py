@@ -17,10 +17,10 @@ from typing import NamedTuple, Protocol
 from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.operations import REMEMBERED, Channel, Operation
 from minitorch_dist.distributed.world import World
-from transports.deadlock import listed
-from transports.fates import Fate
 from transports.quantities import in_words
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
+from transports.virtual.deadlock import listed
+from transports.virtual.fates import Fate
 
 MOST = 12  # lines about ranks
 

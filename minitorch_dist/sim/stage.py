@@ -21,13 +21,13 @@ from minitorch_dist.sim import scene
 from minitorch_dist.sim.hardship import Hardship
 from minitorch_dist.tensors import generator
 from transports.errors import Deadlock, DistError
-from transports.fates import Fate
-from transports.medium import Medium
-from transports.plans import Crash
+from transports.faults.plans import Crash
 from transports.quantities import in_words
-from transports.stores import PrefixStore
-from transports.strands import Stopped
-from transports.virtual_clock import VirtualClock
+from transports.stores.store import PrefixStore
+from transports.virtual.clock import VirtualClock
+from transports.virtual.fates import Fate
+from transports.virtual.medium import Medium
+from transports.virtual.strands import Stopped
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from minitorch_dist.tensors import ledger
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.testing.trials import length_of, program
 from minitorch_dist.testing.verdict import Case, Verdict
-from transports.medium import Network
-from transports.topology import Link, Uniform
+from transports.virtual.medium import Network
+from transports.virtual.topology import Link, Uniform
 
 METERED = (5, 8)  # numbers of ranks at which costs are measured, if they are among those asked for
 ROUNDS = Network(Uniform(Link(1, Fraction(0), 0)))  # time is then the number of rounds

@@ -29,9 +29,10 @@ from minitorch_dist.sim import nets
 from minitorch_dist.tensors import base
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.tensor import Tensor
-from transports import plans, topology
-from transports.medium import Network
-from transports.plans import Fault
+from transports.faults import plans
+from transports.faults.plans import Fault
+from transports.virtual import topology
+from transports.virtual.medium import Network
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 DTYPES = (np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.bool_)

@@ -9,7 +9,7 @@ import pytest
 
 from minitorch_dist.course import checking, lesson, path, strange
 from transports import conformance
-from transports.virtual_clock import VirtualClock
+from transports.virtual.clock import VirtualClock
 
 
 @pytest.fixture

@@ -28,7 +28,8 @@ from minitorch_dist.launching import launch
 from tests.distributed import nursery
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 from tests.distributed.test_collectives_in_processes import expected, rough
-from transports import board, places
+from transports import board
+from transports.shared_file import places
 
 LINKS = Links(alpha=1_000_000, beta=100, gamma=125)
 

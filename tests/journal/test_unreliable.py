@@ -8,7 +8,7 @@ import pytest
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
-from transports.plans import Fault
+from transports.faults.plans import Fault
 
 SENT = 6
 

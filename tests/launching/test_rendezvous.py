@@ -18,8 +18,8 @@ from minitorch_dist.distributed.elastic.rendezvous.ledger import Ledger
 from minitorch_dist.distributed.elastic.rendezvous.meeting import Meeting, Patience
 from minitorch_dist.distributed.elastic.rendezvous.places import parsed
 from minitorch_dist.distributed.elastic.rendezvous.state import Entry, Node, Rules, State
-from transports.stores import HashStore
-from transports.virtual_clock import VirtualClock
+from transports.stores.store import HashStore
+from transports.virtual.clock import VirtualClock
 
 NAMES = "abcde"
 events = st.lists(

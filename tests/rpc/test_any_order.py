@@ -1,4 +1,4 @@
-"""References in programs that Hypothesis thinks up, on a bad network, and under every pair of faults.
+"""References in programs that Hypothesis thinks up, on a bad network, and under every pair of rules.
 
 A machine keeps the model: which worker holds which object, and how often each was used. The program is
 then carried out by three workers in virtual time, and held against the model after each step.
@@ -24,8 +24,8 @@ from tests.deep import IS_DEEP, examples, seeds
 from tests.rpc import worlds
 from tests.rpc.test_lost_messages import bad_network, lossy
 from tests.rpc.test_rref import objects
-from transports import faults
-from transports.faults import Faults
+from transports.faults import rules
+from transports.faults.rules import Faults
 
 SIZE = 3
 held: dict[tuple[int, int], Any] = {}  # by worker and object: the RRef, as long as it is held
@@ -175,7 +175,7 @@ class TestReferences(References.TestCase):
 
 # ------------------------------------------------------------------------------- every pair of faults
 
-FATES = (faults.DROP, faults.DUPLICATE, faults.overtaken(0.02))
+FATES = (rules.DROP, rules.DUPLICATE, rules.overtaken(0.02))
 TRIANGLE = [  # the longest way to pass on: the owner, the one who sends, the one who receives
     Step(0, make, (0, 1), None, {0}),
     Step(0, pass_on, (0, 2), None, {0}),
@@ -185,7 +185,7 @@ TRIANGLE = [  # the longest way to pass on: the owner, the one who sends, the on
 ]
 
 
-def struck(fates: dict[int, faults.Verdict]) -> Faults:
+def struck(fates: dict[int, rules.Verdict]) -> Faults:
     """A network on which the n-th message of all, for some n, meets its fate."""
     network, numbers = Faults(), itertools.count()
     network.install(lambda message: fates.get(next(numbers)))

@@ -19,9 +19,9 @@ from minitorch_dist.distributed.rpc.agent import current
 from tests.deep import examples, seeds
 from tests.rpc import test_rref
 from tests.rpc.test_rref import alive, forget, kept, pass_on
-from transports import plans
-from transports.faults import Faults
-from transports.faulty import FaultyTransport
+from transports.faults import plans
+from transports.faults.faulty import FaultyTransport
+from transports.faults.rules import Faults
 
 runs: Counter[tuple[int, int]] = Counter()
 

@@ -22,8 +22,8 @@ from minitorch_dist.distributed import schedules
 from minitorch_dist.sim.meetings import TOGETHER
 from tests.sim.programs import collective
 from transports import simulation
-from transports.medium import Network
-from transports.virtual_clock import has_greenlets
+from transports.virtual.clock import has_greenlets
+from transports.virtual.medium import Network
 
 NETS: dict[str, Any] = {
     "alike": sim.uniform("5us", "100Gb/s"),

@@ -19,7 +19,7 @@ from minitorch_dist.distributed.schedules.steps import (
     numbered,
 )
 from transports.simulation import Node, Outcome, run
-from transports.topology import uniform
+from transports.virtual.topology import uniform
 
 SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from transports import meeting
 from transports.clock import SYSTEM
-from transports.logs import Logs
-from transports.rings import Rings
+from transports.shared_file import meeting
+from transports.shared_file.logs import Logs
+from transports.shared_file.rings import Rings
 
 KEY = b"the key of this test"
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from transports.conformance.bench import End
 from transports.conformance.launchers import Program
-from transports.stores import PrefixStore
+from transports.stores.store import PrefixStore
+from transports.stores.tcp import TCPStore
 from transports.tcp import TcpTransport
-from transports.tcp_store import TCPStore
 
 PORT = 29400  # in a namespace of our own every port is free
 

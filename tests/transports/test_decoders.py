@@ -16,16 +16,18 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from transports import frames, handshake, store_protocol
+from transports import frames
 from transports.clock import SYSTEM
 from transports.conformance.bench import Tray, pattern
 from transports.contract import MAX_HEADER, MAX_PAYLOAD
 from transports.errors import DistError, StoreTimeout, TrustError
 from transports.frames import FrameError
-from transports.handshake import Claim
-from transports.links import Link
-from transports.shelf import OPERATIONS, NotYet, Shelf
-from transports.store_protocol import Request
+from transports.sockets import handshake
+from transports.sockets.handshake import Claim
+from transports.sockets.links import Link
+from transports.stores import protocol
+from transports.stores.protocol import Request
+from transports.stores.shelf import OPERATIONS, NotYet, Shelf
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 GREETING = handshake.greet()
@@ -70,17 +72,17 @@ REQUESTS = st.builds(
 
 @given(REQUESTS)
 def test_requests_come_back(request: Request) -> None:
-    frame = store_protocol.pack_request(request)
-    assert store_protocol.frame_length(frame) == len(frame)
-    assert store_protocol.frame_length(frame[: frames.LENGTH - 1]) is None
-    assert store_protocol.unpack_request(frame[frames.LENGTH :]) == request
+    frame = protocol.pack_request(request)
+    assert protocol.frame_length(frame) == len(frame)
+    assert protocol.frame_length(frame[: frames.LENGTH - 1]) is None
+    assert protocol.unpack_request(frame[frames.LENGTH :]) == request
 
 
 @given(st.lists(st.binary(max_size=9), max_size=5), st.lists(st.text(max_size=9), max_size=4))
 def test_answers_come_back(values: list[bytes], names: list[str]) -> None:
     def there_and_back(answer: Any) -> list[bytes]:
-        frame = store_protocol.pack_answer(answer)
-        return store_protocol.unpack_answer(frame[frames.LENGTH :], 3.0)
+        frame = protocol.pack_answer(answer)
+        return protocol.unpack_answer(frame[frames.LENGTH :], 3.0)
 
     assert there_and_back(values) == values
     with pytest.raises(StoreTimeout) as caught:
@@ -91,11 +93,11 @@ def test_answers_come_back(values: list[bytes], names: list[str]) -> None:
 
 def test_a_length_of_2_to_the_60_is_refused_before_it_is_believed() -> None:
     huge = struct.pack("<2sHIQ", b"mt", 1, 10, 1 << 60)
-    for decode in (frames.unpack, store_protocol.frame_length):
+    for decode in (frames.unpack, protocol.frame_length):
         with pytest.raises(FrameError, match="more than"):
             decode(huge)  # type: ignore[operator]
     with pytest.raises(FrameError):
-        store_protocol.unpack(struct.pack("<I", 0xFFFFFFFF) + bytes(40))
+        protocol.unpack(struct.pack("<I", 0xFFFFFFFF) + bytes(40))
     with pytest.raises(FrameError, match="another version"):
         frames.unpack(b"GET / HTTP/1.1\r\n")
 
@@ -119,7 +121,7 @@ def feed_greeting(data: bytes) -> None:
 
 
 def feed_request(data: bytes) -> None:
-    request = store_protocol.unpack_request(data)
+    request = protocol.unpack_request(data)
     shelf = Shelf()
     shelf.values["k"] = b"1"
     try:
@@ -129,7 +131,7 @@ def feed_request(data: bytes) -> None:
 
 
 def feed_answer(data: bytes) -> None:
-    store_protocol.unpack_answer(data, 1.0)
+    protocol.unpack_answer(data, 1.0)
 
 
 ENDS = list[Any]()
@@ -166,8 +168,8 @@ DECODERS: list[tuple[Callable[[bytes], None], bytes]] = [
     (feed_frame, frames.pack(3, 5)),
     (feed_hello, HELLO),
     (feed_greeting, GREETING),
-    (feed_request, store_protocol.pack_request(Request("add", ["k"], [b"1"], 3.0))[16:]),
-    (feed_answer, store_protocol.pack_answer(StoreTimeout(1, ["a"], ["b"], "n"))[16:]),
+    (feed_request, protocol.pack_request(Request("add", ["k"], [b"1"], 3.0))[16:]),
+    (feed_answer, protocol.pack_answer(StoreTimeout(1, ["a"], ["b"], "n"))[16:]),
     (feed_stream, frames.pack(3, 90) + b"abc" + bytes(90) + frames.pack(0, 0) * 3),
 ]
 ALLOWED = (DistError, TrustError)

@@ -9,16 +9,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from transports import conformance, door, endpoints, handshake, keys
+from transports import conformance, keys
 from transports.clock import SYSTEM
 from transports.conformance.bench import Tray
 from transports.contract import Transport
-from transports.door import Door, dial
 from transports.errors import DistNetworkError, TrustError
-from transports.handshake import Claim
-from transports.stores import HashStore
+from transports.sockets import door, endpoints, handshake
+from transports.sockets.door import Door, dial
+from transports.sockets.handshake import Claim
+from transports.stores.store import HashStore
+from transports.stores.tcp import TCPStore
 from transports.tcp import TcpTransport
-from transports.tcp_store import TCPStore
 
 KEY = b"k" * 32
 PLACE = ("127.0.0.1",)

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from transports import conformance, plans
+from transports import conformance
 from transports.conformance.bench import Tray
 from transports.contract import Transport
 from transports.errors import PeerLost
-from transports.faults import CUT, DROP, Faults, Message, late, overtaken
-from transports.faulty import FaultyTransport
+from transports.faults import plans
+from transports.faults.faulty import FaultyTransport
+from transports.faults.rules import CUT, DROP, Faults, Message, late, overtaken
 from transports.queue import QueueTransport
 from transports.recording import Event, RecordingTransport
-from transports.stores import HashStore
+from transports.stores.store import HashStore
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3])

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from tests.transports import ends
-from transports import conformance, file, identity, meeting, mounts, places, watch
+from transports import conformance, file, identity
 from transports.clock import SYSTEM
 from transports.errors import ConnectError, PeerLost, TransportClosed, TrustError
 from transports.file import FileTransport
-from transports.stores import HashStore
+from transports.shared_file import meeting, mounts, places, watch
+from transports.stores.store import HashStore
 
 BUSY = ["interleaved", "threads_send", "threads_wait", "farewell", "reuse", "death"]
 

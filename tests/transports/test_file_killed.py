@@ -13,8 +13,8 @@ import pytest
 from transports.clock import SYSTEM
 from transports.errors import PeerLost
 from transports.file import FileTransport
-from transports.stores import PrefixStore, Store
-from transports.tcp_store import TCPStore
+from transports.stores.store import PrefixStore, Store
+from transports.stores.tcp import TCPStore
 
 pytestmark = pytest.mark.slow
 ADDRESSES = ["?ring=4096", "", "?mode=append", "?mode=append&segment=100000"]

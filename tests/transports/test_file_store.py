@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from transports import processes
 from transports.errors import DistStoreError, StoreTimeout, TrustError
-from transports.file_store import FileStore
+from transports.stores import processes
+from transports.stores.file import FileStore
 
 USER = """
 import sys, os, signal
-from transports.file_store import FileStore
+from transports.stores.file import FileStore
 store = FileStore(sys.argv[1], int(sys.argv[2]))
 """
 

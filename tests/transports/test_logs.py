@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from tests.transports import ends
-from transports import logs
 from transports.clock import SYSTEM
 from transports.errors import Damaged
+from transports.shared_file import logs
 
 lengths = st.one_of(st.integers(0, 40), st.sampled_from([2999, 3000, 3001, 4096, 9000]))
 turns = st.tuples(lengths, lengths, st.integers(0, 2))  # of header and payload; drains before it

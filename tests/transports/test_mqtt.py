@@ -12,7 +12,7 @@ from transports import conformance
 from transports.conformance.bench import Tray
 from transports.errors import ConnectError
 from transports.mqtt import MqttTransport
-from transports.stores import HashStore
+from transports.stores.store import HashStore
 
 ALIVE = [name for name in conformance.CHECKS if not name.startswith("death")]
 DEADLY = [name for name in conformance.CHECKS if name.startswith("death")]

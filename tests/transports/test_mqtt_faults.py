@@ -25,7 +25,7 @@ from transports.conformance.bench import Tray, draw, pattern
 from transports.contract import Transport
 from transports.errors import ConnectError, PeerLost, TrustError
 from transports.mqtt import WINDOW, MqttTransport
-from transports.stores import HashStore
+from transports.stores.store import HashStore
 
 PATIENCE = 60.0
 

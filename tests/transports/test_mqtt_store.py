@@ -12,8 +12,8 @@ import pytest
 from tests.transports.brokers import KINDS, Broker, Client, Proxy, free_port, together
 from transports import keys
 from transports.channel.keeper import MAX_BODY
+from transports.channel.store import MQTTStore
 from transports.errors import DistNetworkError, DistStoreError
-from transports.mqtt_store import MQTTStore
 
 
 @pytest.fixture(params=KINDS)

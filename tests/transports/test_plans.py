@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from transports import plans
-from transports.plans import Clog, Crash, Fault, Partition, Slow, Strike
+from transports.faults import plans
+from transports.faults.plans import Clog, Crash, Fault, Partition, Slow, Strike
 
 instants = st.integers(0, 10**13)
 ends = st.none() | st.integers(10**13 + 1, 10**14)

@@ -10,7 +10,7 @@ from transports import conformance
 from transports.conformance.bench import Tray, Tub
 from transports.errors import ConnectError, PeerLost
 from transports.queue import QueueTransport
-from transports.stores import HashStore
+from transports.stores.store import HashStore
 
 
 def make(rank: int, world_size: int, folder: str) -> QueueTransport:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from tests.transports import ends
-from transports import rings
 from transports.contract import MAX_HEADER, MAX_PAYLOAD
 from transports.errors import Damaged
+from transports.shared_file import rings
 from transports.spin import Spin
 
 lengths = st.one_of(st.integers(0, 40), st.sampled_from([63, 64, 65, 200, 5000]))

@@ -15,16 +15,17 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from transports import conformance, medium, registry
+from transports import conformance, registry
 from transports.clock import PICO
 from transports.errors import ConnectError, Deadlock, PeerLost
-from transports.medium import Network
 from transports.queue import QueueTransport
 from transports.sim import SimTransport
 from transports.simulation import Node, Outcome, each_rank, run
-from transports.stores import HashStore
-from transports.topology import Link, Topology, link, matrix, two_level, uniform
-from transports.virtual_clock import VirtualClock
+from transports.stores.store import HashStore
+from transports.virtual import medium
+from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import Network
+from transports.virtual.topology import Link, Topology, link, matrix, two_level, uniform
 
 ALPHA, BETA = 5_000_000, 80  # 5 µs, 100 Gb/s
 NET = uniform(ALPHA, BETA)

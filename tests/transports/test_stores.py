@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.transports.brokers import Broker
+from transports.channel.store import MQTTStore
 from transports.errors import DistStoreError, QueueEmptyError, StoreTimeout
-from transports.file_store import FileStore
-from transports.mqtt_store import MQTTStore
-from transports.stores import HashStore, PrefixStore, Store
-from transports.tcp_store import TCPStore
+from transports.stores.file import FileStore
+from transports.stores.store import HashStore, PrefixStore, Store
+from transports.stores.tcp import TCPStore
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from transports import conformance
 from transports.conformance.bench import Tray
 from transports.errors import PeerLost
-from transports.stores import HashStore
+from transports.stores.store import HashStore
 from transports.tcp import TcpTransport
 
 ALIVE = [name for name in conformance.CHECKS if not name.startswith("death")]

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from transports import endpoints, tcp_store
 from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
-from transports.tcp_store import TCPStore
+from transports.sockets import endpoints
+from transports.stores import tcp
+from transports.stores.tcp import TCPStore
 
 
 def master(**options: Any) -> TCPStore:
@@ -26,7 +27,7 @@ def master(**options: Any) -> TCPStore:
 def test_a_client_in_another_process() -> None:
     store = master()
     script = (
-        "import sys; from transports.tcp_store import TCPStore\n"
+        "import sys; from transports.stores.tcp import TCPStore\n"
         "store = TCPStore('localhost', int(sys.argv[1]))\n"
         "store.set('answer', store.get('question') + b'!'); store.queue_push('q', 'x')"
     )
@@ -163,7 +164,7 @@ def test_masters_of_one_port_may_share_a_server() -> None:
     first.close()
     assert second.get("k") == b"v"
     second.close()
-    assert tcp_store._shared == {}
+    assert tcp._shared == {}
 
 
 def test_a_listening_socket_may_be_given() -> None:
@@ -198,7 +199,7 @@ def endpoints_has_ipv6() -> bool:
 
 def test_a_value_that_is_too_long_is_refused_here(monkeypatch: pytest.MonkeyPatch) -> None:
     store = master()
-    monkeypatch.setattr("transports.store_protocol.MAX_MESSAGE", 1000)
+    monkeypatch.setattr("transports.stores.protocol.MAX_MESSAGE", 1000)
     with pytest.raises(DistStoreError, match="too many for a store"):
         store.set("k", bytes(2000))
     store.set("k", bytes(500))

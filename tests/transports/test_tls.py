@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from transports import conformance, tls
+from transports import conformance
 from transports.conformance.bench import Tray
 from transports.errors import TrustError
-from transports.stores import HashStore
+from transports.sockets import tls
+from transports.stores.store import HashStore
 from transports.tcp import TcpTransport
 
 HERE = Path(__file__).parent

@@ -11,13 +11,13 @@ from functools import partial
 import pytest
 from hypothesis import given, strategies as st
 
-from transports import virtual_clock
 from transports.clock import PICO
 from transports.errors import Deadlock, DistError
 from transports.simulation import each_rank
-from transports.stores import HashStore
-from transports.strands import Stopped
-from transports.virtual_clock import VirtualClock
+from transports.stores.store import HashStore
+from transports.virtual import clock
+from transports.virtual.clock import VirtualClock
+from transports.virtual.strands import Stopped
 
 MS = PICO // 1000
 YEAR = 365 * 24 * 3600.0
@@ -28,7 +28,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """All of this holds whatever strands are made of."""
     if request.param == "greenlet":
         pytest.importorskip("greenlet")
-    monkeypatch.setattr(virtual_clock, "ENGINE", request.param)
+    monkeypatch.setattr(clock, "ENGINE", request.param)
     return str(request.param)
 
 
@@ -453,7 +453,7 @@ def test_what_settles_an_instant_comes_after_all_that_happens_in_it() -> None:
 
 
 def test_there_are_two_engines() -> None:
-    assert VirtualClock().engine == virtual_clock.ENGINE
+    assert VirtualClock().engine == clock.ENGINE
     with pytest.raises(ValueError, match="'threads' or 'greenlet', not 'fibers'"):
         VirtualClock(engine="fibers")
 

@@ -20,7 +20,7 @@ from transports import conformance, mpi
 from transports.conformance import End
 from transports.conformance.launchers import Program
 from transports.errors import DistNetworkError
-from transports.stores import PrefixStore
+from transports.stores.store import PrefixStore
 
 RANK, SIZE = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
 DEADLY = ("death", "death_in_send")

@@ -5,6 +5,8 @@
     address      what `mqtt://user:password@host:port/run?chunk=…` means
     connection   the one thread that talks to the broker, and comes back when the broker does
     peers        one other rank: its flow, and whether it lives
+    exchange     all peers behind one connection: what the I/O thread does with frames and with time
+    store        `MQTTStore`: rank 0 keeps the shelf (`keeper`), the others ask (`inquirer`)
 
 Why not rely on QoS 1: it is a promise between a client and the broker. A broker that sends to a
 reader which is only slow has to drop something, and tells neither side (mosquitto, as installed,

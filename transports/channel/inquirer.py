@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from transports import frames as streams, store_protocol
+from transports import frames as streams
 from transports.channel import frames
 from transports.channel.address import Address
 from transports.channel.connection import TICK, Connection, Post, refusal
@@ -18,7 +18,8 @@ from transports.channel.keeper import MAX_BODY, Topics
 from transports.channel.peers import ASLEEP, GRACE, SILENCE
 from transports.clock import PICO, Clock, Deadline
 from transports.errors import DistNetworkError, DistStoreError
-from transports.store_protocol import Request
+from transports.stores import protocol
+from transports.stores.protocol import Request
 
 REPEAT = 1.0  # seconds until a command is said again
 
@@ -79,7 +80,7 @@ class Inquirer:
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
         request = Request(operation, list(keys), list(values), timeout)
-        body = store_protocol.pack_request(request)[streams.LENGTH :]
+        body = protocol.pack_request(request)[streams.LENGTH :]
         if len(body) > MAX_BODY:
             raise DistStoreError(
                 f"{operation} of {len(body)} bytes: a broker takes {MAX_BODY}. A store is meant for "
@@ -98,7 +99,7 @@ class Inquirer:
             finally:
                 self._asked.pop(number, None)
                 self._answers.pop(number, None)
-        return store_protocol.unpack_answer(answer, timeout)
+        return protocol.unpack_answer(answer, timeout)
 
     def _ask(self, number: int, body: bytes) -> None:
         settled = min([number, *self._asked])

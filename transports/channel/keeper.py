@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import inf
 
-from transports import frames as streams, store_protocol
+from transports import frames as streams
 from transports.channel import frames
 from transports.channel.address import Address
 from transports.channel.connection import Connection, Post, refusal
@@ -23,9 +23,10 @@ from transports.channel.frames import Frame, Refused
 from transports.channel.peers import SILENCE
 from transports.clock import PICO, Clock, Deadline
 from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
-from transports.shelf import READS, NotYet, Shelf
-from transports.store_protocol import Request
-from transports.stores import ADVICE
+from transports.stores import protocol
+from transports.stores.protocol import Request
+from transports.stores.shelf import READS, NotYet, Shelf
+from transports.stores.store import ADVICE
 
 CLAIM = 2.0  # seconds for one who keeps a store of our name to show that it lives
 MAX_BODY = 8 << 20  # bytes of one command or answer: brokers take no packets of any size
@@ -212,7 +213,7 @@ class Keeper:
         elif number in asker.waiting:
             self._say(frame.mark, frames.ACK, number)
         elif number >= asker.settled:
-            request = store_protocol.unpack_request(frame.body)
+            request = protocol.unpack_request(frame.body)
             deadline = self._clock.deadline(None if request.seconds == inf else request.seconds)
             done = self._try(frame.mark, asker, number, request, deadline)
             if done and request.operation not in READS:
@@ -279,8 +280,8 @@ def _late(seconds: float, keys: Sequence[str], need: NotYet) -> StoreTimeout:
 
 
 def _packed(answer: list[bytes] | Exception) -> bytes:
-    data = store_protocol.pack_answer(answer)[streams.LENGTH :]
+    data = protocol.pack_answer(answer)[streams.LENGTH :]
     if len(data) > MAX_BODY:
         too_long = DistStoreError(f"an answer of {len(data)} bytes; a broker takes {MAX_BODY}")
-        return store_protocol.pack_answer(too_long)[streams.LENGTH :]
+        return protocol.pack_answer(too_long)[streams.LENGTH :]
     return data

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from transports.contract import Buffer, Transport
 from transports.errors import StoreTimeout
-from transports.stores import Store
+from transports.stores.store import Store
 
 FAILED = "failed"  # the key that says that a rank has complained
 AFTER_ANOTHER = "another rank has failed"

@@ -9,7 +9,7 @@ from transports.conformance import endings, lines
 from transports.conformance.bench import AFTER_ANOTHER, FAILED, Broken, Desk, End
 from transports.conformance.launchers import Launch
 from transports.contract import Transport
-from transports.stores import PrefixStore
+from transports.stores.store import PrefixStore
 
 CHECKS: dict[str, tuple[int, Callable[[Desk], None]]] = {
     "connect": (1, lines.connect),

@@ -15,8 +15,8 @@ from typing import Any, NoReturn, TypeAlias
 from transports.clock import SYSTEM, Clock, Deadline
 from transports.conformance.bench import End
 from transports.contract import Transport
-from transports.stores import HashStore, PrefixStore
-from transports.tcp_store import TCPStore
+from transports.stores.store import HashStore, PrefixStore
+from transports.stores.tcp import TCPStore
 
 Program: TypeAlias = Callable[[End], Any]
 Launch: TypeAlias = Callable[[int, Program], list[Any]]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from minitorch_dist.distributed.exceptions import PeerLost
 from transports.clock import Deadline
 from transports.errors import DistNetworkError, StoreTimeout
-from transports.stores import Store
+from transports.stores.store import Store
 
 LOOK: Final = 0.25  # seconds between two looks at who is still there
 

@@ -27,7 +27,7 @@ from minitorch_dist.distributed.rpc.options import (
 )
 from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers, check_name
 from minitorch_dist.distributed.rpc.writing import DeviceNames
-from transports.stores import PrefixStore, Store
+from transports.stores.store import PrefixStore, Store
 
 CONNECT: Final = timedelta(minutes=30)
 

@@ -27,7 +27,7 @@ from minitorch_dist.distributed.rpc.writing import DeviceNames
 from transports.contract import Transport
 from transports.errors import ConnectError
 from transports.growing import ROOM, Growing
-from transports.stores import Store
+from transports.stores.store import Store
 
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
 PATIENCE: Final = 30.0  # seconds for a worker of the roll to let us in, or to answer

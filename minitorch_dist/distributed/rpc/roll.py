@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from transports.stores import Store
+from transports.stores.store import Store
 
 KEY: Final = "roll"
 

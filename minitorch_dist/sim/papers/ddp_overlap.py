@@ -21,7 +21,7 @@ from minitorch_dist.nn.parallel.buckets import MIB, assign
 from minitorch_dist.sim import declared, estimates, inside, nets
 from minitorch_dist.sim.papers.paper import Paper, Row
 from minitorch_dist.sim.runner import run
-from transports.topology import Uniform
+from transports.virtual.topology import Uniform
 
 # ------------------------------------------------------------------------------ DDP as it runs
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from minitorch_dist.distributed.schedules.choice import named
 from minitorch_dist.sim import estimates
 from minitorch_dist.sim.papers.paper import Paper, Row
-from transports.topology import link, two_level
+from transports.virtual.topology import link, two_level
 
 NODES, GPUS, BATCH, BUCKET = 128, 4, 64, 64 << 20
 NET = two_level(NODES, GPUS, link("5us", "10GB/s"), link("5us", "25Gb/s"))

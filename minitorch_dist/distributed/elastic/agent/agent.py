@@ -30,8 +30,8 @@ from minitorch_dist.distributed.elastic.rendezvous.meeting import Meeting
 from minitorch_dist.distributed.elastic.rendezvous.state import Node, State
 from transports.clock import SYSTEM, Deadline
 from transports.errors import DistError
-from transports.stores import PrefixStore
-from transports.tcp_store import TCPStore
+from transports.stores.store import PrefixStore
+from transports.stores.tcp import TCPStore
 
 
 class SignalException(Exception):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from minitorch_dist.distributed.elastic.rendezvous.state import Entry, State, unpacked
 from transports.errors import StoreTimeout
-from transports.stores import Store
+from transports.stores.store import Store
 
 Change = Callable[[State], State]
 

@@ -25,7 +25,7 @@ from minitorch_dist.distributed.elastic.rendezvous.ledger import Ledger
 from minitorch_dist.distributed.elastic.rendezvous.state import Node, Rules, State
 from transports.clock import SYSTEM, Clock, Deadline
 from transports.errors import DistError
-from transports.stores import PrefixStore, Store
+from transports.stores.store import PrefixStore, Store
 
 SLICE = 0.25  # seconds between two looks at whether we are to stop
 

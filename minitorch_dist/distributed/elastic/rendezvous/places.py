@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousConnectionError
-from transports import endpoints
 from transports.clock import SYSTEM
 from transports.errors import DistNetworkError
-from transports.tcp_store import LOOPBACK, TCPStore
+from transports.sockets import endpoints
+from transports.stores.tcp import LOOPBACK, TCPStore
 
 PORT: Final = 29400  # torch's, where an endpoint names none
 PATIENCE: Final = 60.0  # seconds that the store may take to answer, once it is found

@@ -27,7 +27,7 @@ from zlib import crc32
 from transports.clock import Clock, Deadline
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
 from transports.errors import Damaged
-from transports.meeting import Handle, Meeting
+from transports.shared_file.meeting import Handle, Meeting
 
 _FRAME = struct.Struct("<II")  # length and check of a record
 _BEGIN = struct.Struct("<QI")  # payload and header of a message, in its first record

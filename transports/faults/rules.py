@@ -22,8 +22,8 @@ from hashlib import blake2b
 from itertools import count
 from typing import NamedTuple, TypeAlias
 
-from transports import plans
 from transports.clock import PICO
+from transports.faults import plans
 
 
 class Message(NamedTuple):

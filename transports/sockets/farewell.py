@@ -11,7 +11,7 @@ import socket
 from contextlib import suppress
 
 from transports.clock import Clock
-from transports.links import Link
+from transports.sockets.links import Link
 
 LINGER = 10.0  # seconds for which a peer may take nothing, before we leave all the same
 PAUSE = 0.0005

@@ -23,12 +23,13 @@ from datetime import timedelta
 from math import inf
 from pathlib import Path
 
-from transports import frames, processes, store_protocol
+from transports import frames
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError, StoreTimeout, TrustError
-from transports.shelf import READS, NotYet, Shelf
-from transports.store_protocol import Request
-from transports.stores import ADVICE, TIMEOUT, Store
+from transports.stores import processes, protocol
+from transports.stores.protocol import Request
+from transports.stores.shelf import READS, NotYet, Shelf
+from transports.stores.store import ADVICE, TIMEOUT, Store
 
 JOIN, LEAVE = "user.join", "user.leave"
 PAUSES = (0.0005, 0.02)  # seconds between two looks, at first and at last
@@ -173,10 +174,10 @@ class Log:
         while True:
             rest = memoryview(data)[start:]
             try:
-                length = store_protocol.frame_length(bytes(rest[: frames.LENGTH]))
+                length = protocol.frame_length(bytes(rest[: frames.LENGTH]))
                 if length is None or length > len(rest):
                     break
-                request = store_protocol.unpack_request(rest[frames.LENGTH : length])
+                request = protocol.unpack_request(rest[frames.LENGTH : length])
             except frames.FrameError as error:
                 raise DistStoreError(
                     f"{self.path} is no store's file, or is damaged at byte "
@@ -199,7 +200,7 @@ class Log:
 
     def write(self, request: Request, is_done: bool = False) -> None:
         """Append a record. The lock is held and everything is read."""
-        record = memoryview(store_protocol.pack_request(request))
+        record = memoryview(protocol.pack_request(request))
         written = 0
         while written < len(record):
             written += os.pwrite(self._file, record[written:], self._offset + written)

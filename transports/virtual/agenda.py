@@ -27,7 +27,7 @@ from typing import Protocol
 from transports.clock import picoseconds
 from transports.errors import DistError, Livelock
 from transports.quantities import in_words
-from transports.strands import Strand
+from transports.virtual.strands import Strand
 
 PATIENCE = 100_000  # timeouts in a row, with nothing else to come, before nobody is believed
 

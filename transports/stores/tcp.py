@@ -12,16 +12,17 @@ from collections.abc import Sequence
 from datetime import timedelta
 from math import inf
 
-from transports import endpoints, store_protocol
 from transports.clock import SYSTEM, Clock
-from transports.door import dial
 from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
 from transports.frames import LENGTH, FrameError
-from transports.handshake import Claim
 from transports.keys import job_key
-from transports.store_protocol import Request
-from transports.store_server import KEY, LOBBY, Server
-from transports.stores import TIMEOUT, Store
+from transports.sockets import endpoints
+from transports.sockets.door import dial
+from transports.sockets.handshake import Claim
+from transports.stores import protocol
+from transports.stores.protocol import Request
+from transports.stores.server import KEY, LOBBY, Server
+from transports.stores.store import TIMEOUT, Store
 
 GRACE = 30.0  # seconds beyond a timeout, after which the server itself counts as silent
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -112,7 +113,7 @@ class TCPStore(Store):
     def command(
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
-        request = store_protocol.pack_request(Request(operation, list(keys), list(values), timeout))
+        request = protocol.pack_request(Request(operation, list(keys), list(values), timeout))
         connection = self._take()
         try:
             connection.settimeout(None if timeout == inf else timeout + GRACE)
@@ -128,7 +129,7 @@ class TCPStore(Store):
                 connection.close()
             else:
                 self._idle.append(connection)
-        return store_protocol.unpack_answer(body, timeout)
+        return protocol.unpack_answer(body, timeout)
 
     def _take(self) -> socket.socket:
         with self._guard:
@@ -184,7 +185,7 @@ def _release(server: Server | None, is_shared: bool, idle: list[socket.socket]) 
 def _answer(connection: socket.socket) -> bytearray:
     """The payload of the next frame."""
     heard = bytearray()
-    while (length := store_protocol.frame_length(heard)) is None or len(heard) < length:
+    while (length := protocol.frame_length(heard)) is None or len(heard) < length:
         data = connection.recv(1 << 16)
         if not data:
             raise ConnectionResetError("the connection ended")

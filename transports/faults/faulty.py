@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from transports.clock import PICO
 from transports.contract import Buffer, Inbox, Sink, Store, Transport
 from transports.errors import PeerLost, TransportClosed
-from transports.faults import PASS, Faults, Message, Verdict
+from transports.faults.rules import PASS, Faults, Message, Verdict
 from transports.wrapping import WrappedTransport
 
 _WAKE = b"\0faulty: look again\0"  # headers of our own messages

@@ -37,7 +37,7 @@ from transports import board
 from transports.board import Board
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
 from transports.errors import Damaged
-from transports.meeting import PAGE, Meeting
+from transports.shared_file.meeting import PAGE, Meeting
 from transports.spin import Spin
 
 MARK = 0x6D74_6400 << 32  # in the first word of each message

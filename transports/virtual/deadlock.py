@@ -20,7 +20,7 @@ from types import FrameType
 
 from transports.contract import Waiting
 from transports.quantities import in_words
-from transports.strands import Strand
+from transports.virtual.strands import Strand
 
 INSIDE = ("transports", "minitorch_dist", "threading", "functools")
 

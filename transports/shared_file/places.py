@@ -17,8 +17,8 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from transports.board import LINE
-from transports.meeting import MODES
-from transports.rings import UNIT
+from transports.shared_file.meeting import MODES
+from transports.shared_file.rings import UNIT
 
 MEMORY = Path("/dev/shm")
 NAME = "minitorch-dist"

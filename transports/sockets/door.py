@@ -13,10 +13,10 @@ import socket
 from collections import Counter
 from contextlib import suppress
 
-from transports import endpoints, handshake
 from transports.clock import Clock, Deadline
 from transports.errors import DistNetworkError, TrustError
-from transports.handshake import Claim
+from transports.sockets import endpoints, handshake
+from transports.sockets.handshake import Claim
 
 SLOTS = 128
 SECONDS = 5.0  # for a whole handshake

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from transports.clock import picoseconds
 from transports.contract import Waiting
-from transports.strands import Strand
+from transports.virtual.strands import Strand
 
 
 class Parking(Protocol):

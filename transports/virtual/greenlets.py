@@ -19,7 +19,7 @@ from types import FrameType
 
 import greenlet
 
-from transports.strands import Strand, stop_thread
+from transports.virtual.strands import Strand, stop_thread
 
 STACK = 16 << 20  # bytes for the host's thread, in which all stacks take turns
 

@@ -31,10 +31,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from transports.faults import chance
-from transports.medium import End, Medium, Message
-from transports.plans import Clog, Crash, Fault, Partition, Slow, Strike
+from transports.faults.plans import Clog, Crash, Fault, Partition, Slow, Strike
+from transports.faults.rules import chance
 from transports.quantities import in_words, span
+from transports.virtual.medium import End, Medium, Message
 
 RETRANSMIT, GIVE_UP = span("1ms"), span("15s")
 REMEMBERED = 10_000  # strikes

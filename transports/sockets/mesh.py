@@ -13,15 +13,16 @@ from __future__ import annotations
 import os
 import socket
 
-from transports import endpoints, links, rendezvous
+from transports import rendezvous
 from transports.clock import Clock, Deadline
 from transports.contract import Store
-from transports.door import Door, dial
 from transports.errors import ConnectError, DistNetworkError
-from transports.handshake import Claim
 from transports.keys import world_key
-from transports.links import Link
-from transports.tls import Tls
+from transports.sockets import endpoints, links
+from transports.sockets.door import Door, dial
+from transports.sockets.handshake import Claim
+from transports.sockets.links import Link
+from transports.sockets.tls import Tls
 
 SLICE = 1.0  # seconds between two looks at the deadline
 

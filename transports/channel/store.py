@@ -21,7 +21,7 @@ from transports.channel.inquirer import Inquirer
 from transports.channel.keeper import Keeper
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError
-from transports.stores import TIMEOUT, Store
+from transports.stores.store import TIMEOUT, Store
 
 NAME = "default"
 

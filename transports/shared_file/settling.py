@@ -17,13 +17,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transports import identity, meeting, mounts, rendezvous
+from transports import identity, rendezvous
 from transports.clock import Clock, Deadline
 from transports.contract import Store
 from transports.errors import ConnectError, StoreTimeout
 from transports.identity import Identity
-from transports.meeting import Meeting, Terms
-from transports.places import Place
+from transports.shared_file import meeting, mounts
+from transports.shared_file.meeting import Meeting, Terms
+from transports.shared_file.places import Place
 
 
 @dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from collections import deque
 
-from transports.strands import Strand
+from transports.virtual.strands import Strand
 
 
 class Shuffled:

@@ -14,14 +14,14 @@ import select
 import socket
 from contextlib import suppress
 
-from transports import endpoints, links
 from transports.clock import Clock, Deadline
-from transports.door import Door, dial
 from transports.errors import ConnectError
-from transports.handshake import Claim
 from transports.keys import world_key
-from transports.links import Link
-from transports.tls import Tls
+from transports.sockets import endpoints, links
+from transports.sockets.door import Door, dial
+from transports.sockets.handshake import Claim
+from transports.sockets.links import Link
+from transports.sockets.tls import Tls
 
 KNOCK = 2.0  # seconds in which a rank that lives takes a connection
 

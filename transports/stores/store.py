@@ -4,8 +4,8 @@ Keys are text, values bytes (text is encoded). `get` and `wait` block until the 
 a timeout names those that are missing. The kinds of store differ only in `command`:
 
     HashStore     threads of one process      a shelf under a lock
-    TCPStore      processes, several hosts    a shelf in the master's process (`tcp_store`)
-    FileStore     processes of one host       a log in a file (`file_store`)
+    TCPStore      processes, several hosts    a shelf in the master's process (`stores.tcp`)
+    FileStore     processes of one host       a log in a file (`stores.file`)
     PrefixStore   a part of another store     its keys, each with a prefix
 
 Where this is better than torch's: a timeout names the keys that are missing, not all that were
@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from transports.clock import SYSTEM, Clock, Deadline
 from transports.errors import StoreTimeout
-from transports.shelf import READS, NotYet, Shelf
+from transports.stores.shelf import READS, NotYet, Shelf
 
 Duration: TypeAlias = "float | timedelta | None"  # None: the store's own timeout
 

@@ -20,10 +20,10 @@ from functools import partial
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
-from transports import topology
 from transports.quantities import amount, span
-from transports.topology import Route, Topology
-from transports.virtual_clock import VirtualClock
+from transports.virtual import topology
+from transports.virtual.clock import VirtualClock
+from transports.virtual.topology import Route, Topology
 
 
 @dataclass(frozen=True)

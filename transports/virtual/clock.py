@@ -30,14 +30,14 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from transports import deadlock, interrupts
-from transports.agenda import Agenda
 from transports.clock import Clock, picoseconds
 from transports.contract import Waiting
 from transports.errors import Deadlock
-from transports.order import order
-from transports.strands import Stopped, Strand, ThreadStrand, thread_name
-from transports.virtual_condition import VirtualCondition
+from transports.virtual import deadlock, interrupts
+from transports.virtual.agenda import Agenda
+from transports.virtual.condition import VirtualCondition
+from transports.virtual.order import order
+from transports.virtual.strands import Stopped, Strand, ThreadStrand, thread_name
 
 PERSISTENCE = 1000  # times that a deadlock may be caught, before the strands are stopped
 ENGINE = "threads"  # what strands are where nothing is said
@@ -404,7 +404,7 @@ def maker(engine: str) -> Callable[..., Strand]:
             "the engine 'greenlet' needs the package greenlet: pip install 'minitorch_dist[fast]', "
             "or take engine='threads', which does the same in more time"
         )
-    from transports import greenlets
+    from transports.virtual import greenlets
 
     return partial(greenlets.GreenStrand, greenlets.Host())
 

@@ -16,15 +16,15 @@ import socket
 from contextlib import suppress
 from math import inf
 
-from transports import store_protocol
 from transports.clock import Clock, Deadline
-from transports.door import Door
 from transports.errors import DistStoreError, StoreTimeout
 from transports.frames import LENGTH, FrameError
 from transports.keys import job_key
-from transports.shelf import READS, NotYet, Shelf
-from transports.store_protocol import Request
-from transports.stores import ADVICE
+from transports.sockets.door import Door
+from transports.stores import protocol
+from transports.stores.protocol import Request
+from transports.stores.shelf import READS, NotYet, Shelf
+from transports.stores.store import ADVICE
 
 KEY = "tcp store"
 LOBBY = "lobby."  # before an operation: it concerns who has joined, not the users' keys
@@ -118,10 +118,10 @@ class Server:
     def _listen(self, client: Client) -> None:
         """Carry out what has been heard completely, one request after the other."""
         while client.asked is None:
-            length = store_protocol.frame_length(client.heard)
+            length = protocol.frame_length(client.heard)
             if length is None or len(client.heard) < length:
                 return
-            request = store_protocol.unpack_request(memoryview(client.heard)[LENGTH:length])
+            request = protocol.unpack_request(memoryview(client.heard)[LENGTH:length])
             del client.heard[:length]
             client.asked = request
             client.deadline = self._clock.deadline(
@@ -147,7 +147,7 @@ class Server:
         except DistStoreError as error:
             answer = error
         client.asked = client.deadline = None
-        client.to_say += store_protocol.pack_answer(answer)
+        client.to_say += protocol.pack_answer(answer)
         try:
             self._flush(client)
         except BlockingIOError:
