@@ -72,8 +72,10 @@ def test_a_killed_worker_goes_on_from_the_checkpoint(tmp_path: Path) -> None:
     text = output(command(*torchrun, "ddp_elastic.py", *flags))
     found = re.findall(r"generation (\d) step (\d) loss (\S+)", text)
     courses = [{step: loss for g, step, loss in found if g == generation} for generation in "01"]
-    assert list(courses[0]) == list("012345") and list(courses[1]) == list("45678")
-    assert all(courses[1][step] == courses[0][step] for step in "45")  # the same course again
+    # rank 0 may be ended by the launcher before it has said how step 5 went
+    assert "".join(courses[0]) in ("01234", "012345") and "".join(courses[1]) == "45678"
+    # the same course again
+    assert all(courses[1][step] == courses[0][step] for step in "45" if step in courses[0])
     assert "Rank 1 of 2, generation 1: from step 4" in text
 
 
