@@ -10,8 +10,8 @@ from minitorch_dist.distributed.schedules import bounds, choice
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
-from minitorch_dist.sim import declared, lockstep
-from transports.virtual.topology import Topology
+from minitorch_dist.sim import declared, lockstep, two_level_bounds
+from transports.virtual.topology import Topology, TwoLevel
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,15 @@ def estimate(
     """All ranks begin together. `adding`: ps to add a byte."""
     time = time_of(schedule, size, nbytes, net, adding)
     bill = cost(schedule, size, nbytes, declared.links_of(net, adding))
-    best = declared.fastest(net, size, adding)
-    bound = bounds.least_time(schedule.collective, size, nbytes, best)
+    bound = least_time(schedule.collective, size, nbytes, net, adding)
     return Estimate(schedule, bill.rounds, bill.messages, bill.max_sent, time, bound)
+
+
+def least_time(collective: str, size: int, nbytes: int, net: Topology, adding: int = 0) -> int:
+    """What no schedule can beat there, in picoseconds."""
+    if size > 1 and isinstance(net, TwoLevel) and net.nic == "per_gpu":
+        return two_level_bounds.least_time(collective, size, nbytes, net, adding)
+    return bounds.least_time(collective, size, nbytes, declared.fastest(net, size, adding))
 
 
 def time_of(schedule: Schedule, size: int, nbytes: int, net: Topology, adding: int = 0) -> int:
