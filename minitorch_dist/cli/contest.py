@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import traceback
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -11,15 +13,16 @@ from rich.table import Table
 
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import contest
-from minitorch_dist.course.contest import Contest
-from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.course.contest import Contest, NotAdmitted
+from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", type=Path,
+        "file", type=Path, nargs="?",
         help="with def all_reduce(rank, size): yield … (or another collective), or def order(rank, pipe)",
     )  # fmt: skip
+    parser.add_argument("--begin", action="store_true", help="write such a file, to begin with")
     parser.add_argument("--ranks", type=int, help="how many (8; of a pipeline 4)")
     parser.add_argument(
         "--network", action="append", default=[], metavar="NET",
@@ -37,15 +40,64 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    page = Page()
+    if options.file is None:
+        return about(page)
     try:
+        if options.begin:
+            return begin(page, options.file)
         entered = contest.read(options.file)
         is_schedule = isinstance(entered, Schedule)
         ranks = options.ranks or (8 if is_schedule else 4)
         found = contest.held(entered, ranks, options.network, options.size or contest.SIZES)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         return refuse("contest", error)
-    show(Page(), found)
+    except KeyboardInterrupt as stopped:
+        return interrupted(options.file, stopped)
+    show(page, found)
     return 0
+
+
+def about(page: Page) -> int:
+    """What it is, and how to begin."""
+    page.say(
+        "Who moves the numbers quickest? You write what each rank sends, step by step; it is proved (each "
+        "contribution once, nobody waits for ever) and races all that is built in, on networks in virtual time."
+    )
+    page.say()
+    page.say("Collectives: " + ", ".join(COLLECTIVES) + ". Or, for pipelines, an order of actions.")
+    page.say("Networks, unless you choose:")
+    for name, address in contest.networks(8).items():
+        page.say(f"{name:<9} {address}", indent=2)
+    page.say()
+    page.say(marked("A file to begin with:  ", ("mtd contest mine.py --begin", "bold")))
+    page.say(marked("Let it race:           ", ("mtd contest mine.py", "bold")))
+    page.say(
+        marked(
+            "One race only:         ", ("mtd contest mine.py --network nodes --size 1KB", "bold")
+        )
+    )
+    return 0
+
+
+def begin(page: Page, file: Path) -> int:
+    if file.exists():
+        raise NotAdmitted(f"{file} is there already; it stays as it is")
+    file.write_text(contest.TEMPLATE.format(name=file), encoding="utf-8")
+    page.say(marked(f"wrote {file}, a ring; now: ", (f"mtd contest {file}", "bold")))
+    return 0
+
+
+def interrupted(file: Path, stopped: KeyboardInterrupt) -> int:
+    """Ctrl-C: where in the file it was."""
+    frames = traceback.extract_tb(stopped.__traceback__)
+    lines = [
+        f"{file}:{one.lineno}: {one.line}"
+        for one in frames if Path(one.filename).resolve() == file.resolve()
+    ]  # fmt: skip
+    place = f" at {lines[-1]}" if lines else ""
+    print(f"\nmtd contest: interrupted{place}", file=sys.stderr)
+    return 130
 
 
 def show(page: Page, found: Contest) -> None:
@@ -60,12 +112,12 @@ def show(page: Page, found: Contest) -> None:
     table.add_column("memory", justify="right")
     for place, entry in enumerate(found.entries, 1):
         table.add_row(
-            f"{place}", entry.name, *(f"{leg.ratio:.2f}×" for leg in entry.legs), f"{entry.score:.2f}×",
+            f"{place}", entry.name, *(f"{leg.ratio:.2f}" for leg in entry.legs), f"{entry.score:.2f}",
             f"{entry.memory:g}", style="bold" if entry.is_mine else "",
         )  # fmt: skip
     page.say(table)
     for letter, race, leg in zip(letters, found.races, found.mine.legs, strict=True):
-        more = f", {leg.rounds} rounds, a rank sends {leg.sent:,} bytes" if leg.rounds else ""
+        more = f", {leg.rounds} rounds, a rank sends {leg.sent:,} B" if leg.rounds else ""
         page.say(f"{letter}  {race}: yours takes {leg.said}{more}", indent=2)
     page.say(f"memory: {found.unit}", indent=2)
     page.say()

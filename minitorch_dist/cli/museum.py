@@ -68,6 +68,9 @@ def rooms(page: Page, number: int | None = None) -> int:
     here = [one for one in museum.exhibits() if number in (None, one.lesson and one.lesson.number)]
     if not here:
         raise NoExhibit(f"lesson {number} has no exhibit; mtd museum lists all there are")
+    page.say(
+        f"{len(here)} bugs that people shipped, each re-enacted in a few lines that run here, with the address where it was seen."
+    )
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("name", no_wrap=True)
     table.add_column("what happened", ratio=1)
@@ -79,9 +82,11 @@ def rooms(page: Page, number: int | None = None) -> int:
             table.add_row(Text(name, "bold cyan"), "")
         table.add_row(one.name, one.title)
     page.say(table)
+    page.say(marked("Read about one:           ", (f"mtd museum {here[0].name}", "bold")))
+    page.say(marked("Find the cause yourself:  ", ("mtd museum --find", "bold")))
     page.say(
-        marked("One of them: ", ("mtd museum NAME", "bold"), "  Find the cause yourself: ", ("mtd museum --find", "bold"))
-    )  # fmt: skip
+        marked("Write what finds them:    ", ("mtd museum --property mine.py --begin", "bold"))
+    )
     return 0
 
 

@@ -5,8 +5,8 @@ print(found.place, found.next_place())
 
 A file has a generator of steps called like its collective (`def all_reduce(rank, size): yield …`), or what
 `register_schedule` made; for pipelines a function `order(rank, pipe)`. It is proved first: each
-contribution once, everybody comes to the end also where sends wait. Then it runs on several declared networks
-with a short and a long vector; its score is the geometric mean of time / bound.
+contribution once, everybody comes to the end (after at most MOST steps) also where sends wait. Then it runs on
+several declared networks with a short and a long vector; its score is the geometric mean of time / bound.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import importlib.util
 import inspect
 import math
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,26 @@ from transports.virtual.topology import Topology
 PROVED = range(1, 10)  # worlds, besides the one of the contest
 SIZES = ("1KB", "16MB")
 NODE = 4  # ranks of a node, in the network of that name
+MOST = 50_000  # steps of a rank
+TEMPLATE = '''"""A schedule of your own. Let it race: mtd contest {name}
+
+`rank` says what it does, step by step, with chunks: the vector is cut into `size` of them.
+This is a ring that runs to the left. What is quicker, for a short vector? For a long one?
+"""
+
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, Span
+
+
+def all_reduce(rank, size):
+    left, right = (rank - 1) % size, (rank + 1) % size
+    for step in range(size - 1):  # after these, chunk (rank) is complete here
+        yield Exchange(
+            to=left, send=(rank + step + 1) % size,
+            source=right, receive=(rank + step + 2) % size, reduce=True,
+        )
+    for step in range(size - 1):
+        yield Exchange(to=left, send=(rank + step) % size, source=right, receive=(rank + step + 1) % size)
+'''
 
 
 class NotAdmitted(ValueError):
@@ -61,7 +81,7 @@ def networks(ranks: int) -> dict[str, str]:
 def read(file: Path) -> Schedule | Make:
     """What the file enters: the last schedule in it, or an order."""
     if not file.is_file():
-        raise NotAdmitted(f"there is no file {file}")
+        raise NotAdmitted(f"there is no file {file} (mtd contest {file} --begin makes one)")
     spec = importlib.util.spec_from_file_location("mtd_contest", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -186,8 +206,25 @@ def held(
     if ranks < 2:
         raise NotAdmitted(f"a contest takes at least 2 ranks, not {ranks}")
     if isinstance(entered, Schedule):
-        return _of_schedules(entered, ranks, networks_given, sizes)
-    return _of_orders(entered, ranks)
+        steps = _ending(entered.steps, "steps")
+        return _of_schedules(replace(entered, steps=steps), ranks, networks_given, sizes)
+    actions = _ending(entered, "actions")
+    return _of_orders(lambda rank, pipe: list(actions(rank, pipe)), ranks)
+
+
+def _ending(made: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """What is yielded for ever is refused."""
+
+    def limited(*given: Any, **options: Any) -> Iterator[Any]:
+        for number, one in enumerate(made(*given, **options)):
+            if number == MOST:
+                raise NotAdmitted(
+                    f"{made.__name__} has yielded {MOST:,} {what} and is not at its end: a loop that never ends? "
+                    f"The last one was {one}"
+                )
+            yield one
+
+    return limited
 
 
 def _ranked(entries: list[Entry]) -> tuple[Entry, ...]:
@@ -207,12 +244,14 @@ def _of_schedules(
         for count, root in product(sorted({0, 1, size - 1, size, 2 * size + 1}), roots):
             try:
                 complaints = proof.examine(mine, size, count, root=root)
+            except NotAdmitted as error:
+                complaints = [str(error)]
             except Exception as error:
                 complaints = [f"{type(error).__name__}: {error}"]
             if complaints:
-                where = f"{mine} with {size} ranks"
-                said = complaints[0].removeprefix(f"{where}: ")
-                raise NotAdmitted(f"{where} and {count} elements: {said}")
+                said = complaints[0].removeprefix(f"{mine} with {size} ranks: ")
+                ranks_said = f"{size} rank{'s' * (size != 1)}"
+                raise NotAdmitted(f"{mine} with {ranks_said} and {count} elements: {said}")
     declared_ones = networks(ranks)
     chosen = {name: declared_ones.get(name, name) for name in (given or declared_ones)}
     races: list[str] = []
@@ -228,7 +267,7 @@ def _of_schedules(
         for name, each in legs.items()
         if len(each) == len(races)
     ]
-    about = f"{mine.collective} with {ranks} ranks: time ÷ the bound that no schedule can beat"
+    about = f"{mine.collective} with {ranks} ranks: time ÷ what no schedule can beat there"
     return Contest(about, tuple(races), _ranked(entries), "vectors beyond the caller's")
 
 

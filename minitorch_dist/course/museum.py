@@ -90,7 +90,11 @@ def exhibit(name: str) -> Exhibit:
         raise NoExhibit(f"there are several called {name}: {', '.join(one.name for one in found)}")
     names = [word for one in exhibits() for word in (one.name, one.short)]
     near = difflib.get_close_matches(name, names, 3)
-    perhaps = f"; did you mean {' or '.join(near)}?" if near else " (mtd museum lists them)"
+    perhaps = (
+        f"; did you mean {' or '.join(near)}?"
+        if near
+        else f"; mtd museum lists them, like {names[0]}"
+    )
     raise NoExhibit(f"the museum has no {name!r}{perhaps}")
 
 

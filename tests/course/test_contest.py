@@ -77,6 +77,8 @@ def test_a_ring_to_the_left_takes_what_the_ring_takes(tmp_path: Path, text: str)
         (BROADCAST.replace("rank == root)", "rank == 0)"), "with 2 ranks"),
         ("x = 1", "enters nothing"),
         ("x =", "SyntaxError"),
+        (RING + "    while True:\n        yield Exchange(left, 0, right, 0)\n", "never ends"),
+        (ORDER.replace("    made = []", "    while True:\n        yield Action(rank, F, 0)"), "never ends"),
         (ORDER.replace("range(pipe.microbatches)", "range(1)"), "goes forward 0 times"),
         (ORDER.replace("Action(rank, F, n), Action(rank, B, n)", "Action(rank, B, n), Action(rank, F, n)"), "stands before"),
     ],
@@ -128,3 +130,24 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert cli.main(["contest", str(tmp_path / "none.py")]) == 2
     assert cli.main(["contest", str(file), "--network", "nowhere"]) == 2
     assert "is no network" in capsys.readouterr().err
+
+
+def test_without_a_file_it_says_what_it_is_and_writes_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["contest"]) == 0
+    said = capsys.readouterr().out
+    assert "all_gather" in said and "ethernet" in said and "mtd contest mine.py --begin" in said
+    file = str(tmp_path / "mine.py")
+    assert cli.main(["contest", file, "--begin"]) == 0
+    assert cli.main(["contest", file, "--network", "cluster", "--size", "1KB"]) == 0
+    assert "yours" in capsys.readouterr().out
+    assert cli.main(["contest", file, "--begin"]) == 2
+    assert "it stays as it is" in capsys.readouterr().err
+
+
+def test_stopped_it_says_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def all_reduce(rank, size):\n    raise KeyboardInterrupt\n    yield\n")
+    assert cli.main(["contest", str(file)]) == 130
+    assert "mine.py:2: raise KeyboardInterrupt" in capsys.readouterr().err
