@@ -38,6 +38,34 @@ def test_a_wrong_word_is_refused_and_the_right_ones_named(
     assert left.value.code == 2 and "demo" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("chek", "no command 'chek' (perhaps check?)"),
+        ("simulate all_redce", "(perhaps all_reduce"),
+        ("zoo sglang_3328", "(perhaps sglang_33289?); it is one of sglang_33289, torchrec_4149"),
+        ("game netwrk", "no game 'netwrk' (perhaps network?)"),
+        ("game", "rank be rank 2 of 4, and race the ring"),
+        ("use", "lesson is missing: 13, ring or 13_ring"),
+        ("check 1 --onli right", "no option --onli (perhaps --only"),
+        ("game network 1 --prr", "mtd game network: there is no option --prr (perhaps --par?)"),
+        ("check 1 2", "'2' is one word too many"),
+        ("simulate all_reduce --ranks many", "--ranks is a whole number, not 'many'"),
+        ("contest --ranks", "--ranks: it takes a value"),
+        ("run", "script is missing: the file that every rank runs"),
+    ],
+)
+def test_what_cannot_be_understood_is_told_in_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str, said: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as left:
+        main(words.split())
+    found = capsys.readouterr().err
+    assert left.value.code == 2 and said in " ".join(found.split())
+    assert "usage:" not in found and max(map(len, found.split("\n"))) <= 80
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
 from collections.abc import Sequence
+
+from minitorch_dist.cli.parser import Parser
 
 COMMANDS = {
     "init": "the course: a folder of your own with a skeleton for each lesson",
@@ -45,7 +46,7 @@ MODULES = {"list": "listing"}  # where a command is not called like its module
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `mtd COMMAND …`; returns the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="mtd",
         description="minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and numpy. "
         "Without a command it opens the course where you left it.",

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"options of the target (see mtd bench nn --help); {KEEP} keeps OPENBLAS_… variables "
         "that choose numpy's kernels, which by default it chooses itself",
     )  # fmt: skip
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, epilog="mtd bench train")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("address", help="tcp://, file://, queue://, mqtt://BROKER …")
     parser.add_argument("--out", help="the file to write (links-SCHEME.json)")
     parser.add_argument("--trips", type=int, default=50, help="of each size (%(default)s)")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, epilog="mtd calibrate tcp://")
 
 
 def run(options: argparse.Namespace) -> int:

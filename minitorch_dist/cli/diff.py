@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--operations", action="store_true",
         help="compare which operations ran, and not by which messages (for runs with other algorithms)",
     )  # fmt: skip
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, epilog="mtd diff one.mtd other.mtd")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")
     parser.add_argument("--timeout", type=float, help="seconds for each operation")
     scripts.add_script(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, epilog="mtd run train.py --ranks 4 --net sim")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--algorithm", default="all", help="one of them, or auto (all)")
     parser.add_argument("--adding", help="the rate of additions, like 8GB/s (they are free)")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, epilog="mtd simulate all_reduce --ranks 64 --bytes 100MB")
 
 
 def run(options: argparse.Namespace) -> int:

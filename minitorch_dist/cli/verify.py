@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ranks", type=int, default=2, help="how many (%(default)s)")
     parser.add_argument("--bytes", nargs="+", default=["1KB", "64KB", "1MB"], help="of the vector")
     parser.add_argument("--turns", type=int, default=10, help="calls of each kind (%(default)s)")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, epilog="mtd verify tcp:// --ranks 4")
 
 
 def run(options: argparse.Namespace) -> int:
