@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitorch_dist.cli import COMMANDS, bench, bench_comm, bench_comm_worlds, main, plots
+from minitorch_dist.cli import COMMANDS, main, plots
+from minitorch_dist.cli.bench import comm, comm_worlds, command
 
 
 def test_its_help_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,11 +128,11 @@ def test_the_benchmark_lets_each_library_choose_its_kernels(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
-    assert "OPENBLAS_CORETYPE" not in bench.environment(keep_pins=False)
+    assert "OPENBLAS_CORETYPE" not in command.environment(keep_pins=False)
     said = capsys.readouterr().out
     assert "not passed on:" in said and "OPENBLAS_CORETYPE=Haswell" in said
-    assert bench.environment(keep_pins=True)["OPENBLAS_CORETYPE"] == "Haswell"
-    assert bench.environment(keep_pins=True)["OMP_NUM_THREADS"] == "1"
+    assert command.environment(keep_pins=True)["OPENBLAS_CORETYPE"] == "Haswell"
+    assert command.environment(keep_pins=True)["OMP_NUM_THREADS"] == "1"
 
 
 def test_braille_shows_each_dot_where_it_is() -> None:
@@ -170,16 +171,16 @@ def test_collectives_are_timed_in_worlds_that_take_turns() -> None:
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert bench_comm_worlds.missing("gloo") == "torch is not installed"
-    assert "mpi4py is not installed" in bench_comm_worlds.missing("mpi")
-    assert bench_comm_worlds.missing("tcp") == ""
+    assert comm_worlds.missing("gloo") == "torch is not installed"
+    assert "mpi4py is not installed" in comm_worlds.missing("mpi")
+    assert comm_worlds.missing("tcp") == ""
 
 
 def test_bandwidths_are_those_of_nccl_tests() -> None:
-    assert bench_comm.bus_factor("all_reduce", 4) == 1.5
-    assert bench_comm.bus_factor("all_gather", 4) == 0.75
-    assert bench_comm.bus_factor("broadcast", 4) == 1.0
-    assert [bench_comm.duration(s) for s in (2.0, 1.5e-3, 2.5e-6, 4e-9)] == [
+    assert comm.bus_factor("all_reduce", 4) == 1.5
+    assert comm.bus_factor("all_gather", 4) == 0.75
+    assert comm.bus_factor("broadcast", 4) == 1.0
+    assert [comm.duration(s) for s in (2.0, 1.5e-3, 2.5e-6, 4e-9)] == [
         "2 s",
         "1.5 ms",
         "2.5 µs",

@@ -1,4 +1,4 @@
-"""`mtd`: the command line. Each command is a module beside this one, imported when it is called."""
+"""`mtd`: the command line. Each command is a module, imported when it is called."""
 
 from __future__ import annotations
 
@@ -41,7 +41,15 @@ COMMANDS = {
     "dev": "for who writes lessons: judge them, and make what is made from them",
 }
 
-MODULES = {"list": "listing"}  # where a command is not called like its module
+# Where a command's module is not beside this one, or not called like the command.
+MODULES = {
+    "bench": "bench.command",
+    "list": "lessons.listing",
+    **{
+        name: f"lessons.{name}"
+        for name in ["init", "check", "text", "hint", "predict", "solution", "use", "reset", "why"]
+    },
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(given)
     try:
         if parsed.command is None:  # the course, where you left it
-            status = int(importlib.import_module("minitorch_dist.cli.opening").run())
+            status = int(importlib.import_module("minitorch_dist.cli.lessons.opening").run())
         else:
             status = int(parsed.run(parsed))
         sys.stdout.flush()

@@ -8,7 +8,7 @@ from functools import partial
 
 from minitorch_dist import sim
 from minitorch_dist.cli import scripts
-from minitorch_dist.cli.course import lessons_for
+from minitorch_dist.cli.lessons.commands import lessons_for
 from minitorch_dist.sim import cases
 
 

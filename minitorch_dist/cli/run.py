@@ -20,7 +20,7 @@ from functools import partial
 
 from minitorch_dist import sim
 from minitorch_dist.cli import scripts
-from minitorch_dist.cli.course import lessons_for
+from minitorch_dist.cli.lessons.commands import lessons_for
 from minitorch_dist.distributed import disturbing
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import nets

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from minitorch_dist.cli import lesson_picture
+from minitorch_dist.cli.lessons import picture
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.distributed.journal.chunks import chunk_matrices
@@ -70,8 +70,8 @@ def numbers(text: str) -> list[int]:
 
 
 def run(options: argparse.Namespace) -> int:
-    if lesson_picture.is_meant(options.run_file):
-        return lesson_picture.run(options.run_file, options)
+    if picture.is_meant(options.run_file):
+        return picture.run(options.run_file, options)
     try:
         return _show(journal.read(options.run_file), options)
     except BrokenPipeError:  # who reads has seen enough

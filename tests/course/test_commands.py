@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.cli import watch
+from minitorch_dist.cli.lessons import watch
 from minitorch_dist.course import bounds, lesson, path, workspace
 from tests.course.small import SOLVED, room
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minitorch_dist.cli.bench_steps import model_source
+from minitorch_dist.cli.bench.steps import model_source
 from minitorch_dist.datasets import SyntheticDigits, spirals
 from tests.parity.compare import mtd, to_numpy, torch
 

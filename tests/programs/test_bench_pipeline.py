@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from minitorch_dist.cli import bench_rpc_pipeline as bench
+from minitorch_dist.cli.bench import rpc_pipeline as bench
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import launch
-from minitorch_dist.cli import bench_sim, main
+from minitorch_dist.cli import main
+from minitorch_dist.cli.bench import sim
 from minitorch_dist.distributed import disturbing
 from minitorch_dist.sim import zoo
 
@@ -181,14 +182,14 @@ def test_options_behind_the_script_are_the_scripts(
 def test_simgrid_stands_beside_us_only_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench_sim, "SYSTEM_PYTHON", str(tmp_path / "none"))
+    monkeypatch.setattr(sim, "SYSTEM_PYTHON", str(tmp_path / "none"))
     monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
-    assert bench_sim.beside(4, 3) == []
+    assert sim.beside(4, 3) == []
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 42.5\n")
     python.chmod(0o700)
-    monkeypatch.setattr(bench_sim, "SYSTEM_PYTHON", str(python))
-    (line,) = bench_sim.beside(4, 3)
+    monkeypatch.setattr(sim, "SYSTEM_PYTHON", str(python))
+    (line,) = sim.beside(4, 3)
     assert line().found == 42.5 and line().holds and "4 ranks" in line().what
     python.write_text("#!/bin/sh\nexit 1\n")
-    assert bench_sim.beside(4, 3) == []
+    assert sim.beside(4, 3) == []

@@ -90,5 +90,4 @@ def parameter(layer: Any, number: int) -> Any:
 
 
 if __name__ == "__main__":
-    sys.modules["bench_rpc_worker"] = sys.modules["__main__"]
     main()

@@ -15,11 +15,11 @@ from dataclasses import replace
 from rich.table import Table
 from rich.text import Text
 
-from minitorch_dist.cli import hint, listing, predict, report, reset, solution, text
-from minitorch_dist.cli.desk import CHECK, PICTURE, STEP, Desk, Found
-from minitorch_dist.cli.keyboard import Closed, Keyboard
+from minitorch_dist.cli.lessons import hint, listing, predict, report, reset, solution, text
+from minitorch_dist.cli.lessons.desk import CHECK, PICTURE, STEP, Desk, Found
+from minitorch_dist.cli.lessons.keyboard import Closed, Keyboard
+from minitorch_dist.cli.lessons.screen import Draw, Screen
 from minitorch_dist.cli.page import Page, marked
-from minitorch_dist.cli.screen import Draw, Screen
 from minitorch_dist.course import progress as progresses
 from minitorch_dist.course.lesson import Lesson, LessonError, find
 from minitorch_dist.course.workspace import Workspace

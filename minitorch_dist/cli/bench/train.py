@@ -19,11 +19,11 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from minitorch_dist.cli.bench_comm import duration
-from minitorch_dist.cli.bench_comm_worlds import PEER, World
-from minitorch_dist.cli.bench_train_worker import BATCHES
+from minitorch_dist.cli.bench.comm import duration
+from minitorch_dist.cli.bench.comm_worlds import PEER, World
+from minitorch_dist.cli.bench.train_worker import BATCHES
 
-WORKER = "minitorch_dist.cli.bench_train_worker"
+WORKER = "minitorch_dist.cli.bench.train_worker"
 TURN = 0.3  # seconds that one measurement takes
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from minitorch_dist.cli import bench_steps
+from minitorch_dist.cli.bench import steps
 
 Step = Callable[[], Any]
 BATCHES = {"mlp": 128, "convnet": 32, "wide": 64}
@@ -29,7 +29,7 @@ def models(t: Any) -> dict[str, Callable[[], tuple[Any, Any, Any, Any]]]:
         return nn.Sequential(*layers), t.randn(128, 784), t.randint(0, 10, (128,)), nn.CrossEntropyLoss()  # fmt: skip
 
     def convnet() -> tuple[Any, Any, Any, Any]:
-        model = bench_steps.model_source(t, "convnet").ConvNet()
+        model = steps.model_source(t, "convnet").ConvNet()
         return model, t.randn(32, 1, 28, 28), t.randint(0, 10, (32,)), nn.functional.nll_loss
 
     def wide() -> tuple[Any, Any, Any, Any]:

@@ -9,8 +9,8 @@ import argparse
 
 from rich.progress import Progress as Bar, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from minitorch_dist.cli import report
-from minitorch_dist.cli.course import about, opened
+from minitorch_dist.cli.lessons import report
+from minitorch_dist.cli.lessons.commands import about, opened
 from minitorch_dist.cli.page import Page, listed, marked, refuse
 from minitorch_dist.course import bounds
 from minitorch_dist.course.examination import Examination

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import Any
 
-from minitorch_dist.cli import bench_comm_actions as actions
-from minitorch_dist.cli.bench_comm_actions import Actions
+from minitorch_dist.cli.bench import comm_actions as actions
+from minitorch_dist.cli.bench.comm_actions import Actions
 
 Answer = Callable[[str], Any]
 

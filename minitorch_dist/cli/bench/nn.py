@@ -1,4 +1,4 @@
-"""Time the steps of `bench_steps`, ours and torch's in alternation, one thread each.
+"""Time the steps of `steps`, ours and torch's in alternation, one thread each.
 
 The two take turns within one process, so that a noisy machine hits both; what counts is the median
 of the ratios of neighbours. Memory is the peak of a fresh process each, once as it stands and once
@@ -24,7 +24,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from minitorch_dist.cli.bench_steps import STEPS, Step
+from minitorch_dist.cli.bench.steps import STEPS, Step
 
 MEMORY_STEP, MEMORY_LIMIT = "resnet50", 1.3
 IMPORT_LIMIT = 0.3

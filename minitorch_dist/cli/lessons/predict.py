@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from minitorch_dist.cli.course import chosen, opened
+from minitorch_dist.cli.lessons.commands import chosen, opened
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import predicting, progress as progresses
 from minitorch_dist.course.examination import Examination

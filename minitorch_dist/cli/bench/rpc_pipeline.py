@@ -19,13 +19,13 @@ from typing import Final
 
 from rich.table import Table
 
-from minitorch_dist.cli.bench_comm import duration
+from minitorch_dist.cli.bench.comm import duration
 
 PROGRAM: Final = "pipeline_resnet50.py"
 SPLITS: Final = (1, 2, 4, 8)
 GOAL: Final = 1.6
 FLAGS: Final = ("--batch_size", "24", "--image", "128", "--num_batches", "3")
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[3]
 LIMIT: Final = 900.0  # seconds of one run
 
 

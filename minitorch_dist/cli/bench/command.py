@@ -11,13 +11,13 @@ import subprocess
 import sys
 
 TARGETS = {
-    "nn": "minitorch_dist.cli.bench_nn",
-    "comm": "minitorch_dist.cli.bench_comm",
-    "faults": "minitorch_dist.cli.bench_faults",
-    "journal": "minitorch_dist.cli.bench_journal",
-    "sim": "minitorch_dist.cli.bench_sim",
-    "train": "minitorch_dist.cli.bench_train",
-    "rpc": "minitorch_dist.cli.bench_rpc",
+    "nn": "minitorch_dist.cli.bench.nn",
+    "comm": "minitorch_dist.cli.bench.comm",
+    "faults": "minitorch_dist.cli.bench.faults",
+    "journal": "minitorch_dist.cli.bench.journal",
+    "sim": "minitorch_dist.cli.bench.sim",
+    "train": "minitorch_dist.cli.bench.train",
+    "rpc": "minitorch_dist.cli.bench.rpc",
 }
 KEEP = "--keep-pins"
 

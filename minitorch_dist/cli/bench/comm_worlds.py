@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-WORKER = "minitorch_dist.cli.bench_comm_worker"
+WORKER = "minitorch_dist.cli.bench.comm_worker"
 PEER = "gloo"
 PEERS = (PEER, "mpi")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minitorch_dist.cli import init, keyboard, watch
-from minitorch_dist.cli.course import opened, unwritable
+from minitorch_dist.cli.lessons import init, keyboard, watch
+from minitorch_dist.cli.lessons.commands import opened, unwritable
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course.lesson import LessonError
 from minitorch_dist.course.progress import Progress

@@ -1,6 +1,6 @@
-"""A ring of messages under SimGrid's S4U, to stand beside ours (see `bench_sim`).
+"""A ring of messages under SimGrid's S4U, to stand beside ours (see `sim`).
 
-    /usr/bin/python3 bench_sim_simgrid.py RANKS ROUNDS       messages a second of processor time
+    /usr/bin/python3 simgrid.py RANKS ROUNDS       messages a second of processor time
 
 It imports nothing of ours, because SimGrid's module lives in the system's own Python: on Debian
 `apt-get install python3-simgrid`. As our ranks do, each actor sends 64 bytes to its right neighbour

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from minitorch_dist.cli import report
+from minitorch_dist.cli.lessons import report
 from minitorch_dist.cli.page import Page, refuse
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson, LessonError, find as find_lesson

@@ -22,7 +22,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from minitorch_dist.cli.bench_comm_worlds import PEERS, World, missing
+from minitorch_dist.cli.bench.comm_worlds import PEERS, World, missing
 
 OPERATIONS = (
     "barrier", "send_recv", "broadcast", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",

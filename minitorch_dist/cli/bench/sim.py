@@ -168,7 +168,7 @@ def beside(ranks: int, rounds: int) -> list[Callable[[], Line]]:
 
 def simgrid_rate(ranks: int, rounds: int) -> float | None:
     """Messages a second of SimGrid's actors; None where its module cannot be imported."""
-    worker = Path(__file__).with_name("bench_sim_simgrid.py")
+    worker = Path(__file__).with_name("simgrid.py")
     for python in (sys.executable, SYSTEM_PYTHON):
         if Path(python).exists():
             command = [python, str(worker), str(ranks), str(rounds)]

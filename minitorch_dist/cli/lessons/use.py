@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from minitorch_dist.cli.course import opened
+from minitorch_dist.cli.lessons.commands import opened
 from minitorch_dist.cli.page import Page, listed, refuse
 from minitorch_dist.course import progress as progresses
 from minitorch_dist.course.lesson import LessonError, find

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from minitorch_dist.cli import report
-from minitorch_dist.cli.course import takes_lesson
+from minitorch_dist.cli.lessons import report
+from minitorch_dist.cli.lessons.commands import takes_lesson
 from minitorch_dist.cli.page import Page, marked
 from minitorch_dist.course import progress as progresses
 from minitorch_dist.course.lesson import Lesson

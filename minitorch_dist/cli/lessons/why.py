@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import difflib
 
-from minitorch_dist.cli import report
-from minitorch_dist.cli.course import chosen
+from minitorch_dist.cli.lessons import report
+from minitorch_dist.cli.lessons.commands import chosen
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import bounds, lamps
 from minitorch_dist.course.lesson import Lesson, LessonError, all_lessons, find as find_lesson

@@ -8,8 +8,8 @@ from itertools import groupby
 from rich.table import Table
 from rich.text import Text
 
-from minitorch_dist.cli import report
-from minitorch_dist.cli.course import opened
+from minitorch_dist.cli.lessons import report
+from minitorch_dist.cli.lessons.commands import opened
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course.lesson import Lesson, LessonError, all_lessons
 from minitorch_dist.course.progress import Progress

@@ -16,9 +16,9 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from minitorch_dist.cli import bench_rpc_pipeline
-from minitorch_dist.cli.bench_comm import duration
-from minitorch_dist.cli.bench_comm_worlds import free_port
+from minitorch_dist.cli.bench import rpc_pipeline
+from minitorch_dist.cli.bench.comm import duration
+from minitorch_dist.cli.bench.comm_worlds import free_port
 
 GOALS = {
     "int": 0.5, "method": 0.5, "remote": 0.5, "echo-1KB": 0.5, "echo-1MB": 1.0, "echo-16MB": 1.0,
@@ -38,7 +38,7 @@ class World:
         port = str(free_port())
         self.workers = [
             subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-m", "minitorch_dist.cli.bench_rpc_worker", library,
+                [sys.executable, "-W", "ignore", "-m", "minitorch_dist.cli.bench.rpc_worker", library,
                  str(rank), port],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )
@@ -106,7 +106,7 @@ def main() -> int:
             table.title = (
                 f"tcp, 3 processes, 3 batches of 24 pictures, medians of {options.long} runs"
             )
-            bench_rpc_pipeline.measure(table, has_torch, options.long)
+            rpc_pipeline.measure(table, has_torch, options.long)
         else:
             worlds += [World("minitorch_dist"), *([World("torch")] if has_torch else [])]
         for what in () if options.long else options.only or GOALS:

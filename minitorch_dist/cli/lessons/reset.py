@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from minitorch_dist.cli.course import takes_lesson
+from minitorch_dist.cli.lessons.commands import takes_lesson
 from minitorch_dist.cli.page import Page, listed
 from minitorch_dist.course.lesson import Lesson
 from minitorch_dist.course.workspace import Workspace

@@ -6,7 +6,7 @@ import argparse
 
 from rich.syntax import Syntax
 
-from minitorch_dist.cli.course import takes_lesson
+from minitorch_dist.cli.lessons.commands import takes_lesson
 from minitorch_dist.cli.page import Page
 from minitorch_dist.course import progress as progresses
 from minitorch_dist.course.lesson import Lesson, LessonError

@@ -1,0 +1,9 @@
+"""The commands of the course: `mtd`, and what one asks about one lesson.
+
+opening     `mtd` alone: the course where you left it, in `watch`, which checks what is saved
+            (`desk`: the file one works at; `screen` and `keyboard`: the terminal)
+init  listing  check  text  hint  predict  solution  use  reset  why      a command each
+commands    what they have in common: the learner's folder, and a lesson
+report      a verdict as a learner reads it
+picture     what a lesson draws of a learner's code
+"""
