@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.tensors.ops import correlation, grouped, shifted_rows, winograd
+from minitorch_dist.tensors.ops import (
+    correlation,
+    grouped,
+    shifted_rows,
+    winograd,
+    winograd_gradients,
+)
 from minitorch_dist.tensors.ops.sliding import Axis, col2im, im2col
 
 
@@ -107,26 +113,32 @@ def test_six_products_make_four_outputs() -> None:
 
 
 @pytest.mark.parametrize("size", [(9, 9), (4, 30), (11, 8), (33, 7)])
-@pytest.mark.parametrize("columns", [(3, 1, 1, 1), (2, 2, 0, 1), (1, 1, 0, 1), (3, 1, 2, 2)])
+@pytest.mark.parametrize(
+    "columns", [(3, 1, 1, 1), (3, 1, 0, 1), (2, 0, 3, 1), (1, 0, 0, 1), (3, 2, 2, 2), (4, 7, 0, 2)]
+)
 @pytest.mark.parametrize("padding", [0, 1, 3])
 def test_winograd_is_the_simple_form(
     size: tuple[int, int], columns: tuple[int, ...], padding: int
 ) -> None:
-    kernel, stride, before, dilation = columns
+    kernel, before, after, dilation = columns
     r = Axis(size[0], size[0] + 2 * padding - 2, 3, 1, padding)
-    width = (size[1] + 2 * before - dilation * (kernel - 1) - 1) // stride + 1
-    c = Axis(size[1], width, kernel, stride, before, dilation)
+    width = size[1] + before + after - dilation * (kernel - 1)
+    c = Axis(size[1], width, kernel, 1, before, dilation)
     x, w = draw_arrays((2, 32, *size), (33, 32, 3, kernel))
-    assert winograd.fits(w, r)
+    assert winograd.fits(w, r, c) and not winograd.fits(w, r, c._replace(stride=2))
     out = correlation.simple(x, w, r, c)
     made = np.empty_like(out)
     winograd.correlate(x, w, r, c, made)
     np.testing.assert_allclose(made, out, atol=1e-10)
     g = draw_arrays(out.shape)[0]
     exact = shifted_rows.weight_gradient(g, x, w, r, c)
-    np.testing.assert_allclose(winograd.weight_gradient(g, x, w, r, c), exact, atol=1e-10)
+    dw = winograd_gradients.weight_gradient(g, x, w, r, c)
+    np.testing.assert_allclose(dw, exact, atol=1e-10)
     exact = correlation._input_gradient_gathered(g, w, r, c)
-    np.testing.assert_allclose(winograd.input_gradient(g, w, r, c), exact, atol=1e-10)
+    dx = winograd_gradients.input_gradient(g, w, r, c)
+    np.testing.assert_allclose(dx, exact, atol=1e-10)
+    both = winograd_gradients.gradients(g, x, w, r, c)
+    assert (both[0] == dx).all() and (both[1] == dw).all()
 
 
 def test_winograd_in_float32_loses_few_digits() -> None:

@@ -110,15 +110,18 @@ def _convolve(
         dx = dw = db = None
         if wanted[2]:
             db = _sum_channels(g).astype(dtype, copy=False)
-        if wanted[1]:
+        if wanted[0] and wanted[1]:
+            images, kernels = _images(x, dims), _kernels(w)
+            dx, dw = grouped.gradients(g, images, kernels, rows, columns, groups)
+        elif wanted[1]:
             images, kernels = _images(x, dims), _kernels(w)
             dw = grouped.weight_gradient(g, images, kernels, rows, columns, groups)
-            dw = dw.reshape(w.shape).astype(dtype, copy=False)
-            del images
-        if wanted[0]:
-            kernels = _kernels(w)
-            dx = grouped.input_gradient(g, kernels, rows, columns, groups)
+        elif wanted[0]:
+            dx = grouped.input_gradient(g, _kernels(w), rows, columns, groups)
+        if dx is not None:
             dx = dx.reshape(source).astype(dtype, copy=False)
+        if dw is not None:
+            dw = dw.reshape(w.shape).astype(dtype, copy=False)
         return [dx, dw, db][:count]
 
     shape = (*source[: -dims - 1], len(weight.array), *(axis.out for axis in axes))

@@ -70,6 +70,16 @@ def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis, gro
     return out
 
 
+def gradients(
+    g: Array, x: Array, w: Array, rows: Axis, columns: Axis, groups: int
+) -> tuple[Array, Array]:
+    """Both, of the images and of the kernels."""
+    if groups == 1:
+        return correlation.gradients(g, x, w, rows, columns)
+    dx = input_gradient(g, w, rows, columns, groups)
+    return dx, weight_gradient(g, x, w, rows, columns, groups)
+
+
 def _groups(w: Array, groups: int) -> Iterator[tuple[slice, slice]]:
     """The output and the input channels of each group."""
     o, c = len(w) // groups, w.shape[1]

@@ -11,23 +11,28 @@ Here this is done along the rows of images. d are six rows of pixels, B·d six c
 stands for a matrix product over channels and kernel columns: six products for four rows of
 outputs, where one product per row and tap would be twelve. What is saved is half of nearly all the
 work; what is paid are sums of rows, a few digits (errors grow about fivefold: 2e-6 in float32), and that an
-infinite pixel makes its neighbours in six rows undefined.
+infinite pixel makes what lies beside it in six rows undefined.
 
     image rows   0 1 2 3 4 5 6 7 8 9
     tile 0      [. . . . . .]                → output rows 0 1 2 3
     tile 1              [. . . . . .]        → output rows 4 5 6 7
 
+A row of a tile ends with the zeros that the next one begins with, so a shift by a kernel column is an
+offset into one long line: it is copied at once, not row by row. What the last columns of a row see
+then belongs to the next row; nobody reads it.
+
 Winograd 1980 (Arithmetic Complexity of Computations, doi:10.1137/1.9781611970364), Lavin & Gray 2015
-(arXiv:1509.09308), who do it along both axes. On one core (64 channels, 32×32): 2.4 ms, where shifted
-rows take 3.5 and torch 3.1.
+(arXiv:1509.09308), who do it along both axes. The gradients are these steps transposed: `winograd_gradients`.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from minitorch_dist.tensors.base import Array
-from minitorch_dist.tensors.ops.sliding import Axis, overlap, seen
+from minitorch_dist.tensors.ops.sliding import Axis, Overlap, overlap
 
 B = np.array([[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0],
               [0, -2, -1, 2, 1, 0], [0, 2, -1, -2, 1, 0], [0, 4, 0, -5, 0, 1]])  # fmt: skip
@@ -37,110 +42,84 @@ POINTS, OUTPUTS = 6, 4
 CHANNELS = 32  # fewer are not worth the sums
 
 
-def fits(w: Array, rows: Axis) -> bool:
+def fits(w: Array, rows: Axis, columns: Axis) -> bool:
     """Whether the kernels w have three rows that move one by one, and channels enough."""
-    plain = rows.kernel == 3 and rows.stride == rows.dilation == 1
+    plain = rows.kernel == 3 and rows.stride == rows.dilation == columns.stride == 1
     return plain and w.shape[1] >= CHANNELS and len(w) >= CHANNELS
 
 
+class Tiling(NamedTuple):
+    """Where the pixels of an image lie in its tiles."""
+
+    count: int  # tiles, of six image rows and four output rows each
+    width: int  # of their rows: the outputs, and the zeros around the pixels
+    shifts: list[int]  # by kernel column
+    down: list[
+        Overlap
+    ]  # for each of the six rows: the tiles that have it, and the image rows it is
+    across: Overlap  # which of a tile's columns are pixels, and which pixels
+    ends: list[tuple[slice, slice]]  # for each of the four output rows: tiles, and output rows
+
+
+def tiling(rows: Axis, columns: Axis) -> Tiling:
+    reach = columns.dilation * (columns.kernel - 1)
+    after = columns.out + reach - columns.padding - columns.size
+    width = columns.out + reach - max(0, min(columns.padding, after))
+    count = -(-rows.out // OUTPUTS)
+    return Tiling(
+        count,
+        width,
+        [j * columns.dilation for j in range(columns.kernel)],
+        [overlap(rows.size, count, OUTPUTS, i - rows.padding) for i in range(POINTS)],
+        overlap(columns.size, width, 1, -columns.padding),
+        [overlap(rows.out, count, OUTPUTS, r) for r in range(OUTPUTS)],
+    )
+
+
 class Tiles:
-    """One image as B·d: six matrices (KW·C, tiles·W), columns laid out along the width."""
+    """One image as B·d: six matrices (KW·C, tiles·width), one under the other for each kernel column."""
 
     def __init__(self, x: Array, rows: Axis, columns: Axis) -> None:
-        channels, width, kind = x.shape[1], columns.size, x.dtype
-        self.count = -(-rows.out // OUTPUTS)
-        self.b, self.columns = B.astype(kind), columns
-        high = OUTPUTS * self.count + 2
-        self.padded = np.zeros((channels, high, width), kind)
-        self.there, self.inside = overlap(rows.size, high, 1, -rows.padding)
-        self.rows = np.empty((POINTS, channels, self.count, width), kind)
-        self.points = np.empty_like(self.rows)
-        self.array = np.zeros((POINTS, columns.kernel, channels, self.count, columns.out), kind)
+        tiles, channels = tiling(rows, columns), x.shape[1]
+        self.b, length = B.astype(x.dtype), channels * tiles.count * tiles.width
+        self.rows = np.zeros((POINTS, channels, tiles.count, tiles.width), x.dtype)
+        left, pixels = tiles.across
+        self.loads = [
+            (self.rows[i][:, there, left], (slice(None), inside, pixels))
+            for i, (there, inside) in enumerate(tiles.down)
+        ]
+        lines = np.zeros((POINTS, columns.kernel, length), x.dtype)
+        self.points = lines[:, 0]
+        self.shifted = [
+            (lines[:, j, : length - by], lines[:, 0, by:])
+            for j, by in enumerate(tiles.shifts)
+            if j and by < length
+        ]
+        self.matrices = lines.reshape(POINTS, columns.kernel * channels, -1)
 
     def load(self, image: Array) -> Array:
-        self.padded[:, self.there] = image[:, self.inside]
-        for i in range(POINTS):
-            self.rows[i] = self.padded[:, i : i + OUTPUTS * self.count - 3 : OUTPUTS]
-        np.matmul(self.b, _flat(self.rows), out=_flat(self.points))
-        for j in range(self.columns.kernel):
-            ow, iw = seen(self.columns, j)
-            self.array[:, j, :, :, ow] = self.points[:, :, :, iw]
-        kernel, channels = self.array.shape[1:3]
-        return self.array.reshape(POINTS, kernel * channels, -1)
+        for place, pixels in self.loads:
+            place[...] = image[pixels]
+        np.matmul(self.b, flat(self.rows), out=self.points)
+        for place, line in self.shifted:
+            place[...] = line
+        return self.matrices
 
 
 def correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None:
     """Correlate the images x (N, C, H, W) with the kernels w (O, C, 3, KW), into `out`."""
-    tiles = Tiles(x, rows, columns)
+    tiles, (count, width, *_, ends) = Tiles(x, rows, columns), tiling(rows, columns)
     taps = G.astype(x.dtype) @ w.transpose(2, 0, 3, 1).reshape(3, -1)
     taps = taps.reshape(POINTS, len(w), -1)
-    products = np.empty((POINTS, len(w), tiles.count * columns.out), x.dtype)
-    found = np.empty((OUTPUTS, len(w), tiles.count, columns.out), x.dtype)
+    products = np.empty((POINTS, len(w), count * width), x.dtype)
+    found = np.empty((OUTPUTS, len(w), count, width), x.dtype)
     back = A.astype(x.dtype)
     for image, result in zip(x, out, strict=True):
         np.matmul(taps, tiles.load(image), out=products)
-        np.matmul(back, _flat(products), out=_flat(found))
-        for r in range(OUTPUTS):
-            rest = result[:, r::OUTPUTS]
-            rest[...] = found[r, :, : rest.shape[1]]
+        np.matmul(back, flat(products), out=flat(found))
+        for part, (there, lines) in zip(found, ends, strict=True):
+            result[:, lines] = part[:, there, : columns.out]
 
 
-def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
-    """The gradient of the kernels: each of the three steps transposed, in reverse."""
-    tiles, outputs = Tiles(x, rows, columns), _Outputs(g, rows)
-    total = np.zeros((POINTS, columns.kernel * x.shape[1], len(w)), x.dtype)
-    part = np.empty_like(total)
-    for image, grad in zip(x, g, strict=True):
-        total += np.matmul(tiles.load(image), outputs.load(grad).swapaxes(1, 2), out=part)
-    found = (G.T.astype(x.dtype) @ _flat(total)).reshape(3, columns.kernel, x.shape[1], len(w))
-    return np.ascontiguousarray(found.transpose(3, 2, 0, 1))
-
-
-def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
-    """The gradient of the images. Correlating with the turned kernel gives the same; this here is
-    quicker where there are more output channels than input channels: it lays out neither."""
-    (outputs, channels), kind = w.shape[:2], g.dtype
-    given = _Outputs(g, rows)
-    shape = (columns.kernel, channels, given.count)
-    taps = G.astype(kind) @ w.transpose(2, 3, 1, 0).reshape(3, -1)
-    taps = taps.reshape(POINTS, columns.kernel * channels, outputs)
-    seen_by = np.empty((POINTS, *shape, columns.out), kind)
-    points = np.empty((POINTS, *shape[1:], columns.size), kind)
-    pixels, back = np.empty_like(points), np.ascontiguousarray(B.T.astype(kind))
-    padded = np.empty((channels, OUTPUTS * given.count + 2, columns.size), kind)
-    there, inside = overlap(rows.size, padded.shape[1], 1, -rows.padding)
-    out = np.zeros((len(g), channels, rows.size, columns.size), kind)
-    for grad, result in zip(g, out, strict=True):
-        flat = seen_by.reshape(POINTS, columns.kernel * channels, -1)
-        np.matmul(taps, given.load(grad), out=flat)
-        points.fill(0)
-        for j in range(columns.kernel):
-            ow, iw = seen(columns, j)
-            points[..., iw] += seen_by[:, j, :, :, ow]
-        np.matmul(back, _flat(points), out=_flat(pixels))
-        padded.fill(0)
-        for i in range(POINTS):  # neighbouring tiles share two rows
-            padded[:, i : i + OUTPUTS * given.count - 3 : OUTPUTS] += pixels[i]
-        result[:, inside] = padded[:, there]
-    return out
-
-
-class _Outputs:
-    """The gradient of one image's output as Aᵀ·g: six matrices (O, tiles·W)."""
-
-    def __init__(self, g: Array, rows: Axis) -> None:
-        self.count = -(-rows.out // OUTPUTS)
-        self.rows = np.zeros((OUTPUTS, g.shape[1], self.count, g.shape[3]), g.dtype)
-        self.array = np.empty((POINTS, g.shape[1], self.count * g.shape[3]), g.dtype)
-        self.a = np.ascontiguousarray(A.T.astype(g.dtype))
-
-    def load(self, grad: Array) -> Array:
-        for r in range(OUTPUTS):
-            some = grad[:, r::OUTPUTS]
-            self.rows[r, :, : some.shape[1]] = some
-        np.matmul(self.a, _flat(self.rows), out=_flat(self.array))
-        return self.array
-
-
-def _flat(planes: Array) -> Array:
+def flat(planes: Array) -> Array:
     return planes.reshape(len(planes), -1)
