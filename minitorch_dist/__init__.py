@@ -642,6 +642,8 @@ from minitorch_dist.tensors.threads import (
 )
 from minitorch_dist.version import __version__ as __version__
 
+importlib.import_module("minitorch_dist.tensors.heap").keep()
+
 if TYPE_CHECKING:
     from minitorch_dist import (
         datasets as datasets,
