@@ -16,7 +16,7 @@ import numpy as np
 
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.ops.sliding import Axis
-from minitorch_dist.tensors.ops.winograd import A, B, G, OUTPUTS, POINTS, Tiles, flat, tiling
+from minitorch_dist.tensors.ops.winograd import OUTPUTS, POINTS, A, B, G, Tiles, flat, tiling
 
 
 def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
