@@ -51,14 +51,12 @@ def fits(w: Array, rows: Axis, columns: Axis) -> bool:
 class Tiling(NamedTuple):
     """Where the pixels of an image lie in its tiles."""
 
-    count: int  # tiles, of six image rows and four output rows each
+    tiles: int  # of six image rows and four output rows each
     width: int  # of their rows: the outputs, and the zeros around the pixels
     shifts: list[int]  # by kernel column
-    down: list[
-        Overlap
-    ]  # for each of the six rows: the tiles that have it, and the image rows it is
+    down: list[Overlap]  # for each of the six rows the tiles that have it, and which image rows
     across: Overlap  # which of a tile's columns are pixels, and which pixels
-    ends: list[tuple[slice, slice]]  # for each of the four output rows: tiles, and output rows
+    ends: list[Overlap]  # for each of the four output rows the tiles that have it, and which
 
 
 def tiling(rows: Axis, columns: Axis) -> Tiling:
@@ -80,19 +78,19 @@ class Tiles:
     """One image as B·d: six matrices (KW·C, tiles·width), one under the other for each kernel column."""
 
     def __init__(self, x: Array, rows: Axis, columns: Axis) -> None:
-        tiles, channels = tiling(rows, columns), x.shape[1]
-        self.b, length = B.astype(x.dtype), channels * tiles.count * tiles.width
-        self.rows = np.zeros((POINTS, channels, tiles.count, tiles.width), x.dtype)
-        left, pixels = tiles.across
+        plan, channels = tiling(rows, columns), x.shape[1]
+        self.b, length = B.astype(x.dtype), channels * plan.tiles * plan.width
+        self.rows = np.zeros((POINTS, channels, plan.tiles, plan.width), x.dtype)
+        left, pixels = plan.across
         self.loads = [
             (self.rows[i][:, there, left], (slice(None), inside, pixels))
-            for i, (there, inside) in enumerate(tiles.down)
+            for i, (there, inside) in enumerate(plan.down)
         ]
         lines = np.zeros((POINTS, columns.kernel, length), x.dtype)
         self.points = lines[:, 0]
         self.shifted = [
             (lines[:, j, : length - by], lines[:, 0, by:])
-            for j, by in enumerate(tiles.shifts)
+            for j, by in enumerate(plan.shifts)
             if j and by < length
         ]
         self.matrices = lines.reshape(POINTS, columns.kernel * channels, -1)
@@ -108,16 +106,16 @@ class Tiles:
 
 def correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None:
     """Correlate the images x (N, C, H, W) with the kernels w (O, C, 3, KW), into `out`."""
-    tiles, (count, width, *_, ends) = Tiles(x, rows, columns), tiling(rows, columns)
+    tiles, plan = Tiles(x, rows, columns), tiling(rows, columns)
     taps = G.astype(x.dtype) @ w.transpose(2, 0, 3, 1).reshape(3, -1)
     taps = taps.reshape(POINTS, len(w), -1)
-    products = np.empty((POINTS, len(w), count * width), x.dtype)
-    found = np.empty((OUTPUTS, len(w), count, width), x.dtype)
+    products = np.empty((POINTS, len(w), plan.tiles * plan.width), x.dtype)
+    found = np.empty((OUTPUTS, len(w), plan.tiles, plan.width), x.dtype)
     back = A.astype(x.dtype)
     for image, result in zip(x, out, strict=True):
         np.matmul(taps, tiles.load(image), out=products)
         np.matmul(back, flat(products), out=flat(found))
-        for part, (there, lines) in zip(found, ends, strict=True):
+        for part, (there, lines) in zip(found, plan.ends, strict=True):
             result[:, lines] = part[:, there, : columns.out]
 
 

@@ -50,13 +50,13 @@ class Outputs:
     """The gradient of one image's output as Aᵀ·g: six matrices (O, tiles·width), zeros after each row."""
 
     def __init__(self, g: Array, rows: Axis, columns: Axis) -> None:
-        tiles = tiling(rows, columns)
-        self.rows = np.zeros((OUTPUTS, g.shape[1], tiles.count, tiles.width), g.dtype)
+        plan = tiling(rows, columns)
+        self.rows = np.zeros((OUTPUTS, g.shape[1], plan.tiles, plan.width), g.dtype)
         self.loads = [
             (place[:, there, : columns.out], lines)
-            for place, (there, lines) in zip(self.rows, tiles.ends, strict=True)
+            for place, (there, lines) in zip(self.rows, plan.ends, strict=True)
         ]
-        self.array = np.empty((POINTS, g.shape[1], tiles.count * tiles.width), g.dtype)
+        self.array = np.empty((POINTS, g.shape[1], plan.tiles * plan.width), g.dtype)
         self.a = np.ascontiguousarray(A.T.astype(g.dtype))
 
     def load(self, grad: Array) -> Array:
@@ -87,26 +87,26 @@ class _Images:
     """Bᵀ · ((G · w)ᵀ ⊙ (Aᵀ · g)): every step of `winograd.correlate` the other way round."""
 
     def __init__(self, g: Array, w: Array, rows: Axis, columns: Axis) -> None:
-        (outputs, channels), kind, tiles = w.shape[:2], g.dtype, tiling(rows, columns)
+        (outputs, channels), kind, plan = w.shape[:2], g.dtype, tiling(rows, columns)
         self.array = np.zeros((len(g), channels, rows.size, columns.size), kind)
         taps = G.astype(kind) @ w.transpose(2, 3, 1, 0).reshape(3, -1)
         self.taps = taps.reshape(POINTS, columns.kernel * channels, outputs)
         self.back = np.ascontiguousarray(B.T.astype(kind))
-        length = channels * tiles.count * tiles.width
+        length = channels * plan.tiles * plan.width
         lines = np.empty((POINTS, columns.kernel, length), kind)
         self.seen_by = lines.reshape(POINTS, columns.kernel * channels, -1)
         self.points = lines[:, 0]
         self.shifted = [
             (lines[:, 0, by:], lines[:, j, : length - by])
-            for j, by in enumerate(tiles.shifts)
+            for j, by in enumerate(plan.shifts)
             if j and by < length
         ]
-        self.rows = np.empty((POINTS, channels, tiles.count, tiles.width), kind)
-        left, self.pixels = tiles.across
+        self.rows = np.empty((POINTS, channels, plan.tiles, plan.width), kind)
+        left, self.pixels = plan.across
         self.stores: list[tuple[Array, slice]] = []
-        for i, (there, inside) in enumerate(tiles.down):
+        for i, (there, inside) in enumerate(plan.down):
             if i >= OUTPUTS:  # these rows are the next tile's, too, if there is one
-                if there.stop < tiles.count:
+                if there.stop < plan.tiles:
                     continue
                 there, inside = slice(there.stop - 1, None), slice(inside.stop - 1, inside.stop)
             self.stores.append((self.rows[i][:, there, left], inside))
