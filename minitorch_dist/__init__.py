@@ -81,21 +81,54 @@ from minitorch_dist.tensors.grad_mode import (
     set_grad_enabled as set_grad_enabled,
 )
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
-from minitorch_dist.tensors.ops.activations import (
-    celu as celu,
-    celu_ as celu_,
-    selu as selu,
-    selu_ as selu_,
+from minitorch_dist.tensors.ops.along_axes.extrema import (
+    amax as amax,
+    amin as amin,
+    aminmax as aminmax,
+    argmax as argmax,
+    argmin as argmin,
+    max as max,
+    min as min,
 )
-from minitorch_dist.tensors.ops.adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
-from minitorch_dist.tensors.ops.added_products import (
-    addbmm as addbmm,
-    addmm as addmm,
-    addmv as addmv,
-    addr as addr,
-    baddbmm as baddbmm,
+from minitorch_dist.tensors.ops.along_axes.norms import dist as dist
+from minitorch_dist.tensors.ops.along_axes.ordering import (
+    argsort as argsort,
+    kthvalue as kthvalue,
+    msort as msort,
+    sort as sort,
+    topk as topk,
 )
-from minitorch_dist.tensors.ops.arithmetic import (
+from minitorch_dist.tensors.ops.along_axes.quantiles import (
+    median as median,
+    mode as mode,
+    nanmedian as nanmedian,
+    nanquantile as nanquantile,
+    quantile as quantile,
+)
+from minitorch_dist.tensors.ops.along_axes.reductions import (
+    all as all,
+    any as any,
+    count_nonzero as count_nonzero,
+    mean as mean,
+    nanmean as nanmean,
+    nansum as nansum,
+    prod as prod,
+    sum as sum,
+)
+from minitorch_dist.tensors.ops.along_axes.scans import (
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    logcumsumexp as logcumsumexp,
+)
+from minitorch_dist.tensors.ops.along_axes.variance import (
+    std as std,
+    std_mean as std_mean,
+    var as var,
+    var_mean as var_mean,
+)
+from minitorch_dist.tensors.ops.elementwise.arithmetic import (
     add as add,
     mul as mul,
     multiply as multiply,
@@ -109,23 +142,7 @@ from minitorch_dist.tensors.ops.arithmetic import (
     sub as sub,
     subtract as subtract,
 )
-from minitorch_dist.tensors.ops.axes import (
-    adjoint as adjoint,
-    moveaxis as moveaxis,
-    movedim as movedim,
-    permute as permute,
-    swapaxes as swapaxes,
-    swapdims as swapdims,
-    t as t,
-    transpose as transpose,
-)
-from minitorch_dist.tensors.ops.broadcasting import (
-    broadcast_shapes as broadcast_shapes,
-    broadcast_tensors as broadcast_tensors,
-    broadcast_to as broadcast_to,
-)
-from minitorch_dist.tensors.ops.chains import chain_matmul as chain_matmul
-from minitorch_dist.tensors.ops.comparison import (
+from minitorch_dist.tensors.ops.elementwise.comparison import (
     allclose as allclose,
     eq as eq,
     equal as equal,
@@ -150,60 +167,13 @@ from minitorch_dist.tensors.ops.comparison import (
     not_equal as not_equal,
     where as where,
 )
-from minitorch_dist.tensors.ops.contraction import (
-    bilinear as bilinear,
-    einsum as einsum,
-    kron as kron,
-    tensordot as tensordot,
+from minitorch_dist.tensors.ops.elementwise.conversion import is_tensor as is_tensor
+from minitorch_dist.tensors.ops.elementwise.copying import (
+    clone as clone,
+    detach as detach,
+    detach_ as detach_,
 )
-from minitorch_dist.tensors.ops.conversion import is_tensor as is_tensor
-from minitorch_dist.tensors.ops.convolution import (
-    conv1d as conv1d,
-    conv2d as conv2d,
-    conv_transpose1d as conv_transpose1d,
-    conv_transpose2d as conv_transpose2d,
-)
-from minitorch_dist.tensors.ops.copying import clone as clone, detach as detach, detach_ as detach_
-from minitorch_dist.tensors.ops.counting import (
-    argwhere as argwhere,
-    bincount as bincount,
-    bucketize as bucketize,
-    histc as histc,
-    histogram as histogram,
-    nonzero as nonzero,
-    searchsorted as searchsorted,
-    unique as unique,
-    unique_consecutive as unique_consecutive,
-)
-from minitorch_dist.tensors.ops.covariance import corrcoef as corrcoef, cov as cov
-from minitorch_dist.tensors.ops.creation import (
-    as_tensor as as_tensor,
-    asarray as asarray,
-    empty as empty,
-    empty_like as empty_like,
-    full as full,
-    full_like as full_like,
-    ones as ones,
-    ones_like as ones_like,
-    scalar_tensor as scalar_tensor,
-    tensor as tensor,
-    zeros as zeros,
-    zeros_like as zeros_like,
-)
-from minitorch_dist.tensors.ops.decompositions import (
-    cholesky as cholesky,
-    torch_qr as qr,
-    torch_svd as svd,
-)
-from minitorch_dist.tensors.ops.differences import (
-    cumulative_trapezoid as cumulative_trapezoid,
-    diff as diff,
-    gradient as gradient,
-    trapezoid as trapezoid,
-    trapz as trapz,
-)
-from minitorch_dist.tensors.ops.distances import cdist as cdist, pdist as pdist
-from minitorch_dist.tensors.ops.division import (
+from minitorch_dist.tensors.ops.elementwise.division import (
     div as div,
     divide as divide,
     floor_divide as floor_divide,
@@ -211,30 +181,14 @@ from minitorch_dist.tensors.ops.division import (
     remainder as remainder,
     true_divide as true_divide,
 )
-from minitorch_dist.tensors.ops.draws import (
-    bernoulli as bernoulli,
-    multinomial as multinomial,
-    poisson as poisson,
-)
-from minitorch_dist.tensors.ops.dropout import (
-    alpha_dropout as alpha_dropout,
-    dropout as dropout,
-    feature_alpha_dropout as feature_alpha_dropout,
-)
-from minitorch_dist.tensors.ops.error_function import (
+from minitorch_dist.tensors.ops.elementwise.error_function import (
     erf as erf,
     erf_ as erf_,
     erfc as erfc,
     erfc_ as erfc_,
     erfinv as erfinv,
 )
-from minitorch_dist.tensors.ops.exchange import (
-    from_dlpack as from_dlpack,
-    from_numpy as from_numpy,
-    frombuffer as frombuffer,
-    to_dlpack as to_dlpack,
-)
-from minitorch_dist.tensors.ops.exponentials import (
+from minitorch_dist.tensors.ops.elementwise.exponentials import (
     exp as exp,
     exp2 as exp2,
     exp2_ as exp2_,
@@ -260,16 +214,7 @@ from minitorch_dist.tensors.ops.exponentials import (
     xlogy as xlogy,
     xlogy_ as xlogy_,
 )
-from minitorch_dist.tensors.ops.extrema import (
-    amax as amax,
-    amin as amin,
-    aminmax as aminmax,
-    argmax as argmax,
-    argmin as argmin,
-    max as max,
-    min as min,
-)
-from minitorch_dist.tensors.ops.extremes import (
+from minitorch_dist.tensors.ops.elementwise.extremes import (
     clamp as clamp,
     clamp_ as clamp_,
     clamp_max as clamp_max,
@@ -283,69 +228,9 @@ from minitorch_dist.tensors.ops.extremes import (
     maximum as maximum,
     minimum as minimum,
 )
-from minitorch_dist.tensors.ops.filling import fill_ as fill_, zero_ as zero_
-from minitorch_dist.tensors.ops.flat_indexing import (
-    put as put,
-    take as take,
-    unravel_index as unravel_index,
-)
-from minitorch_dist.tensors.ops.gamma import digamma as digamma, lgamma as lgamma
-from minitorch_dist.tensors.ops.gathering import (
-    gather as gather,
-    scatter as scatter,
-    scatter_add as scatter_add,
-    take_along_dim as take_along_dim,
-)
-from minitorch_dist.tensors.ops.gradients import is_inference as is_inference
-from minitorch_dist.tensors.ops.grids import (
-    block_diag as block_diag,
-    cartesian_prod as cartesian_prod,
-    combinations as combinations,
-    meshgrid as meshgrid,
-    vander as vander,
-)
-from minitorch_dist.tensors.ops.joining import (
-    atleast_1d as atleast_1d,
-    atleast_2d as atleast_2d,
-    atleast_3d as atleast_3d,
-    cat as cat,
-    column_stack as column_stack,
-    concat as concat,
-    concatenate as concatenate,
-    dstack as dstack,
-    hstack as hstack,
-    row_stack as row_stack,
-    stack as stack,
-    vstack as vstack,
-)
-from minitorch_dist.tensors.ops.layer_norm import layer_norm as layer_norm, rms_norm as rms_norm
-from minitorch_dist.tensors.ops.layout import (
-    channels_last as channels_last,
-    contiguous_format as contiguous_format,
-    get_device as get_device,
-    is_complex as is_complex,
-    is_floating_point as is_floating_point,
-    is_same_size as is_same_size,
-    is_signed as is_signed,
-    layout as layout,
-    memory_format as memory_format,
-    numel as numel,
-    preserve_format as preserve_format,
-    strided as strided,
-)
-from minitorch_dist.tensors.ops.legacy import (
-    BFloat16Tensor as BFloat16Tensor,
-    BoolTensor as BoolTensor,
-    ByteTensor as ByteTensor,
-    CharTensor as CharTensor,
-    DoubleTensor as DoubleTensor,
-    FloatTensor as FloatTensor,
-    HalfTensor as HalfTensor,
-    IntTensor as IntTensor,
-    LongTensor as LongTensor,
-    ShortTensor as ShortTensor,
-)
-from minitorch_dist.tensors.ops.logic import (
+from minitorch_dist.tensors.ops.elementwise.filling import fill_ as fill_, zero_ as zero_
+from minitorch_dist.tensors.ops.elementwise.gamma import digamma as digamma, lgamma as lgamma
+from minitorch_dist.tensors.ops.elementwise.logic import (
     bitwise_and as bitwise_and,
     bitwise_left_shift as bitwise_left_shift,
     bitwise_not as bitwise_not,
@@ -361,53 +246,12 @@ from minitorch_dist.tensors.ops.logic import (
     logical_or as logical_or,
     logical_xor as logical_xor,
 )
-from minitorch_dist.tensors.ops.margins import pairwise_distance as pairwise_distance
-from minitorch_dist.tensors.ops.masking import (
-    masked_fill as masked_fill,
-    masked_scatter as masked_scatter,
-    masked_select as masked_select,
+from minitorch_dist.tensors.ops.elementwise.mixtures import (
+    addcdiv as addcdiv,
+    addcmul as addcmul,
+    lerp as lerp,
 )
-from minitorch_dist.tensors.ops.matrices import (
-    cross as cross,
-    matrix_exp as matrix_exp,
-    trace as trace,
-)
-from minitorch_dist.tensors.ops.matrix_norms import norm as norm
-from minitorch_dist.tensors.ops.mixtures import addcdiv as addcdiv, addcmul as addcmul, lerp as lerp
-from minitorch_dist.tensors.ops.normalization import group_norm as group_norm
-from minitorch_dist.tensors.ops.norms import dist as dist
-from minitorch_dist.tensors.ops.ordering import (
-    argsort as argsort,
-    kthvalue as kthvalue,
-    msort as msort,
-    sort as sort,
-    topk as topk,
-)
-from minitorch_dist.tensors.ops.pieces import (
-    chunk as chunk,
-    diagonal as diagonal,
-    dsplit as dsplit,
-    hsplit as hsplit,
-    narrow as narrow,
-    narrow_copy as narrow_copy,
-    select as select,
-    split as split,
-    split_with_sizes as split_with_sizes,
-    tensor_split as tensor_split,
-    unbind as unbind,
-    vsplit as vsplit,
-)
-from minitorch_dist.tensors.ops.pixels import (
-    channel_shuffle as channel_shuffle,
-    pixel_shuffle as pixel_shuffle,
-    pixel_unshuffle as pixel_unshuffle,
-)
-from minitorch_dist.tensors.ops.pooling import (
-    avg_pool1d as avg_pool1d,
-    max_pool1d as max_pool1d,
-    max_pool2d as max_pool2d,
-)
-from minitorch_dist.tensors.ops.powers import (
+from minitorch_dist.tensors.ops.elementwise.powers import (
     float_power as float_power,
     pow as pow,
     reciprocal as reciprocal,
@@ -419,46 +263,7 @@ from minitorch_dist.tensors.ops.powers import (
     square as square,
     square_ as square_,
 )
-from minitorch_dist.tensors.ops.products import (
-    bmm as bmm,
-    dot as dot,
-    ger as ger,
-    inner as inner,
-    matmul as matmul,
-    mm as mm,
-    mv as mv,
-    outer as outer,
-    vdot as vdot,
-)
-from minitorch_dist.tensors.ops.pseudoinverse import pinv as pinverse
-from minitorch_dist.tensors.ops.quantiles import (
-    median as median,
-    mode as mode,
-    nanmedian as nanmedian,
-    nanquantile as nanquantile,
-    quantile as quantile,
-)
-from minitorch_dist.tensors.ops.random import (
-    normal as normal,
-    rand as rand,
-    rand_like as rand_like,
-    randint as randint,
-    randint_like as randint_like,
-    randn as randn,
-    randn_like as randn_like,
-    randperm as randperm,
-)
-from minitorch_dist.tensors.ops.random_activations import rrelu as rrelu, rrelu_ as rrelu_
-from minitorch_dist.tensors.ops.ranges import (
-    arange as arange,
-    eye as eye,
-    linspace as linspace,
-    logspace as logspace,
-    range as range,
-    tril_indices as tril_indices,
-    triu_indices as triu_indices,
-)
-from minitorch_dist.tensors.ops.realness import (
+from minitorch_dist.tensors.ops.elementwise.realness import (
     conj as conj,
     conj_physical as conj_physical,
     imag as imag,
@@ -468,53 +273,7 @@ from minitorch_dist.tensors.ops.realness import (
     resolve_conj as resolve_conj,
     resolve_neg as resolve_neg,
 )
-from minitorch_dist.tensors.ops.rearranging import (
-    diag as diag,
-    diag_embed as diag_embed,
-    diagflat as diagflat,
-    diagonal_copy as diagonal_copy,
-    flip as flip,
-    fliplr as fliplr,
-    flipud as flipud,
-    repeat_interleave as repeat_interleave,
-    roll as roll,
-    rot90 as rot90,
-    tile as tile,
-    tril as tril,
-    triu as triu,
-)
-from minitorch_dist.tensors.ops.rectifiers import (
-    hardshrink as hardshrink,
-    prelu as prelu,
-    relu as relu,
-    relu_ as relu_,
-    threshold as threshold,
-    threshold_ as threshold_,
-)
-from minitorch_dist.tensors.ops.reductions import (
-    all as all,
-    any as any,
-    count_nonzero as count_nonzero,
-    mean as mean,
-    nanmean as nanmean,
-    nansum as nansum,
-    prod as prod,
-    sum as sum,
-)
-from minitorch_dist.tensors.ops.replacing import (
-    diagonal_scatter as diagonal_scatter,
-    select_scatter as select_scatter,
-    slice_scatter as slice_scatter,
-)
-from minitorch_dist.tensors.ops.reshaping import (
-    flatten as flatten,
-    ravel as ravel,
-    reshape as reshape,
-    squeeze as squeeze,
-    unflatten as unflatten,
-    unsqueeze as unsqueeze,
-)
-from minitorch_dist.tensors.ops.rounding import (
+from minitorch_dist.tensors.ops.elementwise.rounding import (
     abs as abs,
     abs_ as abs_,
     absolute as absolute,
@@ -538,44 +297,7 @@ from minitorch_dist.tensors.ops.rounding import (
     trunc as trunc,
     trunc_ as trunc_,
 )
-from minitorch_dist.tensors.ops.scalars import is_nonzero as is_nonzero
-from minitorch_dist.tensors.ops.scans import (
-    cummax as cummax,
-    cummin as cummin,
-    cumprod as cumprod,
-    cumsum as cumsum,
-    logcumsumexp as logcumsumexp,
-)
-from minitorch_dist.tensors.ops.scatter_reduction import (
-    index_reduce as index_reduce,
-    scatter_reduce as scatter_reduce,
-)
-from minitorch_dist.tensors.ops.selecting import (
-    index_add as index_add,
-    index_copy as index_copy,
-    index_fill as index_fill,
-    index_put as index_put,
-    index_put_ as index_put_,
-    index_select as index_select,
-)
-from minitorch_dist.tensors.ops.similarity import cosine_similarity as cosine_similarity
-from minitorch_dist.tensors.ops.softmaxes import (
-    log_softmax as log_softmax,
-    logsumexp as logsumexp,
-    softmax as softmax,
-)
-from minitorch_dist.tensors.ops.solving import (
-    cholesky_inverse as cholesky_inverse,
-    cholesky_solve as cholesky_solve,
-    det as det,
-    inv as inverse,
-    logdet as logdet,
-    matrix_power as matrix_power,
-    slogdet as slogdet,
-    triangular_solve as triangular_solve,
-)
-from minitorch_dist.tensors.ops.striding import as_strided as as_strided
-from minitorch_dist.tensors.ops.trigonometry import (
+from minitorch_dist.tensors.ops.elementwise.trigonometry import (
     acos as acos,
     acos_ as acos_,
     acosh as acosh,
@@ -622,12 +344,303 @@ from minitorch_dist.tensors.ops.trigonometry import (
     tanh as tanh,
     tanh_ as tanh_,
 )
-from minitorch_dist.tensors.ops.variance import (
-    std as std,
-    std_mean as std_mean,
-    var as var,
-    var_mean as var_mean,
+from minitorch_dist.tensors.ops.gradients import is_inference as is_inference
+from minitorch_dist.tensors.ops.images.adaptive_pooling import (
+    adaptive_avg_pool1d as adaptive_avg_pool1d,
 )
+from minitorch_dist.tensors.ops.images.convolution import (
+    conv1d as conv1d,
+    conv2d as conv2d,
+    conv_transpose1d as conv_transpose1d,
+    conv_transpose2d as conv_transpose2d,
+)
+from minitorch_dist.tensors.ops.images.pixels import (
+    channel_shuffle as channel_shuffle,
+    pixel_shuffle as pixel_shuffle,
+    pixel_unshuffle as pixel_unshuffle,
+)
+from minitorch_dist.tensors.ops.images.pooling import (
+    avg_pool1d as avg_pool1d,
+    max_pool1d as max_pool1d,
+    max_pool2d as max_pool2d,
+)
+from minitorch_dist.tensors.ops.indexing.flat_indexing import (
+    put as put,
+    take as take,
+    unravel_index as unravel_index,
+)
+from minitorch_dist.tensors.ops.indexing.gathering import (
+    gather as gather,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    take_along_dim as take_along_dim,
+)
+from minitorch_dist.tensors.ops.indexing.masking import (
+    masked_fill as masked_fill,
+    masked_scatter as masked_scatter,
+    masked_select as masked_select,
+)
+from minitorch_dist.tensors.ops.indexing.replacing import (
+    diagonal_scatter as diagonal_scatter,
+    select_scatter as select_scatter,
+    slice_scatter as slice_scatter,
+)
+from minitorch_dist.tensors.ops.indexing.scatter_reduction import (
+    index_reduce as index_reduce,
+    scatter_reduce as scatter_reduce,
+)
+from minitorch_dist.tensors.ops.indexing.selecting import (
+    index_add as index_add,
+    index_copy as index_copy,
+    index_fill as index_fill,
+    index_put as index_put,
+    index_put_ as index_put_,
+    index_select as index_select,
+)
+from minitorch_dist.tensors.ops.layers.activations import (
+    celu as celu,
+    celu_ as celu_,
+    selu as selu,
+    selu_ as selu_,
+)
+from minitorch_dist.tensors.ops.layers.dropout import (
+    alpha_dropout as alpha_dropout,
+    dropout as dropout,
+    feature_alpha_dropout as feature_alpha_dropout,
+)
+from minitorch_dist.tensors.ops.layers.layer_norm import (
+    layer_norm as layer_norm,
+    rms_norm as rms_norm,
+)
+from minitorch_dist.tensors.ops.layers.margins import pairwise_distance as pairwise_distance
+from minitorch_dist.tensors.ops.layers.normalization import group_norm as group_norm
+from minitorch_dist.tensors.ops.layers.random_activations import rrelu as rrelu, rrelu_ as rrelu_
+from minitorch_dist.tensors.ops.layers.rectifiers import (
+    hardshrink as hardshrink,
+    prelu as prelu,
+    relu as relu,
+    relu_ as relu_,
+    threshold as threshold,
+    threshold_ as threshold_,
+)
+from minitorch_dist.tensors.ops.layers.softmaxes import (
+    log_softmax as log_softmax,
+    logsumexp as logsumexp,
+    softmax as softmax,
+)
+from minitorch_dist.tensors.ops.linear_algebra.added_products import (
+    addbmm as addbmm,
+    addmm as addmm,
+    addmv as addmv,
+    addr as addr,
+    baddbmm as baddbmm,
+)
+from minitorch_dist.tensors.ops.linear_algebra.chains import chain_matmul as chain_matmul
+from minitorch_dist.tensors.ops.linear_algebra.contraction import (
+    bilinear as bilinear,
+    einsum as einsum,
+    kron as kron,
+    tensordot as tensordot,
+)
+from minitorch_dist.tensors.ops.linear_algebra.decompositions import (
+    cholesky as cholesky,
+    torch_qr as qr,
+    torch_svd as svd,
+)
+from minitorch_dist.tensors.ops.linear_algebra.matrices import (
+    cross as cross,
+    matrix_exp as matrix_exp,
+    trace as trace,
+)
+from minitorch_dist.tensors.ops.linear_algebra.matrix_norms import norm as norm
+from minitorch_dist.tensors.ops.linear_algebra.products import (
+    bmm as bmm,
+    dot as dot,
+    ger as ger,
+    inner as inner,
+    matmul as matmul,
+    mm as mm,
+    mv as mv,
+    outer as outer,
+    vdot as vdot,
+)
+from minitorch_dist.tensors.ops.linear_algebra.pseudoinverse import pinv as pinverse
+from minitorch_dist.tensors.ops.linear_algebra.solving import (
+    cholesky_inverse as cholesky_inverse,
+    cholesky_solve as cholesky_solve,
+    det as det,
+    inv as inverse,
+    logdet as logdet,
+    matrix_power as matrix_power,
+    slogdet as slogdet,
+    triangular_solve as triangular_solve,
+)
+from minitorch_dist.tensors.ops.making.creation import (
+    as_tensor as as_tensor,
+    asarray as asarray,
+    empty as empty,
+    empty_like as empty_like,
+    full as full,
+    full_like as full_like,
+    ones as ones,
+    ones_like as ones_like,
+    scalar_tensor as scalar_tensor,
+    tensor as tensor,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from minitorch_dist.tensors.ops.making.draws import (
+    bernoulli as bernoulli,
+    multinomial as multinomial,
+    poisson as poisson,
+)
+from minitorch_dist.tensors.ops.making.exchange import (
+    from_dlpack as from_dlpack,
+    from_numpy as from_numpy,
+    frombuffer as frombuffer,
+    to_dlpack as to_dlpack,
+)
+from minitorch_dist.tensors.ops.making.legacy import (
+    BFloat16Tensor as BFloat16Tensor,
+    BoolTensor as BoolTensor,
+    ByteTensor as ByteTensor,
+    CharTensor as CharTensor,
+    DoubleTensor as DoubleTensor,
+    FloatTensor as FloatTensor,
+    HalfTensor as HalfTensor,
+    IntTensor as IntTensor,
+    LongTensor as LongTensor,
+    ShortTensor as ShortTensor,
+)
+from minitorch_dist.tensors.ops.making.random import (
+    normal as normal,
+    rand as rand,
+    rand_like as rand_like,
+    randint as randint,
+    randint_like as randint_like,
+    randn as randn,
+    randn_like as randn_like,
+    randperm as randperm,
+)
+from minitorch_dist.tensors.ops.making.ranges import (
+    arange as arange,
+    eye as eye,
+    linspace as linspace,
+    logspace as logspace,
+    range as range,
+    tril_indices as tril_indices,
+    triu_indices as triu_indices,
+)
+from minitorch_dist.tensors.ops.shapes.axes import (
+    adjoint as adjoint,
+    moveaxis as moveaxis,
+    movedim as movedim,
+    permute as permute,
+    swapaxes as swapaxes,
+    swapdims as swapdims,
+    t as t,
+    transpose as transpose,
+)
+from minitorch_dist.tensors.ops.shapes.broadcasting import (
+    broadcast_shapes as broadcast_shapes,
+    broadcast_tensors as broadcast_tensors,
+    broadcast_to as broadcast_to,
+)
+from minitorch_dist.tensors.ops.shapes.grids import (
+    block_diag as block_diag,
+    cartesian_prod as cartesian_prod,
+    combinations as combinations,
+    meshgrid as meshgrid,
+    vander as vander,
+)
+from minitorch_dist.tensors.ops.shapes.joining import (
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    cat as cat,
+    column_stack as column_stack,
+    concat as concat,
+    concatenate as concatenate,
+    dstack as dstack,
+    hstack as hstack,
+    row_stack as row_stack,
+    stack as stack,
+    vstack as vstack,
+)
+from minitorch_dist.tensors.ops.shapes.layout import (
+    channels_last as channels_last,
+    contiguous_format as contiguous_format,
+    get_device as get_device,
+    is_complex as is_complex,
+    is_floating_point as is_floating_point,
+    is_same_size as is_same_size,
+    is_signed as is_signed,
+    layout as layout,
+    memory_format as memory_format,
+    numel as numel,
+    preserve_format as preserve_format,
+    strided as strided,
+)
+from minitorch_dist.tensors.ops.shapes.pieces import (
+    chunk as chunk,
+    diagonal as diagonal,
+    dsplit as dsplit,
+    hsplit as hsplit,
+    narrow as narrow,
+    narrow_copy as narrow_copy,
+    select as select,
+    split as split,
+    split_with_sizes as split_with_sizes,
+    tensor_split as tensor_split,
+    unbind as unbind,
+    vsplit as vsplit,
+)
+from minitorch_dist.tensors.ops.shapes.rearranging import (
+    diag as diag,
+    diag_embed as diag_embed,
+    diagflat as diagflat,
+    diagonal_copy as diagonal_copy,
+    flip as flip,
+    fliplr as fliplr,
+    flipud as flipud,
+    repeat_interleave as repeat_interleave,
+    roll as roll,
+    rot90 as rot90,
+    tile as tile,
+    tril as tril,
+    triu as triu,
+)
+from minitorch_dist.tensors.ops.shapes.reshaping import (
+    flatten as flatten,
+    ravel as ravel,
+    reshape as reshape,
+    squeeze as squeeze,
+    unflatten as unflatten,
+    unsqueeze as unsqueeze,
+)
+from minitorch_dist.tensors.ops.shapes.scalars import is_nonzero as is_nonzero
+from minitorch_dist.tensors.ops.shapes.striding import as_strided as as_strided
+from minitorch_dist.tensors.ops.statistics.counting import (
+    argwhere as argwhere,
+    bincount as bincount,
+    bucketize as bucketize,
+    histc as histc,
+    histogram as histogram,
+    nonzero as nonzero,
+    searchsorted as searchsorted,
+    unique as unique,
+    unique_consecutive as unique_consecutive,
+)
+from minitorch_dist.tensors.ops.statistics.covariance import corrcoef as corrcoef, cov as cov
+from minitorch_dist.tensors.ops.statistics.differences import (
+    cumulative_trapezoid as cumulative_trapezoid,
+    diff as diff,
+    gradient as gradient,
+    trapezoid as trapezoid,
+    trapz as trapz,
+)
+from minitorch_dist.tensors.ops.statistics.distances import cdist as cdist, pdist as pdist
+from minitorch_dist.tensors.ops.statistics.similarity import cosine_similarity as cosine_similarity
 from minitorch_dist.tensors.printing import (
     get_printoptions as get_printoptions,
     set_printoptions as set_printoptions,

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from minitorch_dist.tensors.ops.chains import multi_dot
-from minitorch_dist.tensors.ops.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
-from minitorch_dist.tensors.ops.grids import linalg_vander as vander
-from minitorch_dist.tensors.ops.matrices import (
+from minitorch_dist.tensors.ops.along_axes.norms import vector_norm
+from minitorch_dist.tensors.ops.linear_algebra.chains import multi_dot
+from minitorch_dist.tensors.ops.linear_algebra.decompositions import (
+    cholesky,
+    eigh,
+    eigvalsh,
+    qr,
+    svd,
+    svdvals,
+)
+from minitorch_dist.tensors.ops.linear_algebra.matrices import (
     LinAlgError,
     linalg_cross as cross,
     matrix_exp,
     vecdot,
 )
-from minitorch_dist.tensors.ops.matrix_norms import cond, diagonal, linalg_norm as norm, matrix_norm
-from minitorch_dist.tensors.ops.norms import vector_norm
-from minitorch_dist.tensors.ops.products import matmul
-from minitorch_dist.tensors.ops.pseudoinverse import lstsq, matrix_rank, pinv
-from minitorch_dist.tensors.ops.solving import (
+from minitorch_dist.tensors.ops.linear_algebra.matrix_norms import (
+    cond,
+    diagonal,
+    linalg_norm as norm,
+    matrix_norm,
+)
+from minitorch_dist.tensors.ops.linear_algebra.products import matmul
+from minitorch_dist.tensors.ops.linear_algebra.pseudoinverse import lstsq, matrix_rank, pinv
+from minitorch_dist.tensors.ops.linear_algebra.solving import (
     det,
     inv,
     linalg_slogdet as slogdet,
@@ -23,6 +34,7 @@ from minitorch_dist.tensors.ops.solving import (
     solve,
     solve_triangular,
 )
+from minitorch_dist.tensors.ops.shapes.grids import linalg_vander as vander
 
 __all__ = [
     "LinAlgError",

@@ -1,6 +1,6 @@
 """torch.special: functions that mathematics has names for."""
 
-from minitorch_dist.tensors.ops.error_function import (
+from minitorch_dist.tensors.ops.elementwise.error_function import (
     erf as erf,
     erfc as erfc,
     erfcx as erfcx,
@@ -9,7 +9,7 @@ from minitorch_dist.tensors.ops.error_function import (
     ndtr as ndtr,
     ndtri as ndtri,
 )
-from minitorch_dist.tensors.ops.exponentials import (
+from minitorch_dist.tensors.ops.elementwise.exponentials import (
     entr as entr,
     exp2 as exp2,
     expm1 as expm1,
@@ -18,11 +18,11 @@ from minitorch_dist.tensors.ops.exponentials import (
     xlog1py as xlog1py,
     xlogy as xlogy,
 )
-from minitorch_dist.tensors.ops.gamma import digamma as digamma
-from minitorch_dist.tensors.ops.rounding import round as round
-from minitorch_dist.tensors.ops.softmaxes import (
+from minitorch_dist.tensors.ops.elementwise.gamma import digamma as digamma
+from minitorch_dist.tensors.ops.elementwise.rounding import round as round
+from minitorch_dist.tensors.ops.elementwise.trigonometry import sinc as sinc
+from minitorch_dist.tensors.ops.layers.softmaxes import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
     softmax as softmax,
 )
-from minitorch_dist.tensors.ops.trigonometry import sinc as sinc

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 import minitorch_dist as torch
 from minitorch_dist.course import Cost, lab, lamp
-from minitorch_dist.tensors.ops import arithmetic
+from minitorch_dist.tensors.ops.elementwise import arithmetic
 
 ROW = 1000 * 8  # bytes of a thousand float64
 

@@ -32,7 +32,7 @@ from minitorch_dist.autograd.saved import Saved, save
 from minitorch_dist.tensors import base, grad_mode, graph
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.nodes import Asked, Gradient, Node
-from minitorch_dist.tensors.ops.arithmetic import sum_to
+from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 
 
 class FunctionCtx(Node):

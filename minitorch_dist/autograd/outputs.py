@@ -13,7 +13,7 @@ from typing import Any
 
 from minitorch_dist.tensors import graph, views
 from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.ops.copying import detach
+from minitorch_dist.tensors.ops.elementwise.copying import detach
 from minitorch_dist.tensors.view_notes import CUSTOM, MULTI
 
 

@@ -12,7 +12,7 @@ from minitorch_dist.course.cluster import Cluster
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import SGD
 from minitorch_dist.tensors.base import Array
-from minitorch_dist.tensors.ops.creation import tensor
+from minitorch_dist.tensors.ops.making.creation import tensor
 from minitorch_dist.testing import exact
 
 INSTANTS = ("0.5ms", "1.2ms", "2.1ms", "3.5ms")  # a step takes one, a message 5 µs

@@ -13,7 +13,7 @@ from typing import Any
 from minitorch_dist import nn, sim
 from minitorch_dist.autograd import Function
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.creation import ones
+from minitorch_dist.tensors.ops.making.creation import ones
 
 
 class Busy(Function):

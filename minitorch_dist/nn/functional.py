@@ -5,7 +5,39 @@ from minitorch_dist.nn.softmax import (
     softmax as softmax,
     softmin as softmin,
 )
-from minitorch_dist.tensors.ops.activations import (
+from minitorch_dist.tensors.ops.elementwise.exponentials import sigmoid as sigmoid
+from minitorch_dist.tensors.ops.elementwise.trigonometry import tanh as tanh
+from minitorch_dist.tensors.ops.images.adaptive_pooling import (
+    adaptive_avg_pool1d as adaptive_avg_pool1d,
+    adaptive_avg_pool2d as adaptive_avg_pool2d,
+    adaptive_max_pool1d as adaptive_max_pool1d,
+    adaptive_max_pool2d as adaptive_max_pool2d,
+)
+from minitorch_dist.tensors.ops.images.columns import fold as fold, unfold as unfold
+from minitorch_dist.tensors.ops.images.convolution import (
+    conv1d as conv1d,
+    conv2d as conv2d,
+    conv_transpose1d as conv_transpose1d,
+    conv_transpose2d as conv_transpose2d,
+)
+from minitorch_dist.tensors.ops.images.neighbours import local_response_norm as local_response_norm
+from minitorch_dist.tensors.ops.images.padding import pad as pad
+from minitorch_dist.tensors.ops.images.pixels import (
+    channel_shuffle as channel_shuffle,
+    pixel_shuffle as pixel_shuffle,
+    pixel_unshuffle as pixel_unshuffle,
+)
+from minitorch_dist.tensors.ops.images.pooling import (
+    avg_pool1d as avg_pool1d,
+    avg_pool2d as avg_pool2d,
+    max_pool1d as max_pool1d,
+    max_pool2d as max_pool2d,
+)
+from minitorch_dist.tensors.ops.images.resampling import (
+    interpolate as interpolate,
+    upsample as upsample,
+)
+from minitorch_dist.tensors.ops.layers.activations import (
     celu as celu,
     celu_ as celu_,
     elu as elu,
@@ -21,29 +53,14 @@ from minitorch_dist.tensors.ops.activations import (
     softsign as softsign,
     tanhshrink as tanhshrink,
 )
-from minitorch_dist.tensors.ops.adaptive_pooling import (
-    adaptive_avg_pool1d as adaptive_avg_pool1d,
-    adaptive_avg_pool2d as adaptive_avg_pool2d,
-    adaptive_max_pool1d as adaptive_max_pool1d,
-    adaptive_max_pool2d as adaptive_max_pool2d,
-)
-from minitorch_dist.tensors.ops.attention import (
+from minitorch_dist.tensors.ops.layers.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
-from minitorch_dist.tensors.ops.classification import (
+from minitorch_dist.tensors.ops.layers.classification import (
     cross_entropy as cross_entropy,
     nll_loss as nll_loss,
 )
-from minitorch_dist.tensors.ops.columns import fold as fold, unfold as unfold
-from minitorch_dist.tensors.ops.contraction import bilinear as bilinear
-from minitorch_dist.tensors.ops.convolution import (
-    conv1d as conv1d,
-    conv2d as conv2d,
-    conv_transpose1d as conv_transpose1d,
-    conv_transpose2d as conv_transpose2d,
-)
-from minitorch_dist.tensors.ops.distances import pdist as pdist
-from minitorch_dist.tensors.ops.dropout import (
+from minitorch_dist.tensors.ops.layers.dropout import (
     alpha_dropout as alpha_dropout,
     dropout as dropout,
     dropout1d as dropout1d,
@@ -51,15 +68,16 @@ from minitorch_dist.tensors.ops.dropout import (
     dropout3d as dropout3d,
     feature_alpha_dropout as feature_alpha_dropout,
 )
-from minitorch_dist.tensors.ops.embedding import (
+from minitorch_dist.tensors.ops.layers.embedding import (
     embedding as embedding,
     embedding_bag as embedding_bag,
 )
-from minitorch_dist.tensors.ops.exponentials import sigmoid as sigmoid
-from minitorch_dist.tensors.ops.grids import one_hot as one_hot
-from minitorch_dist.tensors.ops.layer_norm import layer_norm as layer_norm, rms_norm as rms_norm
-from minitorch_dist.tensors.ops.linear import linear as linear
-from minitorch_dist.tensors.ops.losses import (
+from minitorch_dist.tensors.ops.layers.layer_norm import (
+    layer_norm as layer_norm,
+    rms_norm as rms_norm,
+)
+from minitorch_dist.tensors.ops.layers.linear import linear as linear
+from minitorch_dist.tensors.ops.layers.losses import (
     binary_cross_entropy as binary_cross_entropy,
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
     huber_loss as huber_loss,
@@ -68,7 +86,7 @@ from minitorch_dist.tensors.ops.losses import (
     mse_loss as mse_loss,
     smooth_l1_loss as smooth_l1_loss,
 )
-from minitorch_dist.tensors.ops.margins import (
+from minitorch_dist.tensors.ops.layers.margins import (
     cosine_embedding_loss as cosine_embedding_loss,
     gaussian_nll_loss as gaussian_nll_loss,
     hinge_embedding_loss as hinge_embedding_loss,
@@ -81,33 +99,20 @@ from minitorch_dist.tensors.ops.margins import (
     triplet_margin_loss as triplet_margin_loss,
     triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
-from minitorch_dist.tensors.ops.multihead import (
+from minitorch_dist.tensors.ops.layers.multihead import (
     multi_head_attention_forward as multi_head_attention_forward,
 )
-from minitorch_dist.tensors.ops.neighbours import local_response_norm as local_response_norm
-from minitorch_dist.tensors.ops.normalization import (
+from minitorch_dist.tensors.ops.layers.normalization import (
     batch_norm as batch_norm,
     group_norm as group_norm,
     instance_norm as instance_norm,
 )
-from minitorch_dist.tensors.ops.padding import pad as pad
-from minitorch_dist.tensors.ops.pixels import (
-    channel_shuffle as channel_shuffle,
-    pixel_shuffle as pixel_shuffle,
-    pixel_unshuffle as pixel_unshuffle,
-)
-from minitorch_dist.tensors.ops.pooling import (
-    avg_pool1d as avg_pool1d,
-    avg_pool2d as avg_pool2d,
-    max_pool1d as max_pool1d,
-    max_pool2d as max_pool2d,
-)
-from minitorch_dist.tensors.ops.random_activations import (
+from minitorch_dist.tensors.ops.layers.random_activations import (
     gumbel_softmax as gumbel_softmax,
     rrelu as rrelu,
     rrelu_ as rrelu_,
 )
-from minitorch_dist.tensors.ops.rectifiers import (
+from minitorch_dist.tensors.ops.layers.rectifiers import (
     hardshrink as hardshrink,
     hardsigmoid as hardsigmoid,
     hardswish as hardswish,
@@ -123,9 +128,10 @@ from minitorch_dist.tensors.ops.rectifiers import (
     threshold as threshold,
     threshold_ as threshold_,
 )
-from minitorch_dist.tensors.ops.resampling import interpolate as interpolate, upsample as upsample
-from minitorch_dist.tensors.ops.similarity import (
+from minitorch_dist.tensors.ops.linear_algebra.contraction import bilinear as bilinear
+from minitorch_dist.tensors.ops.shapes.grids import one_hot as one_hot
+from minitorch_dist.tensors.ops.statistics.distances import pdist as pdist
+from minitorch_dist.tensors.ops.statistics.similarity import (
     cosine_similarity as cosine_similarity,
     normalize as normalize,
 )
-from minitorch_dist.tensors.ops.trigonometry import tanh as tanh

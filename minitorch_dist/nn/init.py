@@ -19,7 +19,7 @@ import numpy as np
 from minitorch_dist.tensors import grad_mode
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops import creation, random, random_fill
+from minitorch_dist.tensors.ops.making import creation, random, random_fill
 from minitorch_dist.tensors.views import bump, check_writable
 
 V = TypeVar("V", bound=TensorBase)

@@ -8,7 +8,8 @@ import numpy as np
 
 from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.ops import copying, duplication
+from minitorch_dist.tensors.ops.elementwise import copying
+from minitorch_dist.tensors.ops.shapes import duplication
 from minitorch_dist.tensors.storage import Storage
 from minitorch_dist.tensors.tensor import Tensor
 

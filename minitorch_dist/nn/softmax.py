@@ -9,7 +9,7 @@ import warnings
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import T
-from minitorch_dist.tensors.ops import softmaxes
+from minitorch_dist.tensors.ops.layers import softmaxes
 
 
 def softmax(

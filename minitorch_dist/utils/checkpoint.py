@@ -26,7 +26,7 @@ from minitorch_dist.autograd.function import Function
 from minitorch_dist.tensors import engine, generator, grad_mode
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.forgetting import CheckpointError as CheckpointError, Stretch
-from minitorch_dist.tensors.ops.copying import detach
+from minitorch_dist.tensors.ops.elementwise.copying import detach
 from minitorch_dist.tensors.ops.gradients import backward
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]

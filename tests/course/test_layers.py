@@ -5,7 +5,7 @@ from __future__ import annotations
 from minitorch_dist import nn, sim
 from minitorch_dist.course.layers import Layer
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.creation import ones
+from minitorch_dist.tensors.ops.making.creation import ones
 
 MILLISECOND = 10**9
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.tensors.ops import ordering
+from minitorch_dist.tensors.ops.along_axes import ordering
 from tests.parity.compare import mtd, same, torch
 from tests.parity.lines import check, lines, refuses
 from tests.strategies import arrays, shapes

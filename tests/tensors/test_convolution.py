@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.tensors.ops import (
+from minitorch_dist.tensors.ops.images import (
     correlation,
     grouped,
     shifted_rows,
     winograd,
     winograd_gradients,
 )
-from minitorch_dist.tensors.ops.sliding import Axis, col2im, im2col
+from minitorch_dist.tensors.ops.images.sliding import Axis, col2im, im2col
 
 
 @st.composite

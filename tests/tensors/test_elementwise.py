@@ -14,8 +14,8 @@ from hypothesis import given, strategies as st
 import minitorch_dist as mtd
 from minitorch_dist.nn import functional
 from minitorch_dist.tensors import quiet
-from minitorch_dist.tensors.ops import error_function
-from minitorch_dist.tensors.ops.extremes import beside_number
+from minitorch_dist.tensors.ops.elementwise import error_function
+from minitorch_dist.tensors.ops.elementwise.extremes import beside_number
 from tests.strategies import arrays, broadcastable
 
 Array = np.ndarray[Any, Any]

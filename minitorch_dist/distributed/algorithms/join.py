@@ -29,7 +29,7 @@ from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.distributed.tensor_collectives import all_reduce
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.ops import creation
+from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 MUCH: Final = 1000  # iterations that a rank may shadow without being warned

@@ -30,7 +30,7 @@ from minitorch_dist.nn.modules.state_dict import _IncompatibleKeys
 from minitorch_dist.nn.parallel.distributed import DistributedDataParallel
 from minitorch_dist.optim.optimizer import Optimizer
 from minitorch_dist.tensors import grad_mode
-from minitorch_dist.tensors.ops import creation
+from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 State = dict[str, Any]

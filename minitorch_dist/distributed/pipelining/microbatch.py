@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minitorch_dist.tensors.ops import joining, pieces
+from minitorch_dist.tensors.ops.shapes import joining, pieces
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -33,7 +33,7 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import base, size as sizes
 from minitorch_dist.tensors.base import Array
-from minitorch_dist.tensors.ops import creation
+from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 

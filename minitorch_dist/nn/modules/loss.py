@@ -7,7 +7,7 @@ from typing import Any
 
 from minitorch_dist.nn import functional as F
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors.ops.losses import reduction_of
+from minitorch_dist.tensors.ops.layers.losses import reduction_of
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -34,7 +34,8 @@ from minitorch_dist.nn.modules.registry import (
 from minitorch_dist.nn.modules.state_dict import Stateful
 from minitorch_dist.tensors import devices, dtypes, grad_mode, ledger
 from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.ops import copying, creation
+from minitorch_dist.tensors.ops.elementwise import copying
+from minitorch_dist.tensors.ops.making import creation
 
 __all__ = [
     "Module",

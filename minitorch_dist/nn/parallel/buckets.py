@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.tensors import base, grad_mode, ledger
 from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.ops import creation
+from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 MIB: Final = 1024 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.ops import joining
+from minitorch_dist.tensors.ops.shapes import joining
 
 Device = int | str | devices.device
 

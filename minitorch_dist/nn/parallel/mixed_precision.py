@@ -16,7 +16,7 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import base, dtypes, engine, graph
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.hooks import RemovableHandle
-from minitorch_dist.tensors.ops import copying
+from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -16,7 +16,7 @@ from minitorch_dist.distributed.tensor_collectives import all_reduce
 from minitorch_dist.nn.parallel import agreement
 from minitorch_dist.nn.parallel.reducer import Reducer
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.ops import creation
+from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minitorch_dist.tensors.ops import joining
+from minitorch_dist.tensors.ops.shapes import joining
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -1,4 +1,18 @@
 """The operations: plain functions of tensors, each with its gradient beside it.
 
-`tensor.Tensor` lists them as methods; the package's face offers them as functions.
+    elementwise/       one element at a time: arithmetic and its kin, comparisons, copies
+    along_axes/        many elements to fewer: sums, extremes, order, running totals
+    making/            tensors from nothing: literals, ranges, chance, memory shared with others
+    shapes/            the same elements in another arrangement
+    indexing/          parts that are named by indices or masks, read and written
+    linear_algebra/    products, and what matrices are made of
+    statistics/        counting, covariance, distances, differences
+    layers/            what networks are made of, and the losses that judge them
+    images/            convolution, pooling, resampling
+    accumulation       adding to places that may be named twice: the gradient of reading by index
+    gradients          what a tensor can be asked about its gradient
+    operators          what `x + y` and `~x` mean
+
+Begin with `elementwise.arithmetic`. `tensor.Tensor` lists them as methods; the package's face offers
+them as functions.
 """

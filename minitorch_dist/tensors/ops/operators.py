@@ -14,8 +14,8 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.graph import result
-from minitorch_dist.tensors.ops.arithmetic import NotAnOperand, mul
-from minitorch_dist.tensors.ops.powers import reciprocal
+from minitorch_dist.tensors.ops.elementwise.arithmetic import NotAnOperand, mul
+from minitorch_dist.tensors.ops.elementwise.powers import reciprocal
 
 
 def binary(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors.ops.creation import as_tensor, tensor
-from minitorch_dist.tensors.ops.joining import stack
+from minitorch_dist.tensors.ops.making.creation import as_tensor, tensor
+from minitorch_dist.tensors.ops.shapes.joining import stack
 from minitorch_dist.tensors.tensor import Tensor
 
 Rules: TypeAlias = "dict[type | tuple[type, ...], Callable[..., Any]]"

@@ -10,9 +10,9 @@ import numpy as np
 
 from minitorch_dist.tensors import generator as generators
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.creation import as_tensor
-from minitorch_dist.tensors.ops.draws import multinomial
-from minitorch_dist.tensors.ops.random import randint, randperm
+from minitorch_dist.tensors.ops.making.creation import as_tensor
+from minitorch_dist.tensors.ops.making.draws import multinomial
+from minitorch_dist.tensors.ops.making.random import randint, randperm
 
 T_co = TypeVar("T_co", covariant=True)
 

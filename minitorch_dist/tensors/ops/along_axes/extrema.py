@@ -1,0 +1,176 @@
+"""The largest and smallest elements, and where they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import return_types
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.ops.along_axes.reductions import (
+    Dims,
+    axes,
+    axis,
+    is_empty,
+    numpy_names,
+    spread,
+)
+from minitorch_dist.tensors.ops.elementwise import extremes
+
+
+@numpy_names
+def max(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The largest element; with `dim` also its index; with another tensor, element by element."""
+    if other is not None or isinstance(dim, TensorBase):
+        return extremes.maximum(input, dim if other is None else other)
+    if dim is None:
+        return _one(np.maximum, input, "max")
+    return return_types.max(*_along(np.argmax, input, dim, keepdim, "max"))
+
+
+@numpy_names
+def min(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The smallest element; with `dim` also its index; with another tensor, element by element."""
+    if other is not None or isinstance(dim, TensorBase):
+        return extremes.minimum(input, dim if other is None else other)
+    if dim is None:
+        return _one(np.minimum, input, "min")
+    return return_types.min(*_along(np.argmin, input, dim, keepdim, "min"))
+
+
+def _one(ufunc: np.ufunc, input: T, name: str) -> T:
+    """Over all elements; those that are equally extreme share the gradient."""
+    x = input.array
+    over = tuple(range(x.ndim))
+    _check_not_empty(x, over, None, name, RuntimeError)
+    out = ufunc.reduce(x, over)
+    return record(
+        out,
+        f"{name.title()}Backward1",
+        (input, lambda g: among_equals(g, x, out), input),
+        reads_result=True,
+    )
+
+
+def among_equals(g: Array, x: Array, out: Any) -> Any:
+    """The gradient of one element of all, in equal parts to those that have that value."""
+    mask = np.isnan(x) if np.isnan(out) else x == out
+    return mask * (g / mask.sum()).astype(g.dtype)
+
+
+def _shared(g: Array, x: Array, out: Any, over: tuple[int, ...], keepdim: bool) -> Any:
+    """The same along some axes; a nan is not equal to itself, and has a nan for a gradient."""
+    mask = x == spread(np.asarray(out), x.shape, over, keepdim)
+    part = mask / mask.sum(over, dtype=np.int64, keepdims=True)
+    return spread(g, x.shape, over, keepdim) * part.astype(g.dtype)
+
+
+def _along(find: Any, input: T, dim: int, keepdim: bool, name: str) -> tuple[T, T]:
+    x = input.array
+    along = axis(dim, x.ndim)
+    _check_not_empty(x, (along,), dim, name, IndexError)
+    if not x.ndim:
+        zero = np.zeros((), np.int64)
+        return record(x.copy(), f"{name.title()}Backward0", (input, lambda g: g)), result(
+            input, zero
+        )
+    index = find(x, axis=along, keepdims=True)
+    return taken(input, index, along, keepdim, f"{name.title()}Backward0")
+
+
+def taken(input: T, index: Array, along: int, keepdim: bool, name: str) -> tuple[T, T]:
+    """The elements at `index` (one along the axis), and where they are"""
+    x = input.array
+    shape = x.shape
+    index = index.astype(np.int64, copy=False)
+    values = np.take_along_axis(x, index, along)
+    where = result(input, index if keepdim else index.squeeze(along))
+
+    def backward(g: Array) -> Array:
+        return placed(g if keepdim else np.expand_dims(g, along), index, along, shape)
+
+    return record(
+        values if keepdim else values.squeeze(along), name, (input, backward, where)
+    ), where
+
+
+def placed(g: Array, index: Array, along: int, shape: tuple[int, ...]) -> Array:
+    """The gradient of elements that were taken with `index`: zeros around them."""
+    whole = np.zeros(shape, g.dtype)
+    np.put_along_axis(whole, index, g, along)
+    return whole
+
+
+def _check_not_empty(
+    x: Array, over: tuple[int, ...], dim: Any, name: str, error: type[Exception]
+) -> None:
+    if x.size:
+        return
+    if dim is None:
+        raise error(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
+        )
+    for i in over:
+        if x.ndim and x.shape[i] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {i} to have non-zero size.")
+
+
+@numpy_names
+def amax(input: T, dim: Dims = (), keepdim: bool = False) -> T:
+    """The largest elements over `dim`; equal ones share the gradient"""
+    return _over(np.maximum, input, dim, keepdim, "amax")
+
+
+@numpy_names
+def amin(input: T, dim: Dims = (), keepdim: bool = False) -> T:
+    """The smallest elements over `dim`; equal ones share the gradient"""
+    return _over(np.minimum, input, dim, keepdim, "amin")
+
+
+def _over(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool, name: str) -> T:
+    x = input.array
+    over = axes(dim, x.ndim)
+    _check_not_empty(x, over, None if dim is None or is_empty(dim) else dim, name, RuntimeError)
+    out = np.asarray(ufunc.reduce(x, over, keepdims=keepdim))
+    return record(
+        out,
+        f"{name.title()}Backward0",
+        (input, lambda g: _shared(g, x, out, over, keepdim), input),
+        reads_result=True,
+    )
+
+
+@numpy_names
+def aminmax(input: T, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The smallest and the largest elements, of all or over `dim`"""
+    over = () if dim is None else dim
+    if dim is None:
+        _check_not_empty(input.array, (), None, "aminmax", RuntimeError)
+    return return_types.aminmax(amin(input, over, keepdim), amax(input, over, keepdim))
+
+
+@numpy_names
+def argmax(input: T, dim: int | None = None, keepdim: bool = False) -> T:
+    """Where the largest element stands: in the flattened tensor, or along `dim`"""
+    return _where(np.argmax, input, dim, keepdim, "argmax")
+
+
+@numpy_names
+def argmin(input: T, dim: int | None = None, keepdim: bool = False) -> T:
+    """Where the smallest element stands: in the flattened tensor, or along `dim`"""
+    return _where(np.argmin, input, dim, keepdim, "argmin")
+
+
+def _where(find: Any, input: T, dim: int | None, keepdim: bool, name: str) -> T:
+    x = input.array
+    if x.dtype.kind == "b":
+        raise RuntimeError(f"{name}(): does not support bool input")
+    along = None if dim is None else axis(dim, x.ndim)
+    _check_not_empty(x, () if along is None else (along,), dim, name, IndexError)
+    if along is not None and not x.ndim:
+        return result(input, np.zeros((), np.int64))
+    out = find(x, axis=along, keepdims=keepdim)
+    return result(input, np.asarray(out).astype(np.int64, copy=False))

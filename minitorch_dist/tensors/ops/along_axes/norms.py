@@ -1,0 +1,113 @@
+"""Lengths and distances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, Number, T
+from minitorch_dist.tensors.graph import record, record_joint
+from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops.along_axes.reductions import Dims, add_up, axes, spread
+from minitorch_dist.tensors.ops.elementwise.arithmetic import cast, sub
+from minitorch_dist.tensors.ops.elementwise.rounding import signs
+from minitorch_dist.tensors.quiet import quiet
+
+
+def norm(
+    input: T,
+    p: Number | str | None = "fro",
+    dim: Dims = None,
+    keepdim: bool = False,
+    dtype: dtypes.dtype | None = None,
+) -> T:
+    """The p-norm over `dim`: (Σ |x|ᵖ)^(1/p); for inf the largest |x|, for 0 how many are not 0"""
+    if isinstance(p, str):
+        if p == "nuc":
+            raise NotImplementedError("norm(p='nuc') is not offered; see linalg.svdvals")
+        if p != "fro":
+            raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+        p = 2.0
+    return vector_norm(input, 2.0 if p is None else p, dim, keepdim, dtype=dtype)
+
+
+def vector_norm(
+    input: T,
+    ord: Number = 2,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> T:
+    """The norm of the elements over `dim`, as if they were one vector"""
+    x = input.array
+    if x.dtype.kind in "iub":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{type_name(x)[6:-6]}"
+        )
+    if not isinstance(ord, (int, float)):
+        raise TypeError(f"norm(): p must be a number, 'fro' or 'nuc', not {type(ord).__name__}")
+    if dtype is not None:
+        input = cast(input, dtype)
+        x = input.array
+    over = axes(dim, x.ndim)
+    if (ord < 0 or ord == math.inf) and not all(x.shape[i] for i in over):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the "
+            "operation does not have an identity"
+        )
+    out = quiet(_norm, x, ord, over, keepdim)
+    if ord == 0:  # a count: flat wherever it is not a step
+        return record_joint(out, "LinalgVectorNormBackward0", (input,), lambda g: (None,))
+    wide = out.reshape([1 if i in over else n for i, n in enumerate(x.shape)])
+
+    def backward(g: Array) -> Any:
+        return spread(g, x.shape, over, keepdim) * _slope(x, ord, wide, over)
+
+    return record(out, "LinalgVectorNormBackward0", (input, backward, input), reads_result=True)
+
+
+def _norm(x: Array, p: Number, over: tuple[int, ...], keepdim: bool) -> Array:
+    wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
+    size: Any = np.abs(wide)
+    if p == 2:
+        size *= size
+        out = np.sqrt(add_up(size, over, keepdims=keepdim))
+    elif p == 1:
+        out = add_up(size, over, keepdims=keepdim)
+    elif p == 0:
+        out = add_up(size != 0, over, wide.dtype, keepdims=keepdim)
+    elif p == math.inf:
+        out = size.max(over, keepdims=keepdim)
+    elif p == -math.inf:
+        out = size.min(over, keepdims=keepdim)
+    else:
+        out = np.power(add_up(np.power(size, p), over, keepdims=keepdim), 1 / p)
+    return np.asarray(out).astype(x.dtype)
+
+
+def _slope(x: Array, p: Number, out: Array, over: tuple[int, ...]) -> Any:
+    """The derivative of the norm by each element; where it has a corner (at 0), torch says 0."""
+    zero = x.dtype.type(0)
+    if p == 1:
+        return signs(x)
+    if p == 2:
+        return np.where(out == 0, zero, x / out)
+    if p in (math.inf, -math.inf):
+        mask = np.abs(x) == out
+        return signs(x) * (mask / add_up(mask, over, keepdims=True)).astype(x.dtype)
+    size = np.abs(x)
+    if p < 1:
+        power = np.where(x == 0, zero, np.power(size, p - 1))
+    else:
+        power = np.power(size, p - 1)
+    return np.where(out == 0, zero, signs(x) * power / np.power(out, p - 1))
+
+
+def dist(input: T, other: T, p: Number = 2) -> T:
+    """The p-norm of input - other"""
+    return vector_norm(sub(input, other), p)

@@ -1,0 +1,239 @@
+"""From many elements to fewer: sums, means, products, counts."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, T
+from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops.elementwise.arithmetic import cast
+from minitorch_dist.tensors.ops.elementwise.division import div
+from minitorch_dist.tensors.quiet import quiet
+
+Dims: TypeAlias = "int | Sequence[int] | None"
+F = TypeVar("F", bound=Callable[..., Any])
+add_up: Any = np.add.reduce
+
+
+def numpy_names(function: F) -> F:
+    """Let `axis` and `keepdims` stand for `dim` and `keepdim`, as torch does for users of numpy."""
+
+    @functools.wraps(function)
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        if "axis" in kwargs and "dim" not in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        if "keepdims" in kwargs and "keepdim" not in kwargs:
+            kwargs["keepdim"] = kwargs.pop("keepdims")
+        return function(*args, **kwargs)
+
+    return renamed  # type: ignore[return-value]
+
+
+def axes(dim: Dims, ndim: int) -> tuple[int, ...]:
+    """The axes `dim` names, as non-negative numbers; None and () name all of them."""
+    if dim is None or is_empty(dim):
+        return tuple(range(ndim))
+    given = tuple(dim) if isinstance(dim, (tuple, list)) else (operator.index(dim),)  # type: ignore[arg-type]
+    found = tuple([axis(d, ndim) for d in given])
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"dim {found[0]} appears multiple times in the list of dims")
+    return found if ndim else ()
+
+
+def is_empty(dim: Dims) -> bool:
+    return isinstance(dim, (tuple, list)) and not dim
+
+
+def axis(dim: int, ndim: int) -> int:
+    """One axis as a non-negative number."""
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+        )
+    return dim % limit
+
+
+def spread(grad: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: bool) -> Array:
+    """Undo a reduction: repeat the gradient along the axes that were reduced.
+
+    The result may be a read-only view: for few elements a copy is quicker than numpy's broadcast.
+    """
+    if not keepdim and shape:
+        grad = grad.reshape([1 if i in over else n for i, n in enumerate(shape)])
+    if math.prod(shape) > 10_000:
+        return np.broadcast_to(grad, shape)
+    out = np.empty(shape, grad.dtype)
+    out[...] = grad
+    return out
+
+
+def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
+    """The sum of a floating array, computed in its own type; that of halves in float32."""
+    if x.dtype in dtypes.HALVES:
+        return np.asarray(quiet(add_up, x, over, np.float32, None, keepdim)).astype(x.dtype)
+    return quiet(add_up, x, over, x.dtype, None, keepdim)
+
+
+@numpy_names
+def sum(
+    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> T:
+    """The sum over `dim`; integers add up in int64."""
+    x = input.array
+    over = axes(dim, x.ndim)
+    if dtype is not None or x.dtype.kind in "iub":
+        kind = dtype or dtypes.int64
+        if not kind.is_floating_point:
+            return result(input, add_up(x.astype(kind.numpy), over, keepdims=keepdim))
+        input = cast(input, kind)
+        x = input.array
+    shape = x.shape
+    return record(
+        total(x, over, keepdim),
+        "SumBackward0" if dim is None else "SumBackward1",
+        (input, lambda g: spread(g, shape, over, keepdim)),
+    )
+
+
+@numpy_names
+def mean(
+    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> T:
+    """The mean over `dim`; that of nothing is nan."""
+    if dtype is not None:
+        input = cast(input, dtype)
+    x = input.array
+    if x.dtype.kind in "iub":
+        given = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {given} dtype must be either a floating point "
+            f"or complex dtype. Got: {type_name(x)[6:-6]}. Try input.float().mean()"
+        )
+    over = axes(dim, x.ndim)
+    shape = x.shape
+    count = math.prod([shape[i] for i in over])
+
+    def averaged(x: Array) -> Any:
+        if x.dtype in dtypes.HALVES:
+            return (add_up(x, over, np.float32, keepdims=keepdim) / count).astype(x.dtype)
+        return add_up(x, over, keepdims=keepdim) / count
+
+    return record(
+        quiet(averaged, x),
+        "MeanBackward0" if dim is None else "MeanBackward1",
+        (input, lambda g: spread(g / count, shape, over, keepdim)),
+    )
+
+
+@numpy_names
+def prod(
+    input: T, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> T:
+    """The product over `dim`; integers multiply in int64."""
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
+    x = input.array
+    over = axes(dim, x.ndim)
+    if dtype is not None or x.dtype.kind in "iub":
+        input = cast(input, dtype or dtypes.int64)
+        x = input.array
+    wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
+    multiply_up: Any = np.multiply.reduce
+    out = quiet(multiply_up, wide, over, None, None, keepdim).astype(x.dtype)
+
+    def backward(g: Array) -> Any:
+        return spread(g, x.shape, over, keepdim) * _others(x, over)
+
+    return record(
+        out, "ProdBackward0" if dim is None else "ProdBackward1", (input, backward, input)
+    )
+
+
+def _others(x: Array, over: tuple[int, ...]) -> Any:
+    """For each element, the product of all others: of those before it and those after it.
+
+    Dividing the product by the element would do as well, were no element 0.
+    """
+    ends = range(-len(over), 0)
+    moved = np.moveaxis(x, over, ends)
+    line = moved.reshape(
+        *moved.shape[: x.ndim - len(over)], math.prod(moved.shape[x.ndim - len(over) :])
+    )
+    before, after = np.ones_like(line), np.ones_like(line)
+    np.multiply.accumulate(line[..., :-1], -1, out=before[..., 1:])
+    np.multiply.accumulate(line[..., :0:-1], -1, out=after[..., -2::-1])
+    return np.moveaxis((before * after).reshape(moved.shape), ends, over)
+
+
+@numpy_names
+def nansum(
+    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> T:
+    """The sum over `dim`, where nan counts as 0"""
+    x = input.array
+    if x.dtype.kind in "iub":
+        return sum(input, dim, keepdim, dtype=dtype)
+    if dtype is not None:
+        input = cast(input, dtype)
+        x = input.array
+    over = axes(dim, x.ndim)
+    there, shape = ~np.isnan(x), x.shape
+    return record(
+        total(np.where(there, x, x.dtype.type(0)), over, keepdim),
+        "NansumBackward0",
+        (input, lambda g: spread(g, shape, over, keepdim) * there, None),
+    )
+
+
+@numpy_names
+def nanmean(
+    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> T:
+    """The mean over `dim` of the elements that are not nan"""
+    x = input.array
+    if x.dtype.kind in "iub":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{type_name(x)[6:-6]}"
+        )
+    over = axes(dim, x.ndim)
+    count = add_up(~np.isnan(x), over, np.int64, keepdims=keepdim)
+    return div(nansum(input, dim, keepdim, dtype=dtype), result(input, count))
+
+
+# ------------------------------------------------------------------------------------------ truth
+
+
+@numpy_names
+def all(input: T, dim: Dims = None, keepdim: bool = False) -> T:
+    """Whether every element is not 0; of no elements, yes."""
+    return _truth(np.logical_and, input, dim, keepdim)
+
+
+@numpy_names
+def any(input: T, dim: Dims = None, keepdim: bool = False) -> T:
+    """Whether some element is not 0; of no elements, none is."""
+    return _truth(np.logical_or, input, dim, keepdim)
+
+
+def _truth(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool) -> T:
+    x = input.array
+    over = () if is_empty(dim) else axes(dim, x.ndim)  # here, unlike in sums, () names none of them
+    out = np.asarray(ufunc.reduce(x.astype(bool, copy=False), over, keepdims=keepdim))
+    return result(input, out.astype(x.dtype) if x.dtype == np.uint8 else out)
+
+
+@numpy_names
+def count_nonzero(input: T, dim: Dims = None) -> T:
+    """How many elements are not 0"""
+    x = input.array
+    return result(input, np.asarray(np.count_nonzero(x, axes(dim, x.ndim)), np.int64))

@@ -1,0 +1,235 @@
+"""Comparisons, and what is decided by them. The results are bool and have no gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.graph import common_device, record, result, same_device
+from minitorch_dist.tensors.ops.elementwise.arithmetic import (
+    compute,
+    home,
+    not_a_tensor,
+    promote,
+    sum_to,
+)
+from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.views import inplace
+
+
+def _compare(ufunc: np.ufunc, input: T, other: T | Number) -> T:
+    x = input.array
+    if isinstance(other, TensorBase):
+        y = other.array
+        if y.dtype is not x.dtype:
+            a, b = promote(input, other)
+            x, y = a.array, b.array
+        return result(home(input, other), compute(ufunc, x, y))
+    if (type(other) is float or type(other) is int) and x.dtype.kind == "f":
+        return result(input, quiet(ufunc, x, x.dtype.type(other)))
+    a, b = promote(input, other)
+    return result(input, quiet(ufunc, a.array, b.array))
+
+
+def eq(input: T, other: T | Number) -> T:
+    """input == other, element by element"""
+    return _compare(np.equal, input, other)
+
+
+def ne(input: T, other: T | Number) -> T:
+    """input != other"""
+    return _compare(np.not_equal, input, other)
+
+
+def lt(input: T, other: T | Number) -> T:
+    """input < other"""
+    return _compare(np.less, input, other)
+
+
+def le(input: T, other: T | Number) -> T:
+    """input <= other"""
+    return _compare(np.less_equal, input, other)
+
+
+def gt(input: T, other: T | Number) -> T:
+    """input > other"""
+    return _compare(np.greater, input, other)
+
+
+def ge(input: T, other: T | Number) -> T:
+    """input >= other"""
+    return _compare(np.greater_equal, input, other)
+
+
+def heaviside(input: T, values: T) -> T:
+    """0 below 0, 1 above, and `values` at 0"""
+    x, v = input.array, values.array
+    if x.dtype != v.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+    def step(x: Array, v: Array) -> Any:
+        return np.where(x == 0, v, (x > 0).astype(x.dtype))
+
+    def no_derivative(grad: Array) -> Any:
+        raise RuntimeError("derivative for aten::heaviside is not implemented")
+
+    out = compute(step, x, v)
+    return record(out, "NotImplemented", (input, no_derivative), (values, no_derivative))
+
+
+def isin(
+    elements: T | Number,
+    test_elements: T | Number,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> T:
+    """Which of `elements` are among `test_elements`"""
+    like = elements if isinstance(elements, TensorBase) else test_elements
+    if not isinstance(like, TensorBase):
+        raise not_a_tensor(elements, "elements")
+    if isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
+        like = home(elements, test_elements)
+    x, y = (np.asarray(getattr(v, "array", v)) for v in (elements, test_elements))
+    return result(like, np.isin(x, y, assume_unique=assume_unique, invert=invert))
+
+
+# ------------------------------------------------------------------------------ kinds of numbers
+
+
+def isnan(input: T) -> T:
+    """Which elements are not a number"""
+    return result(input, np.isnan(input.array))
+
+
+def isinf(input: T) -> T:
+    """Which elements are infinite"""
+    return result(input, np.isinf(input.array))
+
+
+def isfinite(input: T) -> T:
+    """Which elements are neither infinite nor nan"""
+    return result(input, np.isfinite(input.array))
+
+
+def isposinf(input: T) -> T:
+    """Which elements are +inf"""
+    return result(input, _equals(input.array, np.inf))
+
+
+def isneginf(input: T) -> T:
+    """Which elements are -inf"""
+    return result(input, _equals(input.array, -np.inf))
+
+
+def _equals(x: Array, value: float) -> Array:
+    return np.zeros(x.shape, bool) if x.dtype.kind in "iub" else np.asarray(x == value)
+
+
+def isreal(input: T) -> T:
+    """True everywhere: no element is complex"""
+    return result(input, np.ones(input.array.shape, bool))
+
+
+# ------------------------------------------------------------------------------------- whole tensors
+
+
+def isclose(
+    input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> T:
+    """|input - other| <= atol + rtol * |other|, for elements of one type"""
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor(other)
+    x, y = input.array, other.array
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"rtol and atol must be at least zero, but got {rtol} and {atol}")
+
+    def close(x: Array, y: Array) -> Array:
+        near: Any = x == y
+        if x.dtype.kind != "b":
+            wide = np.float32 if x.dtype in dtypes.HALVES else np.float64
+            a, b = x.astype(wide), y.astype(wide)
+            distance = np.abs(np.subtract(a, b))
+            near = near | (np.isfinite(distance) & (distance <= atol + rtol * np.abs(b)))
+        if equal_nan:
+            near = near | (np.isnan(x) & np.isnan(y))
+        return np.asarray(near)
+
+    return result(home(input, other), compute(close, x, y))
+
+
+def allclose(
+    input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Whether `isclose` holds everywhere"""
+    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
+
+
+def equal(input: T, other: T) -> bool:
+    """Whether both have the same shape and the same elements"""
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor(other)
+    same_device(input, other)
+    x, y = input.array, other.array
+    return x.shape == y.shape and bool((x == y).all())
+
+
+# ----------------------------------------------------------------------------------------- choosing
+
+
+def where(condition: T, input: T | Number | None = None, other: T | Number | None = None) -> Any:
+    """`input` where the condition holds, `other` elsewhere; alone: the indices where it holds"""
+    if input is None and other is None:
+        found = np.nonzero(np.atleast_1d(condition.array))
+        return tuple(result(condition, index) for index in found)
+    if input is None or other is None:
+        raise TypeError("where() needs both `input` and `other`, or neither")
+    return choose(input, condition, other)
+
+
+def choose(input: Any, condition: T, other: Any) -> T:
+    """`input` where the condition holds, `other` elsewhere"""
+    c = condition.array
+    if c.dtype.kind != "b":
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+        )
+    if not isinstance(input, TensorBase) and not isinstance(other, TensorBase):
+        dtype = dtypes.promote_types(dtypes.of_scalar(input), dtypes.of_scalar(other))
+        return result(condition, np.where(c, dtype.numpy.type(input), dtype.numpy.type(other)))
+    first: T
+    second: T
+    first, second = promote(input, other)
+    x, y = first.array, second.array
+    try:
+        out = np.where(c, x, y)
+    except ValueError:
+        raise RuntimeError(
+            f"the shapes of condition {list(c.shape)}, input {list(x.shape)} and other "
+            f"{list(y.shape)} do not broadcast"
+        ) from None
+    if condition.storage.device is not first.storage.device:
+        common_device((condition, first, second))
+    a, b, zero = x.shape, y.shape, x.dtype.type(0)
+    return record(
+        out,
+        "WhereBackward0",
+        (first, lambda g: sum_to(np.where(c, g, zero), a), condition),
+        (second, lambda g: sum_to(np.where(c, zero, g), b), condition),
+    )
+
+
+greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
+eq_ = inplace(eq)
+ne_ = inplace(ne)
+lt_ = inplace(lt)
+le_ = inplace(le)
+gt_ = inplace(gt)
+ge_ = inplace(ge)
+greater_, greater_equal_, less_, less_equal_, not_equal_ = gt_, ge_, lt_, le_, ne_
+heaviside_ = inplace(heaviside)

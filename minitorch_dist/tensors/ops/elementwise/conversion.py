@@ -1,0 +1,147 @@
+"""Other dtypes and other devices: `to` and its short forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from minitorch_dist.tensors import devices, dtypes, grad_mode, graph, ledger
+from minitorch_dist.tensors.base import T, TensorBase
+from minitorch_dist.tensors.nodes import kind, type_name
+from minitorch_dist.tensors.ops.elementwise.copying import convert
+from minitorch_dist.tensors.storage import Storage
+
+Device: TypeAlias = "devices.device | str | int | None"
+
+
+def to(input: T, *args: Any, **kwargs: Any) -> T:
+    """`input` as another dtype, on another device, or as another tensor; `input` if nothing changes.
+
+    to(dtype), to(device), to(device, dtype), to(other), each with non_blocking and copy.
+    """
+    dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
+    other = None
+    rest: list[Any] = list(args)
+    first = rest.pop(0) if rest else None
+    if isinstance(first, TensorBase):
+        other = first
+    elif isinstance(first, dtypes.dtype):
+        dtype = first
+    elif args:
+        device = first
+        if rest and (rest[0] is None or isinstance(rest[0], dtypes.dtype)):
+            dtype = rest.pop(0)
+    flags = dict(zip(("non_blocking", "copy"), rest, strict=False)) | kwargs
+    copy = flags.pop("copy", False)
+    flags.pop("non_blocking", False)
+    flags.pop("memory_format", None)
+    if flags or len(rest) > 2 or not all(isinstance(flag, bool) for flag in rest):
+        given = ", ".join([type(a).__name__ for a in args] + [f"{k}=" for k in kwargs])
+        raise TypeError(f"to() received an invalid combination of arguments - got ({given})")
+    if other is not None:
+        dtype, device = other.dtype, other.storage.device
+    target = input.storage.device if device is None else devices.resolve(device)
+    return move(input, dtype or input.dtype, target, copy)
+
+
+def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = False) -> T:
+    """The conversion itself: recorded, so that the gradient comes back in the old form."""
+    x, home = input.array, input.storage.device
+    if not copy and dtype.numpy == x.dtype and device is home:
+        return input
+    out: T = object.__new__(input.plain)
+    out.array = array = x.copy(order="K") if dtype.numpy == x.dtype else convert(x, dtype)
+    out.storage = Storage(array, device)
+    mode = grad_mode.mode.get()
+    if input._base is not None:
+        graph.refresh(input)
+    if input._requires_grad and dtype.is_floating_point and mode == grad_mode.ON:
+        node = kind("ToCopyBackward0")("ToCopyBackward0", (graph.edge_of(input),))
+        source = x.dtype
+        node.vjps = (lambda g: g.astype(source, copy=device is not home),)
+        node.device = home  # the gradient is born where it goes: back home
+        out._grad_fn, out._requires_grad = node, True
+        if device is not devices.CPU:
+            ledger.retag(array, device, "activation", only="other")
+    elif mode == grad_mode.INFERENCE:
+        out._inference = True
+    return out
+
+
+def cuda(
+    input: T, device: Device = None, non_blocking: bool = False, memory_format: Any = None
+) -> T:
+    """`input` on a simulated device (by default the current one)."""
+    target = devices.resolve("cuda" if device is None else devices.device(device))
+    if target.type != "cuda":
+        raise RuntimeError(
+            f"Invalid device, must be cuda device, got '{target}'; use to() or cpu()"
+        )
+    return move(input, input.dtype, target)
+
+
+def cpu(input: T, memory_format: Any = None) -> T:
+    """`input` in host memory."""
+    return move(input, input.dtype, devices.CPU)
+
+
+def pin_memory(input: T, device: Device = None) -> T:
+    """`input`: page-locked memory speeds up copies to a GPU, and there is none."""
+    if input.storage.device is not devices.CPU:
+        raise RuntimeError(
+            f"cannot pin 'torch.cuda.{type_name(input.array)[6:]}' only dense CPU tensors can be pinned"
+        )
+    return input
+
+
+def is_pinned(input: TensorBase, device: Device = None) -> bool:
+    return False
+
+
+def _as(dtype: dtypes.dtype, name: str) -> Callable[..., Any]:
+    """The short form that converts to one dtype: `x.float()`."""
+
+    def short_form(input: T, memory_format: Any = None) -> T:
+        return move(input, dtype, input.storage.device)
+
+    short_form.__name__ = short_form.__qualname__ = name
+    short_form.__doc__ = f"`to({dtype})`"
+    return short_form
+
+
+half = _as(dtypes.float16, "half")
+bfloat16 = _as(dtypes.bfloat16, "bfloat16")
+float_ = _as(dtypes.float32, "float")
+double = _as(dtypes.float64, "double")
+byte = _as(dtypes.uint8, "byte")
+char = _as(dtypes.int8, "char")
+short = _as(dtypes.int16, "short")
+int_ = _as(dtypes.int32, "int")
+long = _as(dtypes.int64, "long")
+bool_ = _as(dtypes.bool_, "bool")
+
+
+def type_as(input: T, other: TensorBase) -> T:
+    """With the dtype, and on the device, of `other`."""
+    return move(input, other.dtype, other.storage.device)
+
+
+def type_(input: T, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The legacy name of the tensor's type, or the tensor as `dtype` (or as that legacy type)."""
+    prefix = "torch." if input.storage.device is devices.CPU else "torch.cuda."
+    if dtype is None:
+        return prefix + type_name(input.array)[6:]
+    if not isinstance(dtype, dtypes.dtype):
+        name = dtype if isinstance(dtype, str) else f"torch.{getattr(dtype, '__name__', '')}"
+        found = [d for d in dtypes.ALL if type_name(np.empty(0, d.numpy)) == name]
+        if not found:
+            raise ValueError(f"invalid type: {dtype!r}")
+        dtype = found[0]
+    return move(input, dtype, input.storage.device)
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether `obj` is a tensor."""
+    return isinstance(obj, TensorBase)

@@ -1,0 +1,164 @@
+"""The same values again: copies, and the same memory without its history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import devices, dtypes, graph, ledger
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
+from minitorch_dist.tensors.views import bump, check_writable, rebase, view_of
+
+
+def _itself(grad: Array) -> Array:
+    return grad
+
+
+def dense(x: Array) -> Array:
+    """A copy with the strides of `x`, if its elements lie densely; else row by row."""
+    if 0 in x.strides and x.size > 1:  # expanded: numpy would keep an odd order
+        return np.array(x, order="C")
+    return x.copy(order="K")
+
+
+def clone(input: T, *, memory_format: Any = None) -> T:
+    """A copy that passes its gradient on."""
+    order = "C" if str(memory_format) == "torch.contiguous_format" else "K"
+    x = input.array
+    out = dense(x) if order == "K" else np.array(x, order="C")
+    return record(out, "CloneBackward0", (input, _itself))
+
+
+def contiguous(input: T, memory_format: Any = None) -> T:
+    """`input` if it lies row by row in memory, else a copy that does."""
+    x = input.array
+    if x.flags.c_contiguous:
+        return input
+    return record(np.array(x, order="C"), "CloneBackward0", (input, _itself))
+
+
+def detach(input: T) -> T:
+    """The same memory, outside of the graph. Writing to it counts as writing to `input`."""
+    out: T = object.__new__(input.plain)
+    out.array, out.storage = input.array, input.storage
+    out._inference = input._inference
+    return out
+
+
+def detach_(input: T) -> T:
+    """Leave the graph: `input` becomes a leaf that requires no gradient."""
+    if input._base is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients."
+        )
+    input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
+    return input
+
+
+def get_data(input: T) -> T:
+    """`x.data`: the same memory outside of the graph, with a version counter of its own."""
+    out: T = object.__new__(input.plain)
+    out.array, out.storage = input.array, input.storage.alias()
+    return out
+
+
+def set_data(input: TensorBase, other: TensorBase) -> None:
+    """`x.data = y`: from now on `x` looks at the memory of `y`; its place in the graph stays."""
+    if not isinstance(other, TensorBase):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+    if input._requires_grad and other.array.dtype.kind in "iub":
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+        )
+    input.array = other.array
+    version = input.storage.version
+    input.storage = other.storage.alias()
+    input.storage.version = version
+    if input._accumulate is not None:
+        input._accumulate.device = input.storage.device
+    if input.storage.device is not devices.CPU:
+        ledger.retag(input.array, input.storage.device, input.held_as, only="other")
+
+
+def copy_(input: T, src: Any, non_blocking: bool = False) -> T:
+    """Write the values of `src` (broadcast, of any dtype, on any device) into `input`."""
+    if not isinstance(src, TensorBase):
+        if not isinstance(src, (int, float)):
+            raise TypeError(
+                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
+            )
+        src = graph.result(input, np.array(src))
+    x, y = input.array, src.array
+    floating = x.dtype.kind not in "iub"
+    check_writable(input, recorded=floating and graph.wants_any((src,)))
+    node = graph.node_for("CopyBackwards", (input, src)) if floating else None
+    fill(x, y)
+    bump(input)
+    if node is not None:
+        shape, source = y.shape, y.dtype
+        here, there = input.storage.device, src.storage.device
+
+        def to_source(grad: Array) -> Array:
+            return sum_to(grad.astype(source, copy=False), shape)
+
+        mine, theirs = node.edges
+        node.vjps = (np.zeros_like if mine else None, to_source if theirs else None)
+        node.device = here if here is not devices.CPU else there
+        rebase(input, (node, 0))
+    return input
+
+
+def apply_(input: T, callable: Callable[[Any], Any]) -> T:
+    """Replace each element by what a Python function makes of it. Slow, and not recorded."""
+    check_writable(input)
+    if input._requires_grad:
+        raise RuntimeError("can't call apply_ on tensors that require gradients")
+    x = input.array
+    x[...] = np.array([callable(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape)
+    bump(input)
+    return input
+
+
+def as_subclass(input: TensorBase, cls: type[T]) -> T:
+    """The same tensor as an instance of a subclass; it passes its gradient on."""
+    out: T = object.__new__(cls)
+    out.__dict__.update(view_of(input, input.array, "AliasBackward0", _itself).__dict__)
+    return out
+
+
+def fill(x: Array, y: Array) -> None:
+    """`x[...] = y`, converted and broadcast, with torch's complaint where it does not fit."""
+    if y.ndim <= x.ndim:
+        try:
+            x[...] = y if y.dtype == x.dtype else convert(y, dtypes.FROM_NUMPY[x.dtype])
+            return
+        except ValueError:
+            if not x.flags.writeable:
+                raise
+    for place in range(max(x.ndim, y.ndim)):
+        back = max(x.ndim, y.ndim) - place
+        full = x.shape[-back] if back <= x.ndim else 1
+        own = y.shape[-back] if back <= y.ndim else 1
+        if own not in (1, full):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({full}) must match the existing size ({own}) at "
+                f"non-singleton dimension {place}.  Target sizes: {list(x.shape)}.  Tensor sizes: "
+                f"{list(y.shape)}"
+            )
+    raise RuntimeError(
+        f"The number of sizes provided ({x.ndim}) must be greater or equal to the number of "
+        f"dimensions in the tensor ({y.ndim})"
+    )
+
+
+def convert(x: Array, dtype: dtypes.dtype) -> Array:
+    """`x` as `dtype`, as C would convert: floats are cut off towards zero, without a warning."""
+    with np.errstate(all="ignore"):
+        return x.astype(dtype.numpy)

@@ -1,0 +1,126 @@
+"""Division and its remainders. True division yields floats; the others keep the operands' type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.elementwise.arithmetic import (
+    compute,
+    not_implemented,
+    plain,
+    promote,
+    sum_to,
+    with_number,
+)
+from minitorch_dist.tensors.views import inplace
+
+
+def div(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
+    """input / other; with `rounding_mode` "floor" or "trunc", rounded down or towards zero."""
+    if rounding_mode is not None:
+        return _rounded(input, other, rounding_mode)
+    try:
+        x = input.array
+    except AttributeError:
+        return div(*promote(input, other, floating=True))
+    if isinstance(other, TensorBase) and other.array.dtype is x.dtype and x.dtype.kind not in "iub":
+        y = other.array
+    elif plain(x, other):
+        return record(
+            with_number(np.divide, x, other),
+            "DivBackward0",
+            (input, lambda g: with_number(np.divide, g, other), None),
+        )
+    else:
+        input, other = promote(input, other, floating=True)
+        x, y = input.array, other.array
+    shape = x.shape
+    return record(
+        compute(np.divide, x, y),
+        "DivBackward0",
+        (input, lambda g: sum_to(g / y, shape), other),
+        (other, lambda g: sum_to(-g * (x / y / y), y.shape), input, other),
+    )
+
+
+def _rounded(input: T, other: T | Number, mode: str) -> T:
+    if mode not in ("floor", "trunc"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'"
+        )
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    check_divisor(f"div_{mode}_cpu", y)
+    a, b = x.shape, y.shape  # a step function: its gradient is zero wherever it has one
+    return record(
+        compute(np.floor_divide if mode == "floor" else truncated, x, y),
+        "DivBackward1",
+        (input, lambda g: np.zeros(a, g.dtype)),
+        (other, lambda g: np.zeros(b, g.dtype)),
+    )
+
+
+def truncated(x: Array, y: Array) -> Any:
+    """x / y rounded towards zero, in the type of x."""
+    if x.dtype.kind not in "iu":
+        return np.trunc(x / y)
+    down = np.floor_divide(x, y)
+    return down + ((down < 0) & (down * y != x))
+
+
+def check_divisor(name: str, y: Array) -> None:
+    if y.dtype.kind == "b":
+        raise not_implemented(name, y)
+    if y.dtype.kind in "iu" and not y.all():
+        raise RuntimeError("ZeroDivisionError")  # torch's words: integers have no infinity
+
+
+def floor_divide(input: T, other: T | Number) -> T:
+    """input / other rounded down, as Python's `//`. It has no gradient."""
+    input, other = promote(input, other)
+    check_divisor("div_floor_cpu", other.array)
+    out = compute(np.floor_divide, input.array, other.array)
+    return record(out, "NotImplemented", (input, no_derivative), (other, no_derivative))
+
+
+def no_derivative(grad: Array) -> Any:
+    raise RuntimeError("derivative for aten::floor_divide is not implemented")
+
+
+def remainder(input: T, other: T | Number) -> T:
+    """input - other * floor(input / other), as Python's `%`: it has the sign of `other`."""
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    check_divisor("remainder_cpu", y)
+    a, b = x.shape, y.shape
+    return record(
+        compute(np.remainder, x, y),
+        "RemainderBackward1",
+        (input, lambda g: sum_to(g, a)),
+        (other, lambda g: sum_to(-g * np.floor_divide(x, y), b), input, other),
+    )
+
+
+def fmod(input: T, other: T | Number) -> T:
+    """input - other * trunc(input / other), as C's fmod: it has the sign of `input`."""
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    check_divisor("fmod_cpu", y)
+    a, b = x.shape, y.shape
+    return record(
+        compute(np.fmod, x, y),
+        "FmodBackward1",
+        (input, lambda g: sum_to(g, a)),
+        (other, lambda g: sum_to(-g * np.trunc(x / y), b), input, other),
+    )
+
+
+divide = div
+true_divide = div
+floor_divide_ = inplace(floor_divide)
+remainder_ = inplace(remainder)
+fmod_ = inplace(fmod)

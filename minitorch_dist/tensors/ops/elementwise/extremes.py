@@ -1,0 +1,209 @@
+"""The larger and the smaller of two, element by element; and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.graph import record, wants_any
+from minitorch_dist.tensors.ops.elementwise.arithmetic import (
+    as_element,
+    cast,
+    compute,
+    not_a_tensor,
+    not_implemented,
+    promote,
+    result_type,
+    sum_to,
+)
+from minitorch_dist.tensors.views import bump, check_writable, inplace
+
+Mask = Callable[[Array, Array], Any]
+
+
+def _pick(ufunc: np.ufunc, name: str, input: T, other: T, first: Mask, second: Mask) -> T:
+    """One of both. `first` and `second` say where the gradient goes to `input` and to `other`."""
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor(other)
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    return record(
+        compute(ufunc, x, y),
+        name,
+        (input, lambda g: sum_to(g * first(x, y).astype(g.dtype), x.shape), input, other),
+        (other, lambda g: sum_to(g * second(x, y).astype(g.dtype), y.shape), input, other),
+    )
+
+
+def _not_below(x: Array, y: Array) -> Any:
+    """1 where x is above y or beside nan, 1/2 where they are equal: the gradient is shared."""
+    return np.where(x == y, 0.5, ~(x < y))
+
+
+def _not_above(x: Array, y: Array) -> Any:
+    return np.where(x == y, 0.5, ~(x > y))
+
+
+def maximum(input: T, other: T) -> T:
+    """The larger of both; nan if either is nan"""
+    return _pick(np.maximum, "MaximumBackward0", input, other, _not_below, _not_above)
+
+
+def minimum(input: T, other: T) -> T:
+    """The smaller of both; nan if either is nan"""
+    return _pick(np.minimum, "MinimumBackward0", input, other, _not_above, _not_below)
+
+
+def fmax(input: T, other: T) -> T:
+    """The larger of both; a nan loses against a number"""
+    return _pick(
+        np.fmax,
+        "FmaxBackward0",
+        input,
+        other,
+        lambda x, y: (x >= y) | np.isnan(y),
+        lambda x, y: ~((x >= y) | np.isnan(y)),
+    )
+
+
+def fmin(input: T, other: T) -> T:
+    """The smaller of both; a nan loses against a number"""
+    return _pick(
+        np.fmin,
+        "FminBackward0",
+        input,
+        other,
+        lambda x, y: (x <= y) | np.isnan(y),
+        lambda x, y: ~((x <= y) | np.isnan(y)),
+    )
+
+
+# ------------------------------------------------------------------------------------------- bounds
+
+
+def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None) -> T:
+    """`input`, but not below `min` and not above `max` (which wins where the two cross)"""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, TensorBase) or isinstance(max, TensorBase):
+        for bound in (min, max):
+            if bound is not None and not isinstance(bound, TensorBase):
+                raise TypeError("clamp(): min and max must both be Tensors, or both be Numbers")
+        return _between(input, min, max)
+    input, low, high = _bounded(input, min, max)
+    x = input.array
+
+    def inside(g: Array) -> Any:
+        return g * (
+            x >= low if high is None else x <= high if low is None else (x >= low) & (x <= high)
+        )
+
+    return record(clipped(x, low, high), "ClampBackward1", (input, inside, input))
+
+
+def clipped(x: Array, low: Any, high: Any, out: Array | None = None) -> Any:
+    if low is not None:
+        x = beside_number(np.maximum, x, low, out)
+    if high is not None:
+        x = beside_number(np.minimum, x, high, out)
+    return x
+
+
+ROW = 1024
+
+
+def beside_number(ufunc: np.ufunc, x: Array, number: Any, out: Array | None = None) -> Any:
+    """ufunc(x, number), where ufunc is a maximum or minimum.
+
+    numpy is six times slower with a number here than with an array. So the number becomes a row,
+    and x a stack of rows.
+    """
+    if x.size < 4 * ROW or not x.flags.c_contiguous:
+        return ufunc(x, number, out=out)
+    if out is None:
+        out = np.empty_like(x)
+    flat, into, end = x.reshape(-1), out.reshape(-1), x.size - x.size % ROW
+    row = np.full(ROW, number, x.dtype)
+    ufunc(flat[:end].reshape(-1, ROW), row, out=into[:end].reshape(-1, ROW))
+    ufunc(flat[end:], number, out=into[end:])
+    return out
+
+
+def _bounded(input: T, min: Any, max: Any) -> tuple[T, Any, Any]:
+    """The tensor in the type of the result, and the bounds as elements of that type."""
+    dtype = input.dtype
+    if dtype.category != dtypes.FLOATING:
+        for bound in (min, max):
+            if bound is not None:
+                dtype = dtypes.promote_types(dtype, result_type(input, bound))
+        input = cast(input, dtype)
+        if dtype.category == dtypes.BOOL:
+            name = "clamp_max" if min is None else "clamp_min" if max is None else "clamp"
+            raise not_implemented(f"{name}_scalar_cpu", input.array)
+    return input, as_element(min, dtype), as_element(max, dtype)
+
+
+def _between(input: T, min: Any, max: Any) -> T:
+    """`clamp` where at least one bound is a tensor, and may want a gradient too."""
+    out = input
+    if min is not None:
+        out, low = promote(out, min)
+    if max is not None:
+        out, high = promote(out, max)
+    if min is None or max is None:
+        only = low if max is None else high
+        x, y = out.array, only.array
+        ufunc, kept = (np.maximum, np.greater_equal) if max is None else (np.minimum, np.less_equal)
+        lost = np.less if max is None else np.greater
+        return record(
+            compute(ufunc, x, y),
+            "ClampBackward0",
+            (out, lambda g: sum_to(g * kept(x, y), x.shape), out, only),
+            (only, lambda g: sum_to(g * lost(x, y), y.shape), out, only),
+        )
+    low, high = cast(low, out.dtype), cast(high, out.dtype)
+    x, a, b = out.array, low.array, high.array
+    return record(
+        compute(np.minimum, compute(np.maximum, x, a), b),
+        "ClampBackward0",
+        (out, lambda g: sum_to(g * ((x >= a) & (x <= b)), x.shape), out, low, high),
+        (low, lambda g: sum_to(g * ((x < a) & (a < b)), a.shape), out, low, high),
+        (high, lambda g: sum_to(g * ((x > b) | (b < a)), b.shape), out, low, high),
+    )
+
+
+def clamp_min(input: T, min: T | Number) -> T:
+    """`input`, but not below `min`"""
+    return clamp(input, min=min)
+
+
+def clamp_max(input: T, max: T | Number) -> T:
+    """`input`, but not above `max`"""
+    return clamp(input, max=max)
+
+
+_clamp_ = inplace(clamp)
+
+
+def clamp_(input: T, min: T | Number | None = None, max: T | Number | None = None) -> T:
+    """In-place version of :func:`clamp`."""
+    tensors = isinstance(min, TensorBase) or isinstance(max, TensorBase)
+    if tensors or (min is None and max is None) or wants_any((input,)):
+        return _clamp_(input, min, max)
+    _, low, high = _bounded(input, min, max)
+    if (low is not None and low.dtype != input.array.dtype) or (
+        high is not None and high.dtype != input.array.dtype
+    ):
+        return _clamp_(input, min, max)
+    check_writable(input)
+    clipped(input.array, low, high, out=input.array)
+    bump(input)
+    return input
+
+
+clip, clip_ = clamp, clamp_
+clamp_min_, clamp_max_ = inplace(clamp_min), inplace(clamp_max)

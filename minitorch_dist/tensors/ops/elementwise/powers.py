@@ -1,0 +1,140 @@
+"""Powers and roots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.ops.elementwise.arithmetic import (
+    as_element,
+    cast,
+    compute,
+    floating,
+    is_number,
+    promote,
+    result_type,
+    sum_to,
+    with_number,
+)
+from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.views import inplace
+
+
+def raised(x: Array, n: Any) -> Any:
+    """x to the power of the number n; the usual ones without a logarithm."""
+    if n == 2:
+        return x * x
+    if n == 3:
+        return x * x * x
+    if n == 0.5:
+        return np.sqrt(x)
+    if n == -1:
+        return 1 / x
+    return np.power(x, n)
+
+
+def pow(input: T, exponent: T | Number) -> T:
+    """input ** exponent"""
+    if is_number(exponent) and isinstance(input, TensorBase):
+        return _to_number(input, exponent)
+    input, exponent = promote(input, exponent)
+    x, y = input.array, exponent.array
+    if x.dtype.kind == "b":
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+    if x.dtype.kind in "iu":
+        return result(input, compute(_integer_power, x, y))
+    out = compute(np.power, x, y)
+    return record(
+        out,
+        "PowBackward1",
+        (input, lambda g: sum_to(g * _slope(x, y), x.shape), input, exponent),
+        (exponent, lambda g: sum_to(g * _growth(x, y, out), y.shape), input, exponent),
+        reads_result=exponent.requires_grad,
+    )
+
+
+def _to_number(input: T, n: Any) -> T:
+    if isinstance(n, np.generic):
+        n = n.item()
+    x = input.array
+    if x.dtype.kind in "iub":
+        if isinstance(n, float):
+            return _to_number(floating(input), n)
+        if x.dtype.kind == "b" and isinstance(n, bool):
+            return result(input, x.copy() if n else np.ones_like(x))
+        if n < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        input = cast(input, result_type(input, n))
+        return pow(input, result(input, as_element(n, input.dtype)))
+    if n == 0:  # constant, even where x is 0, inf or nan
+        return record(np.ones_like(x), "PowBackward0", (input, np.zeros_like, None))
+    return record(
+        with_number(raised, x, n),
+        "PowBackward0",
+        (input, lambda g: g * with_number(lambda x, n: n * raised(x, n - 1), x, n), input),
+    )
+
+
+def _integer_power(x: Array, y: Array) -> Any:
+    """Negative powers of integers round to zero, but for those of 1 and -1."""
+    if y.dtype.kind == "u" or not (y < 0).any():
+        return np.power(x, y)
+    out = np.power(x, np.abs(y))
+    return np.where((y >= 0) | (np.abs(x) == 1), out, x.dtype.type(0))
+
+
+def _slope(x: Array, y: Array) -> Any:
+    """The derivative of x ** y by x."""
+    return np.where(y == 0, x.dtype.type(0), y * np.power(x, y - 1))
+
+
+def _growth(x: Array, y: Array, out: Array) -> Any:
+    """The derivative of x ** y by y; at x = 0 it is 0 for y >= 0."""
+    return np.where((x == 0) & (y >= 0), x.dtype.type(0), out * np.log(x))
+
+
+def float_power(input: T, exponent: T | Number) -> T:
+    """input ** exponent, computed in float64 whatever their types are."""
+    base = cast(input, dtypes.float64) if isinstance(input, TensorBase) else input
+    power = cast(exponent, dtypes.float64) if isinstance(exponent, TensorBase) else exponent
+    return pow(base, power)
+
+
+def square(input: T) -> T:
+    """input * input"""
+    return pow(input, 2)
+
+
+def sqrt(input: T) -> T:
+    """The square root; nan for negative elements."""
+    x = floating(input)
+    out = quiet(np.sqrt, x.array)
+    return record(out, "SqrtBackward0", (x, lambda g: g / (2 * out)), reads_result=True)
+
+
+def rsqrt(input: T) -> T:
+    """1 / sqrt(input)"""
+    x = floating(input)
+    out = with_number(lambda x, one: one / np.sqrt(x), x.array, 1)
+    return record(
+        out, "RsqrtBackward0", (x, lambda g: g * (out * out * out) / -2), reads_result=True
+    )
+
+
+def reciprocal(input: T) -> T:
+    """1 / input"""
+    x = floating(input)
+    out = quiet(np.reciprocal, x.array)
+    return record(out, "ReciprocalBackward0", (x, lambda g: -g * (out * out)), reads_result=True)
+
+
+pow_ = inplace(pow)
+float_power_ = inplace(float_power)
+square_ = inplace(square)
+sqrt_ = inplace(sqrt)
+rsqrt_ = inplace(rsqrt)
+reciprocal_ = inplace(reciprocal)

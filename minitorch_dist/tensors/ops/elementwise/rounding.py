@@ -1,0 +1,170 @@
+"""Signs, magnitudes and roundings: functions whose slope is constant between their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, Number, T
+from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.ops.elementwise.arithmetic import (
+    compute,
+    not_implemented,
+    promote,
+    sum_to,
+)
+from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.views import inplace
+
+
+def _step(function: Callable[[Array], Any], input: T, name: str, kernel: str) -> T:
+    """A function that is constant between steps: integers stay as they are, gradients are 0."""
+    x = input.array
+    if x.dtype.kind in "iu":
+        return result(input, x.copy())
+    if x.dtype.kind == "b":
+        raise not_implemented(kernel, x)
+    return record(quiet(function, x), name, (input, np.zeros_like))
+
+
+def floor(input: T) -> T:
+    """The largest integers that are not above the elements"""
+    return _step(np.floor, input, "FloorBackward0", "floor_vml_cpu")
+
+
+def ceil(input: T) -> T:
+    """The smallest integers that are not below the elements"""
+    return _step(np.ceil, input, "CeilBackward0", "ceil_vml_cpu")
+
+
+def trunc(input: T) -> T:
+    """The integer parts: rounded towards zero"""
+    return _step(np.trunc, input, "TruncBackward0", "trunc_vml_cpu")
+
+
+def round(input: T, *, decimals: int = 0) -> T:
+    """The nearest integers, halves to even; `decimals` digits may stay."""
+    if decimals == 0 or input.array.dtype.kind in "iu":
+        return _step(np.rint, input, "RoundBackward0", "round_vml_cpu")
+    ten = input.array.dtype.type(10.0 ** max(decimals, -decimals))
+
+    def rounded(x: Array) -> Any:
+        return np.rint(x * ten) / ten if decimals > 0 else np.rint(x / ten) * ten
+
+    return _step(rounded, input, "RoundBackward1", "round_cpu")
+
+
+def frac(input: T) -> T:
+    """What `trunc` cuts off, with the sign of the elements"""
+    x = input.array
+    if x.dtype.kind in "iub":
+        raise not_implemented("frac_cpu", x)
+    return record(quiet(lambda x: x - np.trunc(x), x), "FracBackward0", (input, lambda g: g))
+
+
+def abs(input: T) -> T:
+    """The magnitude of each element"""
+    x = input.array
+    if x.dtype.kind == "b":
+        raise not_implemented("abs_cpu", x)
+    return record(np.abs(x), "AbsBackward0", (input, lambda g: g * signs(x), input))
+
+
+def signs(x: Array) -> Any:
+    """-1, 0 or 1, and 0 for nan, in the type of x"""
+    if x.dtype.kind == "u":
+        return (x > 0).astype(x.dtype)
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+def sign(input: T) -> T:
+    """-1, 0 or 1"""
+    return _sign(input, "SignBackward0")
+
+
+def sgn(input: T) -> T:
+    """`sign`, which complex numbers would have too"""
+    return _sign(input, "SgnBackward0")
+
+
+def _sign(input: T, name: str) -> T:
+    x = input.array
+    if x.dtype.kind == "b":
+        return result(input, x.copy())
+    return record(signs(x), name, (input, np.zeros_like))
+
+
+def signbit(input: T) -> T:
+    """Whether the sign is negative, that of -0.0 included"""
+    x = input.array
+    return result(input, x < 0 if x.dtype.kind in "iub" else np.signbit(x))
+
+
+def copysign(input: T, other: T | Number) -> T:
+    """The magnitude of `input` with the sign of `other`"""
+    input, other = promote(input, other, floating=True)
+    x, y = input.array, other.array
+    out = compute(np.copysign, x, y)
+    shape = y.shape
+
+    def slope(g: Array) -> Array:
+        return sum_to(g * np.where(x == 0, x.dtype.type(0), out / x), x.shape)
+
+    return record(
+        out,
+        "CopysignBackward0",
+        (input, slope, input),
+        (other, lambda g: np.zeros(shape, g.dtype)),
+        reads_result=True,
+    )
+
+
+def nextafter(input: T, other: T) -> T:
+    """The number next to `input` on the way to `other`"""
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    if x.dtype.kind in "iub":
+        raise not_implemented("nextafter_cpu", x)
+
+    def no_derivative(grad: Array) -> Any:
+        raise RuntimeError("derivative for aten::nextafter is not implemented")
+
+    out = compute(np.nextafter, x, y)
+    return record(out, "NextafterBackward0", (input, no_derivative), (other, no_derivative))
+
+
+def nan_to_num(
+    input: T,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> T:
+    """`nan` (0) in place of nan, and the largest finite numbers in place of the infinities"""
+    x = input.array
+    if x.dtype.kind in "iub":
+        return result(input, x.copy())
+    limits = dtypes.finfo(input.dtype)
+    out = x.copy()
+    out[np.isnan(x)] = 0.0 if nan is None else nan
+    out[x == np.inf] = limits.max if posinf is None else posinf
+    out[x == -np.inf] = limits.min if neginf is None else neginf
+    return record(out, "NanToNumBackward0", (input, lambda g: g * np.isfinite(x), input))
+
+
+absolute = abs
+fix = trunc
+floor_ = inplace(floor)
+ceil_ = inplace(ceil)
+trunc_ = inplace(trunc)
+round_ = inplace(round)
+frac_ = inplace(frac)
+abs_ = inplace(abs)
+sign_ = inplace(sign)
+sgn_ = inplace(sgn)
+copysign_ = inplace(copysign)
+absolute_, fix_ = abs_, trunc_
+nan_to_num_ = inplace(nan_to_num)
+nextafter_ = inplace(nextafter)

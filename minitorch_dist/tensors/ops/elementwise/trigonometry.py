@@ -1,0 +1,182 @@
+"""Circular and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.base import Array, T
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.elementwise.arithmetic import (
+    compute,
+    floating,
+    not_implemented,
+    promote,
+    sum_to,
+)
+from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.views import inplace
+
+
+def sin(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.sin, a), "SinBackward0", (x, lambda g: g * np.cos(a), x))
+
+
+def cos(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.cos, a), "CosBackward0", (x, lambda g: g * -np.sin(a), x))
+
+
+def tan(input: T) -> T:
+    x = floating(input)
+    out = quiet(np.tan, x.array)
+    return record(out, "TanBackward0", (x, lambda g: g * (1 + out * out)), reads_result=True)
+
+
+def asin(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.arcsin, a), "AsinBackward0", (x, lambda g: g / np.sqrt(1 - a * a), x))
+
+
+def acos(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.arccos, a), "AcosBackward0", (x, lambda g: -g / np.sqrt(1 - a * a), x))
+
+
+def atan(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.arctan, a), "AtanBackward0", (x, lambda g: g / (1 + a * a), x))
+
+
+def sinh(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.sinh, a), "SinhBackward0", (x, lambda g: g * np.cosh(a), x))
+
+
+def cosh(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.cosh, a), "CoshBackward0", (x, lambda g: g * np.sinh(a), x))
+
+
+def tanh(input: T) -> T:
+    x = floating(input)
+    out = quiet(np.tanh, x.array)
+    return record(out, "TanhBackward0", (x, lambda g: g * (1 - out * out)), reads_result=True)
+
+
+def asinh(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.arcsinh, a), "AsinhBackward0", (x, lambda g: g / np.sqrt(a * a + 1), x))
+
+
+def acosh(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.arccosh, a), "AcoshBackward0", (x, lambda g: g / np.sqrt(a * a - 1), x))
+
+
+def atanh(input: T) -> T:
+    x = floating(input)
+    a = x.array
+    return record(quiet(np.arctanh, a), "AtanhBackward0", (x, lambda g: g / (1 - a * a), x))
+
+
+def atan2(input: T, other: T) -> T:
+    """The angle of the point (other, input), from -pi to pi"""
+    input, other = promote(input, other, floating=True)
+    x, y = input.array, other.array
+    return record(
+        compute(np.arctan2, x, y),
+        "Atan2Backward0",
+        (input, lambda g: sum_to(g * (y * _inverse_square(x, y)), x.shape), input, other),
+        (other, lambda g: sum_to(g * (-x * _inverse_square(x, y)), y.shape), input, other),
+    )
+
+
+def _inverse_square(x: Array, y: Array) -> Any:
+    """1 / (x² + y²); at the origin, which has no angle, 0"""
+    square = x * x + y * y
+    return np.where(square == 0, square, 1 / square)
+
+
+def hypot(input: T, other: T) -> T:
+    """sqrt(input² + other²), without overflow in between"""
+    input, other = promote(input, other)
+    x, y = input.array, other.array
+    if x.dtype.kind in "iub":
+        raise not_implemented("hypot_cpu", x)
+    out = compute(np.hypot, x, y)
+    return record(
+        out,
+        "HypotBackward0",
+        (input, lambda g: sum_to(g * (x / out), x.shape), input),
+        (other, lambda g: sum_to(g * (y / out), y.shape), other),
+        reads_result=True,
+    )
+
+
+def deg2rad(input: T) -> T:
+    """Degrees as radians"""
+    return _scaled(input, math.pi / 180, "Deg2RadBackward0")
+
+
+def rad2deg(input: T) -> T:
+    """Radians as degrees"""
+    return _scaled(input, 180 / math.pi, "Rad2DegBackward0")
+
+
+def _scaled(input: T, factor: float, name: str) -> T:
+    x = floating(input)
+    c = x.array.dtype.type(factor)
+    return record(quiet(np.multiply, x.array, c), name, (x, lambda g: g * c))
+
+
+def sinc(input: T) -> T:
+    """sin(pi x) / (pi x), and 1 at 0"""
+    x = floating(input)
+    a = x.array
+    return record(quiet(_sinc, a), "SincBackward0", (x, lambda g: g * _sinc_slope(a), x))
+
+
+def _sinc(x: Array) -> Any:
+    t = x * x.dtype.type(math.pi)
+    return np.where(x == 0, x.dtype.type(1), np.sin(t) / t)
+
+
+def _sinc_slope(x: Array) -> Any:
+    t = x * x.dtype.type(math.pi)
+    return np.where(x == 0, x.dtype.type(0), (np.cos(t) * t - np.sin(t)) / (t * x))
+
+
+arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
+arcsinh, arccosh, arctanh = asinh, acosh, atanh
+sin_ = inplace(sin)
+cos_ = inplace(cos)
+tan_ = inplace(tan)
+asin_ = inplace(asin)
+acos_ = inplace(acos)
+atan_ = inplace(atan)
+sinh_ = inplace(sinh)
+cosh_ = inplace(cosh)
+tanh_ = inplace(tanh)
+asinh_ = inplace(asinh)
+acosh_ = inplace(acosh)
+atanh_ = inplace(atanh)
+arcsin_, arccos_, arctan_ = asin_, acos_, atan_
+arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
+atan2_, hypot_ = inplace(atan2), inplace(hypot)
+arctan2_ = atan2_
+deg2rad_ = inplace(deg2rad)
+rad2deg_ = inplace(rad2deg)
+sinc_ = inplace(sinc)

@@ -1,0 +1,117 @@
+"""`nn.functional.pad`: a frame around a tensor, of one value or made from the tensor itself.
+
+constant   0 0 | a b c | 0 0
+reflect    c b | a b c | b a
+replicate  a a | a b c | c c
+circular   b c | a b c | a b
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.base import Array, T
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.indexing.indexing import number
+
+_NUMPY = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_NODES = {"reflect": "ReflectionPad", "replicate": "ReplicationPad", "circular": "CircularPad"}
+
+
+def pad(input: T, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> T:
+    """`input` with `pad = (left, right, top, bottom, …)` more entries, last dimension first.
+
+    Negative numbers cut entries off.
+    """
+    x = input.array
+    widths = [int(n) for n in pad]
+    if mode != "constant" and mode not in _NUMPY:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if len(widths) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(widths) > 2 * x.ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(widths)} and input of dimension {x.ndim}"
+        )
+    pairs = list(zip(widths[::2], widths[1::2], strict=True))[::-1]
+    if mode == "constant":
+        return _constant(input, pairs, value)
+    if value not in (None, 0):
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if not 1 <= len(pairs) <= 3 or x.ndim - len(pairs) not in (1, 2):
+        raise NotImplementedError(
+            f"Padding size {len(widths)} is not supported for {x.ndim}D input tensor. Only the "
+            "last 1, 2 or 3 dimensions are padded, with one or two others in front of them."
+        )
+    return _from_itself(input, pairs, mode)
+
+
+def _constant(input: T, pairs: list[tuple[int, int]], value: float | None) -> T:
+    x = input.array
+    first = x.ndim - len(pairs)
+    shape = list(x.shape)
+    there: list[slice] = [slice(None)] * first  # where the old elements lie in the result
+    here: list[slice] = [slice(None)] * first  # and which of them
+    for place, (before, after) in enumerate(pairs, first):
+        side = x.shape[place]
+        shape[place] = side + before + after
+        if shape[place] < 0 or side + min(before, 0) + min(after, 0) < 0:
+            raise RuntimeError(
+                f"pad ({before}, {after}) cuts more than dimension {place} of size {side} has"
+            )
+        there.append(slice(max(before, 0), shape[place] - max(after, 0)))
+        here.append(slice(max(-before, 0), side - max(-after, 0)))
+    to, source = tuple(there), tuple(here)
+    out = np.empty(shape, x.dtype)
+    out[...] = number(input, value or 0).array
+    out[to] = x[source]
+    before_shape, dtype = x.shape, x.dtype
+
+    def cut(grad: Array) -> Array:
+        whole = np.zeros(before_shape, dtype)
+        whole[source] = grad[to]
+        return whole
+
+    return record(out, "ConstantPadNdBackward0", (input, cut))
+
+
+def _from_itself(input: T, pairs: list[tuple[int, int]], mode: str) -> T:
+    x = input.array
+    first = x.ndim - len(pairs)
+    if mode != "circular" and 0 in x.shape[-len(pairs) - 1 :]:
+        raise RuntimeError(
+            "Expected a tensor with possibly 0 batch size and other non-zero dimensions for input, "
+            f"but got: {list(x.shape)}"
+        )
+    sources = []  # along each padded dimension: the entry that stands at each place
+    for place, (before, after) in enumerate(pairs, first):
+        side = x.shape[place]
+        most = max(before, after)
+        if mode == "reflect" and most >= side:
+            raise RuntimeError(
+                "Padding size should be less than the corresponding input dimension, but got: "
+                f"padding ({before}, {after}) at dimension {place} of input {list(x.shape)}"
+            )
+        if mode == "circular" and most > side:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        line = np.arange(side)[max(-before, 0) : side - max(-after, 0)]
+        kind: Any = _NUMPY[mode]
+        sources.append(np.pad(line, (max(before, 0), max(after, 0)), kind))
+    out, sides = x, x.shape
+    for place, source in enumerate(sources, first):
+        out = out.take(source, place)
+
+    def gather(grad: Array) -> Array:
+        for place, source in enumerate(sources, first):
+            shape = (*grad.shape[:place], sides[place], *grad.shape[place + 1 :])
+            whole = np.zeros(shape, grad.dtype)
+            add_at(whole, (slice(None),) * place + (source,), grad)
+            grad = whole
+        return grad
+
+    return record(out, f"{_NODES[mode]}{len(pairs)}DBackward0", (input, gather))

@@ -1,0 +1,274 @@
+"""Pooling: each window of an image becomes one number, its largest or its mean.
+
+Windows are rectangles, so both are done one axis after the other: first along the rows, then along the
+columns of the result, each as a loop over taps with whole-array slices (see `sliding`). A k×k window
+costs 2k passes instead of k². Padding is never stored: it is -inf, or 0, where no slice reaches.
+
+The maximum keeps no indices for its backward pass. It compares the input with the result again, tap
+by tap in reading order; the first that is equal gets the gradient, as in torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, T
+from minitorch_dist.tensors.graph import record, record_several, result
+from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis, seen, taps
+from minitorch_dist.tensors.quiet import silent
+
+
+def max_pool1d(
+    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of (N, C, L) or (C, L)."""
+    rows, columns = _axes("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool(input, 1, rows, columns, indices=return_indices)
+
+
+def max_pool2d(
+    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of (N, C, H, W) or (C, H, W).
+
+    With `return_indices` also where it is, as h * W + w; of equal ones the first counts. `ceil_mode`
+    adds windows that hang over the end, as long as they start inside.
+    """
+    rows, columns = _axes("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool(input, 2, rows, columns, indices=return_indices)
+
+
+def avg_pool1d(
+    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True,
+) -> T:  # fmt: skip
+    """The mean of each window of (N, C, L) or (C, L)."""
+    rows, columns = _axes("avg_pool1d", 1, input, kernel_size, stride, padding, 1, ceil_mode)
+    return _avg_pool(input, 1, rows, columns, include=count_include_pad, divisor=None)
+
+
+def avg_pool2d(
+    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> T:  # fmt: skip
+    """The mean of each window of (N, C, H, W) or (C, H, W).
+
+    The sum is divided by `divisor_override`, or the number of elements in the window: those of the
+    padding count too, unless `count_include_pad` is False.
+    """
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    rows, columns = _axes("avg_pool2d", 2, input, kernel_size, stride, padding, 1, ceil_mode)
+    return _avg_pool(input, 2, rows, columns, include=count_include_pad, divisor=divisor_override)
+
+
+# ------------------------------------------------------------------------------------------ geometry
+
+
+def _axes(
+    name: str, dims: int, input: T, kernel_size: Sizes, stride: Sizes | None, padding: Sizes,
+    dilation: Sizes, ceil: bool,
+) -> tuple[Axis, Axis]:  # fmt: skip
+    shape = input.array.shape
+    if len(shape) not in (dims + 1, dims + 2) or 0 in shape[-dims - 1 :]:
+        raise RuntimeError(
+            f"{name}: Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 dim "
+            f"batch size for input, but got: {list(shape)}"
+        )
+    if input.array.dtype.kind == "b":
+        raise NotImplementedError(f"{name} is not implemented for bool tensors")
+    kernel = per_axis(kernel_size, dims, "kernel_size", 1)
+    steps = kernel if stride is None or stride == () else per_axis(stride, dims, "stride", 1)
+    before = per_axis(padding, dims, "padding", 0)
+    spread = per_axis(dilation, dims, "dilation", 1)
+    axes = []
+    for n, k, s, p, d in zip(shape[-dims:], kernel, steps, before, spread, strict=True):
+        reach = d * (k - 1) + 1
+        if p > reach // 2 or p > k // 2:
+            raise RuntimeError(
+                "pad should be at most half of effective kernel size, but got "
+                f"pad={p}, kernel_size={k} and dilation={d}"
+            )
+        room = n + 2 * p - reach
+        out = (room + (s - 1 if ceil else 0)) // s + 1
+        if ceil and (out - 1) * s >= n + p:  # the last window would start in the padding
+            out -= 1
+        axes.append(Axis(n, out, k, s, p, d))
+    if any(axis.out < 1 for axis in axes):
+        raise RuntimeError(
+            f"Given input size: {tuple(shape[-dims - 1 :])}. Calculated output size: "
+            f"{tuple(axis.out for axis in axes)}. Output size is too small"
+        )
+    return (axes[0], axes[1]) if dims == 2 else (Axis(1, 1, 1), axes[0])
+
+
+def _images(x: Array, dims: int) -> Array:
+    """As (N, C, H, W), where the batch or the height may be missing."""
+    if x.ndim == dims + 1:
+        x = x[None]
+    return x[:, :, None] if dims == 1 else x
+
+
+def _blocks(x: Array) -> Iterator[slice]:
+    """A few images at a time, so that all passes over them find them in the cache."""
+    size = max(1, (1 << 17) // max(1, x[:1].size))
+    return (slice(start, start + size) for start in range(0, len(x), size))
+
+
+# ----------------------------------------------------------------------------------------- the largest
+
+
+def _max_pool(input: T, dims: int, rows: Axis, columns: Axis, indices: bool) -> Any:
+    values = input.array
+    source = values.shape
+    shape = (*source[:-dims], *(rows.out, columns.out)[-dims:])
+    out = _largest(_images(values, dims), rows, columns).reshape(shape)
+    name = f"MaxPool{dims}DWithIndicesBackward0"
+
+    def backward(g: Array) -> Array:
+        x = _images(values, dims)
+        unchanged = storage.version == 0  # a ReLU may have been applied in place
+        best = _images(out, dims) if unchanged else _largest(x, rows, columns)
+        return _max_gradient(_images(g, dims), x, best, rows, columns).reshape(source)
+
+    if indices:
+        where = _max_indices(_images(values, dims), rows, columns).reshape(shape)
+        pooled, places = record_several(
+            (out, where), name, (input,), lambda g, _: [backward(g)], (input,), (1,), owns=True
+        )
+        storage = pooled.storage
+        return pooled, places
+    if out.dtype.kind in "iu":
+        return result(input, out)
+    pooled = record(out, name, (input, backward, input))
+    storage = pooled.storage
+    return pooled
+
+
+def _largest(x: Array, rows: Axis, columns: Axis) -> Array:
+    """The largest value of every window, first along one axis and then along the other."""
+    lowest = -np.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).min
+    out = np.full((*x.shape[:2], rows.out, columns.out), lowest, x.dtype)
+    for block in _blocks(x):
+        part = x[block]
+        middle = np.full((*part.shape[:2], rows.out, columns.size), lowest, x.dtype)
+        for i in range(rows.kernel):
+            oh, ih = seen(rows, i)
+            np.maximum(middle[:, :, oh], part[:, :, ih], out=middle[:, :, oh])
+        for j in range(columns.kernel):
+            ow, iw = seen(columns, j)
+            there = out[block, :, :, ow]
+            np.maximum(there, middle[:, :, :, iw], out=there)
+    return out
+
+
+def _max_gradient(g: Array, x: Array, out: Array, rows: Axis, columns: Axis) -> Array:
+    """Each output's gradient, at the first place of its window that is as large as the output."""
+    tiled = all(
+        a.kernel == a.stride and a.padding == 0 and a.dilation == 1 for a in (rows, columns)
+    )
+    covered = tiled and all(a.out * a.stride == a.size for a in (rows, columns))
+    dx = np.empty(x.shape, g.dtype) if covered else np.zeros(x.shape, g.dtype)
+    for block in _blocks(x):
+        left = np.ones(out[block].shape, np.bool_)  # outputs that have not found their place yet
+        for _, _, (oh, ih), (ow, iw) in taps(rows, columns):
+            waiting = left[:, :, oh, ow]
+            hit = x[block, :, ih, iw] == out[block, :, oh, ow]
+            hit &= waiting
+            waiting ^= hit
+            share = g[block, :, oh, ow] * hit
+            if tiled:  # windows do not overlap: each input is seen once
+                dx[block, :, ih, iw] = share
+            else:
+                dx[block, :, ih, iw] += share
+    return dx
+
+
+def _max_indices(x: Array, rows: Axis, columns: Axis) -> Array:
+    shape = (*x.shape[:2], rows.out, columns.out)
+    best, where = np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
+    fresh = np.ones(shape, np.bool_)
+    places = np.arange(rows.size * columns.size).reshape(rows.size, columns.size)
+    for _, _, (oh, ih), (ow, iw) in taps(rows, columns):
+        here = (slice(None), slice(None), oh, ow)
+        value = x[:, :, ih, iw]
+        better = (value > best[here]) | fresh[here] | (value != value)
+        best[here] = np.where(better, value, best[here])
+        where[here] = np.where(better, places[ih, iw], where[here])
+        fresh[here] = False
+    return where
+
+
+# -------------------------------------------------------------------------------------------- the mean
+
+
+@silent
+def _avg_pool(
+    input: T, dims: int, rows: Axis, columns: Axis, include: bool, divisor: int | None
+) -> T:
+    dtype, source = input.array.dtype, input.array.shape
+    divide = _by_count(rows, columns, include, divisor)
+    x = _images(input.array, dims)
+    wide = np.float32 if dtype in dtypes.HALVES else dtype
+    out = np.zeros((*x.shape[:2], rows.out, columns.out), wide)
+    for block in _blocks(x):
+        part = x[block]
+        middle = np.zeros((*part.shape[:2], rows.out, columns.size), wide)
+        for i in range(rows.kernel):
+            oh, ih = seen(rows, i)
+            middle[:, :, oh] += part[:, :, ih]
+        for j in range(columns.kernel):
+            ow, iw = seen(columns, j)
+            out[block, :, :, ow] += middle[:, :, :, iw]
+    out = divide(out).astype(dtype, copy=False)
+    out = out.reshape(*source[:-dims], *(rows.out, columns.out)[-dims:])
+
+    def backward(g: Array) -> Array:
+        g = divide(_images(g, dims).astype(wide))
+        dx = np.zeros((*g.shape[:2], rows.size, columns.size), wide)
+        for block in _blocks(dx):
+            part = g[block]
+            middle = np.zeros((*part.shape[:2], rows.out, columns.size), wide)
+            for j in range(columns.kernel):
+                ow, iw = seen(columns, j)
+                middle[:, :, :, iw] += part[:, :, :, ow]
+            for i in range(rows.kernel):
+                oh, ih = seen(rows, i)
+                dx[block, :, ih] += middle[:, :, oh]
+        return dx.reshape(source).astype(dtype, copy=False)
+
+    if dtype.kind in "iu":
+        return result(input, out)
+    return record(out, f"AvgPool{dims}DBackward0", (input, backward))
+
+
+def _by_count(
+    rows: Axis, columns: Axis, include: bool, divisor: int | None
+) -> Callable[[Array], Array]:
+    """Division of each window's sum by the number of elements that count."""
+    count: Any = divisor
+    if count is None:
+        count = np.multiply.outer(_counts(rows, include), _counts(columns, include))
+        if (count == count.flat[0]).all():
+            count = int(count.flat[0])
+
+    def divide(sums: Array) -> Array:
+        if sums.dtype.kind in "iu":
+            whole: Array = np.trunc(sums / count).astype(sums.dtype)
+            return whole
+        scaled: Array = sums / np.asarray(count, sums.dtype)
+        return scaled
+
+    return divide
+
+
+def _counts(axis: Axis, include: bool) -> Array:
+    start = np.arange(axis.out) * axis.stride - axis.padding
+    stop = np.minimum(start + axis.kernel, axis.size + (axis.padding if include else 0))
+    return stop - (start if include else np.maximum(start, 0))

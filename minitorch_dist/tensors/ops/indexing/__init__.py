@@ -1,0 +1,8 @@
+"""Parts named by indices or masks, read and written.
+
+indices                          what an index means, as plain numpy
+indexing  selecting              `x[…]`; whole slices by a vector of indices
+gathering  scatter_reduction     single elements by indices of the tensor's own shape
+flat_indexing  masking           by their place in the flattened tensor; where a mask is true
+overwriting  replacing           a part is written, or a tensor made with it replaced
+"""

@@ -1,0 +1,202 @@
+"""`x[…]`: reading and writing by index. What an index means is worked out in `indices`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import graph
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
+from minitorch_dist.tensors.ops.elementwise.copying import copy_, fill
+from minitorch_dist.tensors.ops.indexing import indices
+from minitorch_dist.tensors.ops.indexing.indices import FULL, Items, look
+from minitorch_dist.tensors.views import bump, check_writable, rebase, view_of
+
+
+def getitem(input: T, index: Any) -> T:
+    """`input[index]`: a view if the index only moves the window, else a copy."""
+    items = index if type(index) is tuple else (index,)
+    for item in items:
+        kind = type(item)
+        if not (kind is int or kind is slice or item is None or item is Ellipsis):
+            indices.check_devices(input, items)
+            window, where = indices.parse(input.array, items)
+            if not where:
+                return _window(input, window)
+            return _gather(input, window, where, [i for i in items if isinstance(i, TensorBase)])
+    return _window(input, items)
+
+
+def _window(input: T, items: Items) -> T:
+    """The view that ints, slices, None and `...` make."""
+    x = input.array
+    shape, dtype = x.shape, x.dtype
+    out = look(x, items)
+
+    def widen(grad: Array) -> Array:
+        whole = np.zeros(shape, dtype)
+        look(whole, items)[...] = grad
+        return whole
+
+    return view_of(input, out, _name(items), widen)
+
+
+def _name(items: Items) -> str:
+    """torch's name for the last step that moved the window."""
+    for item in reversed(items):
+        if type(item) is slice:
+            if item != FULL or len(items) == 1:
+                return "SliceBackward0"
+        elif item is None:
+            return "UnsqueezeBackward0"
+        elif item is not Ellipsis:
+            return "SelectBackward0"
+    return "AliasBackward0"
+
+
+def _gather(input: T, window: Items, where: Items, reads: list[TensorBase]) -> T:
+    """The copy that index arrays and masks make of what the window shows."""
+    x = input.array
+    seen = look(x, window) if indices.moves(window) else x
+    out = indices.pick(seen, where)
+    shape, dtype = x.shape, x.dtype
+
+    def spread(grad: Array) -> Array:
+        whole = np.zeros(shape, dtype)
+        region = look(whole, window)
+        if indices.names_once(where):
+            region[where] = grad
+        else:
+            add_at(region, indices.spell_out(where), grad)
+        return whole
+
+    source: Any = (input, spread, *reads)
+    found: T = record(out, "IndexBackward0", source)
+    return found
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def setitem(input: TensorBase, index: Any, value: Any) -> None:
+    """`input[index] = value`; the value is broadcast, and a view's base is written to."""
+    if index is False:  # nothing is named
+        return
+    items = index if type(index) is tuple else (index,)
+    indices.check_devices(input, items)
+    window, where = indices.parse(input.array, items)
+    if not isinstance(value, TensorBase):
+        value = number(input, value)
+    if where:
+        graph.same_device(input, value)
+    if not any(graph.wants(input, value)):  # no history to keep: write at once
+        check_writable(input)
+        seen = look(input.array, window) if indices.moves(window) else input.array
+        if where:
+            assign(seen, where, value.array)
+        else:
+            fill(seen, _without_ones(value.array, seen.ndim))
+        bump(input)
+        return
+    view = _window(input, window) if indices.moves(window) else input
+    if where:
+        put(view, where, value, [i for i in items if isinstance(i, TensorBase)])
+        return
+    extra = value.array.ndim - view.array.ndim
+    if extra > 0 and value.array.shape[:extra] == (1,) * extra:
+        value = _window(value, (0,) * extra)
+    copy_(view, value)
+
+
+def number(input: TensorBase, value: Any) -> TensorBase:
+    """A Python number as a 0-dim tensor of the dtype of `input`."""
+    x = input.array
+    if not isinstance(value, (int, float, np.integer)):
+        raise TypeError(f"can't assign a {_type_of(value)} to a {type_name(x)}")
+    if x.dtype.kind in "iu":
+        info = np.iinfo(x.dtype)
+        fits = info.min <= value <= info.max
+    else:
+        size = abs(float(value))
+        fits = x.dtype != np.float32 or not size < math.inf or size <= FLOAT32_MAX
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
+    return graph.result(input, element(value, x.dtype))
+
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def element(value: Any, dtype: np.dtype[Any]) -> Array:
+    """A number as a 0-dim array of `dtype`, converted as C would."""
+    if dtype.kind == "f" and dtype.itemsize > 2 and type(value) in (float, int):
+        return np.array(value, dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)
+
+
+def _type_of(value: Any) -> str:
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> T:
+    """Write `value` at the places `where`, and record it. `reads` are the tensors among these."""
+    check_writable(input, recorded=graph.wants_any((value,)))
+    node = graph.node_for("IndexPutBackward0", (input, value))
+    assign(input.array, where, value.array)
+    bump(input)
+    if node is not None:
+        mine, theirs = node.edges
+        shape = value.array.shape
+
+        def keep(grad: Array) -> Array:
+            grad = grad.copy()
+            grad[where] = 0
+            return grad
+
+        def hand_on(grad: Array) -> Array:
+            part = indices.pick(grad, where)
+            return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
+
+        node.vjps = (keep if mine else None, hand_on if theirs else None)
+        node.reads = [(r.storage, r.storage.version, r.array) for r in reads] or None
+        node.device = input.storage.device
+        rebase(input, (node, 0))
+    return input
+
+
+def assign(x: Array, where: Items, y: Array, accumulate: bool = False) -> None:
+    """`x[where] = y` (or `+=`, counting every mention) with torch's complaints."""
+    if x.dtype != y.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{type_name(x)[6:-6]} for the destination and {type_name(y)[6:-6]} for the source."
+        )
+    try:
+        if accumulate:
+            add_at(x, indices.spell_out(where), y)
+        else:
+            if indices.names_once(where):  # numpy insists on few dimensions here
+                y = _without_ones(y, x.ndim - indices.takes(where[-1]) + 1)
+            x[where] = y
+    except IndexError as error:
+        raise indices.arrays_error(x, where, str(error)) from None
+    except ValueError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(indices.pick(x, where).shape)}"
+        ) from None
+
+
+def _without_ones(y: Array, ndim: int) -> Array:
+    """`y` without the leading ones that are too many for `ndim` dimensions."""
+    while y.ndim > ndim and y.shape[0] == 1:
+        y = y[0]
+    return y

@@ -1,0 +1,126 @@
+"""Reading and writing where a mask of bools is true. Masks broadcast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.graph import record, same_device
+from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, sum_to
+from minitorch_dist.tensors.ops.indexing import indexing
+from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, number_or_tensor
+from minitorch_dist.tensors.ops.shapes.broadcasting import expand
+
+
+def _bools(mask: TensorBase, complaint: str) -> Array:
+    if mask.array.dtype.kind != "b":
+        raise RuntimeError(complaint.format(dtype=mask.dtype.name))
+    return mask.array
+
+
+def _common(x: Array, y: Array) -> tuple[int, ...]:
+    shape: tuple[int, ...] = x.shape
+    if shape == y.shape:
+        return shape
+    try:
+        return np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        raise broadcast_error(x.shape, y.shape) from None
+
+
+def _filled(input: T, mask: TensorBase, value: Any) -> Change:
+    """`value` (a number or a 0-dim tensor) wherever `mask` is true."""
+    x = input.array
+    where = _bools(
+        mask, "masked_fill_ only supports boolean masks, but got mask with dtype {dtype}"
+    )
+    if _common(x, where) != x.shape:
+        raise RuntimeError(
+            f"output with shape {list(x.shape)} doesn't match the broadcast shape "
+            f"{list(_common(x, where))}"
+        )
+    number, source = number_or_tensor(value, "masked_fill_")
+
+    def write(array: Array) -> None:
+        np.copyto(array, indexing.element(number, array.dtype), where=where)
+
+    def hand_on(grad: Array) -> Array:
+        kind = number.dtype
+        return np.asarray(np.where(where, grad, 0).sum(dtype=grad.dtype)).astype(kind)
+
+    name = "MaskedFillBackward0" if source is None else "MaskedFillBackward1"
+    return Change(
+        name, write, lambda g: np.where(where, np.zeros((), g.dtype), g), source, hand_on, (mask,)
+    )
+
+
+_filled.__name__ = "masked_fill"
+_fill_alike, masked_fill_ = both(_filled)
+
+
+def masked_fill(input: T, mask: TensorBase, value: Any) -> T:
+    """`value` (a number or a 0-dim tensor) wherever `mask` is true; both broadcast."""
+    shape = _common(input.array, mask.array)
+    return _fill_alike(input if shape == input.array.shape else expand(input, shape), mask, value)
+
+
+def masked_select(input: T, mask: TensorBase) -> T:
+    """The elements where `mask` is true, in order, as one dimension."""
+    same_device(input, mask)
+    x = input.array
+    where = _bools(mask, "masked_select: expected BoolTensor for mask, not {dtype}")
+    full = _common(x, where)
+    wide = np.broadcast_to(where, full)
+    before, dtype = x.shape, x.dtype
+
+    def spread(grad: Array) -> Array:
+        whole = np.zeros(full, dtype)
+        whole[wide] = grad
+        return sum_to(whole, before)
+
+    return record(np.broadcast_to(x, full)[wide], "MaskedSelectBackward0", (input, spread, mask))
+
+
+def _scattered(input: T, mask: TensorBase, source: TensorBase) -> Change:
+    """The elements of `source`, one after the other, to where `mask` is true."""
+    x, y = input.array, source.array
+    if x.dtype != y.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got "
+            f"{type_name(x)[6:-6]} and {type_name(y)[6:-6]}"
+        )
+    given = _bools(
+        mask, "masked_scatter_ only supports boolean masks, but got mask with dtype {dtype}"
+    )
+    if _common(x, given) != x.shape:
+        raise RuntimeError(f"the mask of shape {list(given.shape)} does not fit {list(x.shape)}")
+    where = np.broadcast_to(given, x.shape)
+    count = int(np.count_nonzero(where))
+    if count > y.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    shape = y.shape
+
+    def write(array: Array) -> None:
+        array[where] = y.reshape(-1)[:count]
+
+    def hand_on(grad: Array) -> Array:
+        flat = np.zeros(shape, grad.dtype).reshape(-1)
+        flat[:count] = grad[where]
+        return flat.reshape(shape)
+
+    keep = lambda g: np.where(where, np.zeros((), g.dtype), g)  # noqa: E731
+    return Change("MaskedScatterBackward0", write, keep, source, hand_on, (mask,))
+
+
+_scattered.__name__ = "masked_scatter"
+_scatter_alike, masked_scatter_ = both(_scattered)
+
+
+def masked_scatter(input: T, mask: TensorBase, source: TensorBase) -> T:
+    """The elements of `source`, one after the other, to where `mask` is true; `input` broadcasts."""
+    shape = _common(input.array, mask.array)
+    wide = input if shape == input.array.shape else expand(input, shape)
+    return _scatter_alike(wide, mask, source)

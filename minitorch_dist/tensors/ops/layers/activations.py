@@ -1,0 +1,226 @@
+"""Element-wise functions that networks put between their layers.
+
+Each has an in-place form, under the name with `_` or with `inplace=True`. Halves compute in
+float32 and round once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, T
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.along_axes.reductions import axis
+from minitorch_dist.tensors.ops.elementwise.arithmetic import (
+    bool_error,
+    floating,
+    not_implemented,
+)
+from minitorch_dist.tensors.ops.elementwise.error_function import normal_cdf
+from minitorch_dist.tensors.ops.elementwise.exponentials import logistic
+from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.views import inplace as in_place
+
+Function = Callable[[Array], Any]
+
+
+def pointwise(input: T, name: str, kernel: str, function: Function, slope: Function) -> T:
+    """function(input), whose derivative is `slope`."""
+    x = input.array
+    if x.dtype.kind in "iub":
+        raise not_implemented(kernel, x)
+    if x.dtype not in dtypes.HALVES:
+        return record(quiet(function, x), name, (input, lambda g: g * slope(x), input))
+
+    def in_float32(function: Function, x: Array) -> Any:
+        return np.asarray(function(x.astype(np.float32))).astype(x.dtype)
+
+    def vjp(g: Array) -> Any:
+        return (g.astype(np.float32) * slope(x.astype(np.float32))).astype(g.dtype)
+
+    return record(quiet(in_float32, function, x), name, (input, vjp, input))
+
+
+def elu(input: T, alpha: float = 1.0, inplace: bool = False) -> T:
+    """`input` where it is positive, alpha * (exp(input) - 1) elsewhere"""
+    if inplace:
+        return elu_(input, alpha)
+    return _elu(input, alpha, 1.0, 1.0, "EluBackward0")
+
+
+def _elu(input: T, alpha: float, scale: float, inner: float, name: str) -> T:
+    return pointwise(
+        input,
+        name,
+        "elu_cpu",
+        lambda x: np.where(x <= 0, np.expm1(x * inner) * (alpha * scale), x * scale),
+        lambda x: np.where(
+            x <= 0, np.exp(x * inner) * (alpha * scale * inner), x.dtype.type(scale)
+        ),
+    )
+
+
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def selu(input: T, inplace: bool = False) -> T:
+    """elu with the constants that keep mean 0 and variance 1"""
+    if inplace:
+        return selu_(input)
+    return _elu(input, SELU_ALPHA, SELU_SCALE, 1.0, "EluBackward0")
+
+
+def celu(input: T, alpha: float = 1.0, inplace: bool = False) -> T:
+    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)): elu with a continuous slope"""
+    if inplace:
+        return celu_(input, alpha)
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _elu(input, alpha, 1.0, 1 / alpha, "CeluBackward0")
+
+
+def silu(input: T, inplace: bool = False) -> T:
+    """input * sigmoid(input)"""
+    if inplace:
+        return silu_(input)
+    return pointwise(input, "SiluBackward0", "silu_cpu", _silu, _silu_slope)
+
+
+def _silu(x: Array) -> Any:
+    out = logistic(x)
+    out *= x
+    return out
+
+
+def _silu_slope(x: Array) -> Any:
+    s = logistic(x)
+    return s * (1 + x * (1 - s))
+
+
+def mish(input: T, inplace: bool = False) -> T:
+    """input * tanh(softplus(input))"""
+    if inplace:
+        return mish_(input)
+    return pointwise(input, "MishBackward0", "mish_cpu", _mish, _mish_slope)
+
+
+def _mish(x: Array) -> Any:
+    return x * np.tanh(np.logaddexp(x, x.dtype.type(0)))
+
+
+def _mish_slope(x: Array) -> Any:
+    t = np.tanh(np.logaddexp(x, x.dtype.type(0)))
+    return t + x * logistic(x) * (1 - t * t)
+
+
+def gelu(input: T, approximate: str = "none") -> T:
+    """`input` times the part of the normal distribution below it"""
+    if approximate == "tanh":
+        return pointwise(input, "GeluBackward0", "GeluKernelImpl", _gelu_tanh, _gelu_tanh_slope)
+    if approximate != "none":
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return pointwise(input, "GeluBackward0", "GeluKernelImpl", _gelu, _gelu_slope)
+
+
+def _gelu(x: Array) -> Any:
+    return x * normal_cdf(x)
+
+
+def _gelu_slope(x: Array) -> Any:
+    density = np.exp(x * x * -0.5) * x.dtype.type(1 / math.sqrt(2 * math.pi))
+    return normal_cdf(x) + x * density
+
+
+_ROOT, _CUBE = math.sqrt(2 / math.pi), 0.044715
+
+
+def _gelu_tanh(x: Array) -> Any:
+    return 0.5 * x * (1 + np.tanh(_ROOT * (x + _CUBE * (x * x * x))))
+
+
+def _gelu_tanh_slope(x: Array) -> Any:
+    t = np.tanh(_ROOT * (x + _CUBE * (x * x * x)))
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (_ROOT * (1 + 3 * _CUBE * (x * x)))
+
+
+def softplus(input: T, beta: float = 1.0, threshold: float = 20.0) -> T:
+    """log(1 + exp(beta * input)) / beta, and `input` itself beyond `threshold`"""
+
+    def value(x: Array) -> Any:
+        return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)
+
+    def slope(x: Array) -> Any:
+        return np.where(x * beta > threshold, x.dtype.type(1), logistic(x * beta))
+
+    return pointwise(input, "SoftplusBackward0", "softplus_cpu", value, slope)
+
+
+def logsigmoid(input: T) -> T:
+    """log(sigmoid(input)), without overflow"""
+    return pointwise(
+        input,
+        "LogSigmoidBackward0",
+        "log_sigmoid_cpu",
+        lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))),
+        lambda x: logistic(-x),
+    )
+
+
+def softsign(input: T) -> T:
+    """input / (1 + |input|)"""
+    if input.array.dtype.kind == "b":
+        raise not_implemented("abs_cpu", input.array)
+    return pointwise(
+        floating(input),
+        "DivBackward0",
+        "softsign",
+        lambda x: x / (1 + np.abs(x)),
+        lambda x: np.reciprocal(np.square(1 + np.abs(x))),
+    )
+
+
+def tanhshrink(input: T) -> T:
+    """input - tanh(input)"""
+    if input.array.dtype.kind == "b":
+        raise bool_error("Subtraction", two=False)
+    return pointwise(
+        floating(input),
+        "SubBackward0",
+        "tanhshrink",
+        lambda x: x - np.tanh(x),
+        lambda x: np.square(np.tanh(x)),
+    )
+
+
+def glu(input: T, dim: int = -1) -> T:
+    """The first half of `input` along `dim`, times the sigmoid of the second"""
+    x = input.array
+    if not x.ndim:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if x.dtype.kind in "iub":
+        raise not_implemented("glu_cpu", x)
+    along = axis(dim, x.ndim)
+    if x.shape[along] % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim} is size {x.shape[along]}"
+        )
+    a, b = np.split(x, 2, along)
+
+    def backward(g: Array) -> Any:
+        gate = logistic(b)
+        return np.concatenate((g * gate, g * (a * gate * (1 - gate))), along)
+
+    return record(quiet(lambda: a * logistic(b)), "GluBackward0", (input, backward, input))
+
+
+elu_ = in_place(elu)
+selu_ = in_place(selu)
+celu_ = in_place(celu)
+silu_ = in_place(silu)
+mish_ = in_place(mish)

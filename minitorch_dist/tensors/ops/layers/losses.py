@@ -1,0 +1,334 @@
+"""Losses that compare element by element: how wrong is each, and how wrong all of them together.
+
+Every one is the same three steps: a value per element, its derivative, a reduction ("mean", "sum"
+or "none"). Half-precision inputs are compared in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.along_axes.reductions import mean, sum
+from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, mul, promote, sum_to
+from minitorch_dist.tensors.ops.elementwise.division import div
+from minitorch_dist.tensors.quiet import quiet, silent
+
+Derivative: TypeAlias = "Callable[[], Array]"
+
+
+def reduction_of(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """The reduction that is meant, be it said in the old way or the new one."""
+    if size_average is not None or reduce is not None:
+        old = "none" if reduce is False else "sum" if size_average is False else "mean"
+        warnings.warn(
+            "size_average and reduce args will be deprecated, please use "
+            f"reduction='{old}' instead.",
+            stacklevel=3,
+        )
+        return old
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def compare(
+    name: str,
+    values: Array,
+    reduction: str,
+    dtype: np.dtype[Any],
+    *inputs: tuple[Any, float, Derivative, tuple[TensorBase, ...]],
+) -> Any:
+    """The loss from its `values`.
+
+    Each input comes with its derivative, as a number times a function, and the tensors it reads.
+    """
+    out: Any = values
+    scale = 1.0
+    if reduction != "none":
+        out = np.add.reduce(values, axis=None)
+        if reduction == "mean":
+            scale = 1.0 / values.size if values.size else np.nan
+            out = out * values.dtype.type(scale)
+
+    def vjp(times: float, derivative: Derivative, shape: tuple[int, ...]) -> Any:
+        def back(grad: Array) -> Array:
+            each = derivative() * (grad * values.dtype.type(times * scale))
+            return sum_to(each.astype(dtype, copy=False), shape)
+
+        return back
+
+    items: Any = [(t, vjp(n, d, t.array.shape), *reads) for t, n, d, reads in inputs]
+    if values.dtype != dtype:
+        out = np.asarray(out).astype(dtype)
+    return record(out, name, *items)
+
+
+def operands(input: T, target: T, what: str | None = None) -> tuple[T, T, Array, Array]:
+    """Both tensors in one type, and the arrays to compute with."""
+    if not isinstance(target, TensorBase):
+        raise TypeError(f"argument 'target' must be Tensor, not {type(target).__name__}")
+    if input.array.shape != target.array.shape and what is not None:
+        warnings.warn(
+            f"Using a target size (torch.Size({list(target.array.shape)})) that is different to "
+            f"the input size (torch.Size({list(input.array.shape)})). This will likely lead to "
+            "incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=4,
+        )
+    if input.array.dtype is not target.array.dtype:
+        input, target = promote(input, target)
+    x, y = input.array, target.array
+    if x.dtype in dtypes.HALVES:
+        x, y = x.astype(np.float32), y.astype(np.float32)
+    return input, target, x, y
+
+
+def minus(x: Array, y: Array) -> Array:
+    try:
+        return np.asarray(x - y)
+    except ValueError:
+        raise broadcast_error(x.shape, y.shape) from None
+
+
+@silent
+def mse_loss(
+    input: T,
+    target: T,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: T | None = None,
+) -> T:
+    """(input - target)², reduced; with `weight`, the mean is a weighted one."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    input, target, x, y = operands(input, target, "mse")
+    if weight is not None:
+        return weighted(mse_loss(input, target, reduction="none"), weight, reduction)
+    difference = minus(x, y)
+    both = (input, target)
+    out: T = compare(
+        "MseLossBackward0", difference * difference, reduction, input.array.dtype,
+        (input, 2, lambda: difference, both), (target, -2, lambda: difference, both),
+    )  # fmt: skip
+    return out
+
+
+def weighted(losses: T, weight: T, reduction: str) -> T:
+    if weight.array.shape != losses.array.shape:
+        raise ValueError("Weights and input must have the same size.")
+    product = mul(losses, weight)
+    if reduction == "none":
+        return product
+    total = sum(product)
+    return total if reduction == "sum" else div(total, sum(weight))
+
+
+@silent
+def l1_loss(
+    input: T,
+    target: T,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: T | None = None,
+) -> T:
+    """|input - target|, reduced."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    input, target, x, y = operands(input, target, "l1")
+    if weight is not None:
+        return weighted(l1_loss(input, target, reduction="none"), weight, reduction)
+    difference = minus(x, y)
+    both = (input, target)
+    out: T = compare(
+        "MeanBackward0" if reduction == "mean" else "AbsBackward0",
+        np.abs(difference), reduction, input.array.dtype,
+        (input, 1, lambda: np.sign(difference), both),
+        (target, -1, lambda: np.sign(difference), both),
+    )  # fmt: skip
+    return out
+
+
+def smooth_l1_loss(
+    input: T,
+    target: T,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> T:
+    """d²/2β where |d| < β, |d| - β/2 beyond: squares near zero, distances far off."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    input, target, x, y = operands(input, target, "smooth_l1")
+    return _knee("SmoothL1LossBackward0", input, target, x, y, reduction, beta, 1.0 / beta)
+
+
+def huber_loss(
+    input: T, target: T, reduction: str = "mean", delta: float = 1.0, weight: T | None = None
+) -> T:
+    """d²/2 where |d| < δ, δ(|d| - δ/2) beyond."""
+    reduction = reduction_of(reduction, None, None)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    input, target, x, y = operands(input, target, "huber")
+    if weight is not None:
+        each = weighted(huber_loss(input, target, "none", delta), weight, "none")
+        return each if reduction == "none" else mean(each) if reduction == "mean" else sum(each)
+    return _knee("HuberLossBackward0", input, target, x, y, reduction, delta, 1.0)
+
+
+@silent
+def _knee(
+    name: str, input: T, target: T, x: Array, y: Array, reduction: str, knee: float, steep: float
+) -> T:
+    """steep · (d²/2 within the knee, knee·(|d| - knee/2) beyond)."""
+    difference = minus(x, y)
+    size = np.abs(difference)
+    values = steep * np.where(
+        size < knee, 0.5 * difference * difference, knee * (size - 0.5 * knee)
+    )
+    both = (input, target)
+
+    def slope() -> Array:
+        return steep * np.clip(difference, -knee, knee)
+
+    out: T = compare(
+        name, values.astype(x.dtype, copy=False), reduction, input.array.dtype,
+        (input, 1, slope, both), (target, -1, slope, both),
+    )  # fmt: skip
+    return out
+
+
+@silent
+def binary_cross_entropy(
+    input: T,
+    target: T,
+    weight: T | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> T:
+    """-(y log p + (1 - y) log(1 - p)) of probabilities p; logarithms stop at -100."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if input.array.shape != target.array.shape:
+        raise ValueError(
+            f"Using a target size (torch.Size({list(target.array.shape)})) that is different to the "
+            f"input size (torch.Size({list(input.array.shape)})) is deprecated. Please ensure they "
+            "have the same size."
+        )
+    if input.array.dtype != target.array.dtype:
+        raise RuntimeError(
+            f"Found dtype {target.dtype} but expected {input.dtype}: binary_cross_entropy wants "
+            "input and target of one floating type"
+        )
+    input, target, p, y = operands(input, target)
+    if p.size and not (quiet(np.min, p) >= 0 and np.max(p) <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    w = _weight(weight, p)
+    if weight is not None and weight._requires_grad:
+        raise RuntimeError(
+            "The function 'binary_cross_entropy' is not differentiable with respect to argument "
+            "'weight'. This input cannot have requires_grad True."
+        )
+    log_p, log_q = quiet(np.log, p), quiet(np.log1p, -p)
+    values = -(y * np.maximum(log_p, -100) + (1 - y) * np.maximum(log_q, -100)) * w
+    tiny = p.dtype.type(1e-12)
+    out: T = compare(
+        "BinaryCrossEntropyBackward0", values, reduction, input.array.dtype,
+        (input, 1, lambda: (p - y) / np.maximum((1 - p) * p, tiny) * w, (input, target)),
+        (target, 1, lambda: (log_q - log_p) * w, (input, target)),
+    )  # fmt: skip
+    return out
+
+
+def _weight(weight: TensorBase | None, like: Array) -> Any:
+    return like.dtype.type(1) if weight is None else weight.array.astype(like.dtype, copy=False)
+
+
+@silent
+def binary_cross_entropy_with_logits(
+    input: T,
+    target: T,
+    weight: T | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: T | None = None,
+) -> T:
+    """Binary cross entropy of p = sigmoid(input), computed from the logits so that it never overflows.
+
+    (1 - y)·x + (1 + (q - 1)·y) · (log(1 + exp(-|x|)) + max(-x, 0)), with q = `pos_weight`.
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    if input.array.shape != target.array.shape:
+        raise ValueError(
+            f"Target size (torch.Size({list(target.array.shape)})) must be the same as input size "
+            f"(torch.Size({list(input.array.shape)}))"
+        )
+    input, target, x, y = operands(input, target)
+    w, q = _weight(weight, x), _weight(pos_weight, x)
+    small = np.exp(-np.abs(x))
+    softplus = np.log1p(small) + np.maximum(-x, 0)  # log(1 + exp(-x))
+    values = ((1 - y) * x + (1 + (q - 1) * y) * softplus) * w
+
+    def slope() -> Array:
+        sigmoid = np.where(x >= 0, 1, small) / (1 + small)
+        return np.asarray(((1 - y) - (1 + (q - 1) * y) * (1 - sigmoid)) * w)
+
+    both = (input, target)
+    out: T = compare(
+        "BinaryCrossEntropyWithLogitsBackward0", values, reduction, input.array.dtype,
+        (input, 1, slope, both), (target, 1, lambda: ((q - 1) * softplus - x) * w, both),
+    )  # fmt: skip
+    return out
+
+
+@silent
+def kl_div(
+    input: T,
+    target: T,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> T:
+    """target · (log target - input), where `input` (and with log_target also target) are logarithms.
+
+    "batchmean" divides by the batch size, which is the divergence as mathematics means it.
+    """
+    batchmean = reduction == "batchmean"
+    if reduction == "mean" and size_average is None and reduce is None:
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            stacklevel=2,
+        )
+    reduction = reduction_of("sum" if batchmean else reduction, size_average, reduce)
+    input, target, x, y = operands(input, target)
+    p = np.exp(y) if log_target else y
+    log_y = y if log_target else np.where(y == 0, 0, quiet(np.log, y))
+    values = p * minus(log_y, x)
+
+    def of_target() -> Array:
+        if log_target:
+            return np.asarray(p * (log_y - x + 1))
+        return np.asarray(quiet(np.log, y) - x + 1)  # -inf where nothing is expected
+
+    both = (input, target)
+    out: T = compare(
+        "KlDivBackward0", values, reduction, input.array.dtype,
+        (input, -1, lambda: np.broadcast_to(p, values.shape), both), (target, 1, of_target, both),
+    )  # fmt: skip
+    if batchmean and input.array.ndim:
+        out = div(out, input.array.shape[0])
+    return out

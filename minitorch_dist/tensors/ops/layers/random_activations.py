@@ -1,0 +1,82 @@
+"""Nonlinearities that draw: a leaky rectifier with random slopes, and random choices with gradients."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from minitorch_dist.tensors import distributions
+from minitorch_dist.tensors.base import T
+from minitorch_dist.tensors.generator import Generator
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.along_axes.reductions import axis
+from minitorch_dist.tensors.ops.layers.rectifiers import leaky_relu
+from minitorch_dist.tensors.ops.layers.softmaxes import softmax
+from minitorch_dist.tensors.ops.making.random import check_floating, source
+from minitorch_dist.tensors.views import check_writable, write
+
+
+def rrelu(
+    input: T,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+    generator: Generator | None = None,
+) -> T:
+    """`input` where positive; elsewhere times a slope drawn from [lower, upper).
+
+    Outside of training the slope is the middle of that range.
+    """
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    if inplace:
+        check_writable(input)
+    x = input.array
+    check_floating(x.dtype, "rrelu_with_noise_out_cpu")
+    unit = distributions.draw(
+        x.shape, x.dtype, source(generator, input.device), distributions.unit(x.dtype)
+    )
+    slope = np.where(x > 0, 1, lower + unit * (upper - lower)).astype(x.dtype)
+    out = record(x * slope, "RreluWithNoiseBackward0", (input, lambda g: g * slope))
+    return write(input, out) if inplace else out
+
+
+def rrelu_(
+    input: T,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    generator: Generator | None = None,
+) -> T:
+    return rrelu(input, lower, upper, training, True, generator)
+
+
+def gumbel_softmax(
+    logits: T, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> T:
+    """A random choice along `dim` with probabilities softmax(logits), as a point on the simplex.
+
+    The smaller `tau`, the nearer a corner. With `hard` the result is that corner itself, while its
+    gradient is the soft one's (arXiv:1611.01144).
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    x = logits.array
+    check_floating(x.dtype, "exponential_")
+    double = np.dtype(np.float64)
+    unit = distributions.draw(
+        x.shape, double, source(None, logits.device), distributions.unit(double)
+    )
+    noise = -np.log(-np.log1p(-unit) + np.finfo(double).tiny)
+    warmed = ((x + noise) / tau).astype(x.dtype)
+    soft = softmax(record(warmed, "DivBackward0", (logits, lambda g: g / tau)), dim)
+    if not hard:
+        return soft
+    corner = np.zeros_like(soft.array)
+    along = axis(dim, x.ndim)
+    np.put_along_axis(corner, soft.array.argmax(along, keepdims=True), 1, along)
+    return record(corner, "AddBackward0", (soft, lambda g: g))

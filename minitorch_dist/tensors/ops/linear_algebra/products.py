@@ -1,0 +1,283 @@
+"""Products of vectors, matrices and batches of matrices.
+
+    out = x @ y          grad x = grad @ yᵀ          grad y = xᵀ @ grad
+
+Everything ends in `product`, which hands floats to BLAS, computes half precision in float32 (rounded
+once), and leaves integers to numpy's own loops.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes, work
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.elementwise.arithmetic import mul, promote, sum_to
+from minitorch_dist.tensors.quiet import quiet
+
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
+            "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
+            "int8": "signed char", "uint8": "unsigned char", "bool": "bool"}  # fmt: skip
+
+
+def product(x: Array, y: Array, name: str = "") -> Array:
+    """x @ y for arrays of one dtype with at least two axes each. `name`: under which it is counted."""
+    if x.dtype.char in "fd":
+        if work.on:
+            _count(x, y, name)
+        if x.ndim == 2 and y.ndim == 2:
+            return quiet(x.dot, y)  # less overhead than np.matmul
+        return np.asarray(quiet(np.matmul, packed(x), packed(y)))
+    if x.dtype in dtypes.HALVES:
+        return product(x.astype(np.float32), y.astype(np.float32), name).astype(x.dtype)
+    if x.dtype.kind == "b":
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+    if work.on:
+        _count(x, y, name)
+    return np.asarray(np.matmul(x, y))
+
+
+def _count(x: Array, y: Array, name: str) -> None:
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    kind = name or ("aten.bmm" if batch else "aten.mm")
+    work.multiplied(kind, (*batch, x.shape[-2], y.shape[-1]), x.shape[-1])
+
+
+def packed(x: Array) -> Array:
+    """A copy, if the matrices lie in memory in a way that BLAS cannot read.
+
+    np.matmul would then fall back to a plain loop. (This happens to expanded gradients, for example.)
+    """
+    if (x.size and x.itemsize not in x.strides[-2:]) or 0 in x.strides[-2:]:
+        return np.ascontiguousarray(x)
+    return x
+
+
+def same_dtype(*tensors: TensorBase) -> None:
+    """Products do not promote."""
+    first = tensors[0].array.dtype
+    for t in tensors[1:]:
+        if t.array.dtype != first:
+            a, b = (_C_NAMES[str(d)] for d in (first, t.array.dtype))
+            raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a} != {b}")
+
+
+def check_rank(t: TensorBase, rank: int, name: str, what: str) -> None:
+    if t.array.ndim != rank:
+        raise RuntimeError(f"{name}: {what}, got a tensor of shape {list(t.array.shape)}")
+
+
+def misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
+    """torch's sentence for inner sizes that differ."""
+    if len(x) == 1 and len(y) == 1:
+        return RuntimeError(
+            f"inconsistent tensor size, expected tensor {list(x)} and src {list(y)} to have the "
+            f"same number of elements, but got {x[0]} and {y[0]} elements respectively"
+        )
+    if len(y) == 1:
+        rows = math.prod(x[:-1])
+        return RuntimeError(
+            f"size mismatch, got input ({rows}), mat ({rows}x{x[-1]}), vec ({y[0]})"
+        )
+    if len(y) == 2:
+        rows = math.prod(x[:-1])
+        return RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {y[0]}x{y[1]})"
+        )
+    batch = math.prod(y[:-2])
+    return RuntimeError(
+        f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {x[-1]}] but "
+        f"got: [{batch}, {y[-2]}]."
+    )
+
+
+# ------------------------------------------------------------------------------------------ products
+
+
+def matmul(self: T, other: T) -> T:
+    """The product of vectors, matrices, or batches of matrices (which broadcast)."""
+    if not (isinstance(self, TensorBase) and isinstance(other, TensorBase)):
+        raise TypeError(
+            f"unsupported operand types for @: {type(self).__name__} and {type(other).__name__}"
+        )
+    x, y = self.array, other.array
+    if x.dtype is not y.dtype:
+        same_dtype(self, other)
+    if x.ndim == 2 and y.ndim == 2:
+        return _mm(self, other)
+    if not (x.ndim and y.ndim):
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D"
+        )
+    if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
+        raise misfit(x.shape, y.shape)
+    if x.ndim == 1 and y.ndim == 1:
+        return dot(self, other)
+    return _batched(self, other)
+
+
+def _mm(self: T, other: T) -> T:
+    x, y = self.array, other.array
+    if x.shape[1] != y.shape[0]:
+        raise misfit(x.shape, y.shape)
+    return record(
+        product(x, y),
+        "MmBackward0",
+        (self, lambda g: product(g, y.T), other),
+        (other, lambda g: product(x.T, g), self),
+    )
+
+
+def _batched(self: T, other: T) -> T:
+    """Any other ranks: vectors become matrices of one row or column for the length of the product."""
+    x, y = self.array, other.array
+    rows = x if x.ndim > 1 else x[None, :]
+    columns = y if y.ndim > 1 else y[:, None]
+    if columns.ndim == 2:  # one matrix for all: a single large product
+        rows = rows.reshape(count(rows.shape[:-1]), rows.shape[-1])
+    try:
+        out = product(rows, columns)
+    except ValueError:  # the inner sizes were checked, so it is the batches
+        a, b = rows.shape[:-2], columns.shape[:-2]
+        raise RuntimeError(
+            f"The size of tensor a must match the size of tensor b in the batch dimensions: "
+            f"{list(a)} and {list(b)} do not broadcast"
+        ) from None
+    folded = columns.ndim == 2
+    shape, xs, ys = out.shape, x.shape, y.shape
+
+    def grad_x(g: Array) -> Array:
+        matrix = y if y.ndim > 1 else y[:, None]
+        full = product(g.reshape(shape), matrix.swapaxes(-1, -2))
+        return (
+            full.reshape(xs)
+            if folded
+            else sum_to(full, xs if len(xs) > 1 else (1, *xs)).reshape(xs)
+        )
+
+    def grad_y(g: Array) -> Array:
+        matrix = x.reshape(shape[0], xs[-1]) if folded else x if x.ndim > 1 else x[None, :]
+        full = product(matrix.swapaxes(-1, -2), g.reshape(shape))
+        return sum_to(full, ys if len(ys) > 1 else (*ys, 1)).reshape(ys)
+
+    final = xs[:-2] if folded else out.shape[:-2]
+    final += xs[-2:-1] if len(xs) > 1 else ()
+    final += ys[-1:] if len(ys) > 1 else ()
+    name = "MvBackward0" if x.ndim == 2 and y.ndim == 1 else "MatmulBackward0"
+    mine, theirs = (self, grad_x, other), (other, grad_y, self)
+    if x.ndim > 2 or (x.ndim == 1 and y.ndim == 2):  # where torch folds, `other` collects first
+        return record(out.reshape(final), name, theirs, mine)
+    return record(out.reshape(final), name, mine, theirs)
+
+
+def count(shape: tuple[int, ...]) -> int:
+    """How many elements an array of this shape has."""
+    return math.prod(shape)
+
+
+def mm(self: T, mat2: T) -> T:
+    """Matrix times matrix; nothing else."""
+    check_rank(self, 2, "mm", "self must be a matrix")
+    check_rank(mat2, 2, "mm", "mat2 must be a matrix")
+    same_dtype(self, mat2)
+    return _mm(self, mat2)
+
+
+def bmm(self: T, mat2: T) -> T:
+    """Matrix times matrix, pair by pair along the first axis."""
+    check_rank(self, 3, "bmm", "batch1 must be a 3D tensor")
+    check_rank(mat2, 3, "bmm", "batch2 must be a 3D tensor")
+    same_dtype(self, mat2)
+    x, y = self.array, mat2.array
+    if y.shape[:2] != (x.shape[0], x.shape[2]):
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{x.shape[0]}, {x.shape[2]}] but got: [{y.shape[0]}, {y.shape[1]}]."
+        )
+    return record(
+        product(x, y),
+        "BmmBackward0",
+        (self, lambda g: product(g, y.swapaxes(1, 2)), mat2),
+        (mat2, lambda g: product(x.swapaxes(1, 2), g), self),
+    )
+
+
+def mv(self: T, vec: T) -> T:
+    """Matrix times vector."""
+    check_rank(self, 2, "mv", "matrix @ vector expected")
+    check_rank(vec, 1, "mv", "matrix @ vector expected")
+    return matmul(self, vec)
+
+
+def dot(self: T, tensor: T) -> T:
+    """The sum of the products of two vectors' elements."""
+    x, y = self.array, tensor.array
+    if x.ndim != 1 or y.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+    same_dtype(self, tensor)
+    if x.shape != y.shape:
+        raise misfit(x.shape, y.shape)
+    if x.dtype.kind == "b":
+        raise NotImplementedError("\"dot\" not implemented for 'Bool'")
+    out = product(x[None, :], y[:, None]).reshape(())
+    return record(
+        out, "DotBackward0", (self, lambda g: g * y, tensor), (tensor, lambda g: g * x, self)
+    )
+
+
+def vdot(self: T, other: T) -> T:
+    """`dot`; they differ only for complex numbers."""
+    return dot(self, other)
+
+
+def inner(self: T, other: T) -> T:
+    """Sums of products over the last axis of both."""
+    x, y = self.array, other.array
+    if not (x.ndim and y.ndim):
+        return mul(self, other)
+    same_dtype(self, other)
+    if x.shape[-1] != y.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(x.shape)} and {list(y.shape)}"
+        )
+    k = x.shape[-1]
+    left, right = count(x.shape[:-1]), count(y.shape[:-1])
+    xs, ys = x.shape, y.shape
+    out = product(x.reshape(left, k), y.reshape(right, k).T)
+    return record(
+        out.reshape(x.shape[:-1] + y.shape[:-1]),
+        "InnerBackward0",
+        (
+            self,
+            lambda g: product(g.reshape(left, right), y.reshape(right, k)).reshape(xs),
+            other,
+        ),
+        (
+            other,
+            lambda g: product(g.reshape(left, right).T, x.reshape(left, k)).reshape(ys),
+            self,
+        ),
+    )
+
+
+def outer(self: T, vec2: T) -> T:
+    """All products of an element of one vector with an element of another."""
+    for t, name in ((self, "self"), (vec2, "vec2")):
+        if t.array.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+    self, vec2 = promote(self, vec2)
+    x, y = self.array, vec2.array
+    out = x[:, None] * y
+    return record(
+        out,
+        "MulBackward0",
+        (self, lambda g: product(g, y[:, None])[:, 0], vec2),
+        (vec2, lambda g: product(x[None, :], g)[0], self),
+    )
+
+
+ger = outer

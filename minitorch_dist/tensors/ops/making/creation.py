@@ -1,0 +1,272 @@
+"""Tensors from nothing: from literals, filled with one value, or shaped like another tensor."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from minitorch_dist.tensors import base, devices, dtypes
+from minitorch_dist.tensors.base import Array, Number, TensorBase
+from minitorch_dist.tensors.ops.elementwise.arithmetic import cast
+from minitorch_dist.tensors.ops.making import literals
+from minitorch_dist.tensors.ops.making.literals import as_dtype
+
+Dtype: TypeAlias = "dtypes.dtype | type[float] | type[int] | type[bool] | None"
+Device: TypeAlias = "devices.device | str | int | None"
+
+
+def made(array: Array, device: Device = None, requires_grad: bool = False) -> Any:
+    """A new tensor that owns `array`. (`Any`, because the class stands one floor up.)"""
+    out = base.new(TensorBase.plain, array, devices.resolve(device))
+    if requires_grad:
+        out.requires_grad = True
+    return out
+
+
+def numpy_dtype(dtype: Dtype) -> np.dtype[Any]:
+    return (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
+
+
+def sizes(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape, given as ints or as one sequence of ints."""
+    if len(size) == 1 and type(size[0]) is not int and isinstance(size[0], Sequence):
+        size = tuple(size[0])
+    for position, n in enumerate(size):
+        if type(n) is not int:
+            if not _is_size(n):
+                raise TypeError(
+                    f"{name}(): argument 'size' must be ints or one sequence of ints, not "
+                    f"{type(n).__name__} at position {position + 1}"
+                )
+            size = tuple(map(_as_int, size))
+        elif n < 0:
+            raise RuntimeError(f"{name}: Dimension size must be non-negative, got {list(size)}.")
+    return size
+
+
+def _as_int(n: Any) -> int:
+    return operator.index(n.array if isinstance(n, TensorBase) else n)
+
+
+def _is_size(n: Any) -> bool:
+    if isinstance(n, TensorBase):
+        return n.array.ndim == 0 and n.array.dtype.kind in "iu"
+    return hasattr(n, "__index__") and not isinstance(n, (bool, np.ndarray))
+
+
+def _given(name: str, args: tuple[Any, ...], size: Any) -> tuple[int, ...]:
+    if size is not None:
+        args = (size,)
+    elif not args:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    return sizes(name, args)
+
+
+# ----------------------------------------------------------------------------------- from literals
+
+
+def tensor(
+    data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> Any:
+    """A new leaf with a copy of `data`: numbers, nested lists, numpy arrays."""
+    if isinstance(data, TensorBase):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
+            "rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        if device is None:
+            device = data.storage.device
+    return made(
+        literals.parse(data, None if dtype is None else as_dtype(dtype)), device, requires_grad
+    )
+
+
+def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Any:
+    """`data` as a tensor, without a copy where memory and history can be shared."""
+    if isinstance(data, TensorBase):
+        found = data if dtype is None else cast(data, as_dtype(dtype))
+        if device is None or devices.resolve(device) is data.storage.device:
+            return found
+        return found.to(device)  # type: ignore[attr-defined]
+    if isinstance(data, np.ndarray):
+        wanted = dtypes.from_numpy(data.dtype) if dtype is None else as_dtype(dtype)
+        return made(literals.check_array(data).astype(wanted.numpy, copy=False), device)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Any:
+    """`as_tensor` with a choice: `copy=True` never shares memory, `copy=False` always does."""
+    if copy:
+        out = made(literals.parse(obj, None if dtype is None else as_dtype(dtype)), device)
+    else:
+        out = as_tensor(obj, dtype, device)
+        source = obj.array if isinstance(obj, TensorBase) else obj
+        if copy is False and not (
+            isinstance(source, np.ndarray) and np.shares_memory(source, out.array)
+        ):
+            raise ValueError("asarray: cannot do this without a copy, and copy=False was given")
+    if requires_grad:
+        out.requires_grad = True
+    return out
+
+
+def scalar_tensor(
+    s: Number, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> Any:
+    """A 0-dim tensor, of the default dtype unless told otherwise."""
+    return made(np.array(s, numpy_dtype(dtype)), device, requires_grad)
+
+
+# ------------------------------------------------------------------------------------------ filled
+
+
+def zeros(
+    *args: Any,
+    size: Any = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Any:
+    """All zeros."""
+    shape = _given("zeros", args, size)
+    return made(np.zeros(shape, numpy_dtype(dtype)), device, requires_grad)
+
+
+def ones(
+    *args: Any,
+    size: Any = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Any:
+    """All ones."""
+    shape = _given("ones", args, size)
+    return made(np.ones(shape, numpy_dtype(dtype)), device, requires_grad)
+
+
+def empty(
+    *args: Any,
+    size: Any = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Any:
+    """Whatever the memory held before."""
+    shape = _given("empty", args, size)
+    return made(np.empty(shape, numpy_dtype(dtype)), device, requires_grad)
+
+
+def full(
+    size: Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Any:
+    """All `fill_value`; its type decides the dtype, if none is given."""
+    return made(filled("full", size, fill_value, dtype), device, requires_grad)
+
+
+def filled(name: str, size: Any, value: Any, dtype: Dtype) -> Array:
+    if not isinstance(size, Sequence):
+        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {kind_of(size)}")
+    if isinstance(value, TensorBase):
+        value = value.array
+    number = literals.parse(value, None if dtype is None else as_dtype(dtype))
+    if number.size != 1:
+        raise TypeError(f"{name}(): argument 'fill_value' must be a number, not {kind_of(value)}")
+    return np.full(sizes(name, (size,)), number.reshape(()), number.dtype)
+
+
+def kind_of(value: Any) -> str:
+    return type(value).__name__
+
+
+# ----------------------------------------------------------------------------- like another tensor
+
+
+def _like(
+    name: str, input: Any, dtype: Dtype, device: Device, memory_format: Any
+) -> tuple[Array, Device]:
+    """An empty array of the same shape, and of the same order of axes in memory."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_of(input)}"
+        )
+    kind = input.array.dtype if dtype is None else as_dtype(dtype).numpy
+    contiguous = "contiguous" in str(memory_format)
+    return (
+        np.empty_like(input.array, kind, order="C" if contiguous else "K"),
+        input.storage.device if device is None else device,
+    )
+
+
+def zeros_like(
+    input: TensorBase,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """Zeros of the shape, dtype and device of `input`."""
+    array, device = _like("zeros_like", input, dtype, device, memory_format)
+    array.fill(0)
+    return made(array, device, requires_grad)
+
+
+def ones_like(
+    input: TensorBase,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """Ones of the shape, dtype and device of `input`."""
+    array, device = _like("ones_like", input, dtype, device, memory_format)
+    array.fill(1)
+    return made(array, device, requires_grad)
+
+
+def empty_like(
+    input: TensorBase,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """Uninitialised memory of the shape, dtype and device of `input`."""
+    array, device = _like("empty_like", input, dtype, device, memory_format)
+    return made(array, device, requires_grad)
+
+
+def full_like(
+    input: TensorBase,
+    fill_value: Any,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """`fill_value` in the shape, dtype and device of `input`."""
+    array, device = _like("full_like", input, dtype, device, memory_format)
+    array[...] = literals.parse(fill_value, dtypes.from_numpy(array.dtype))
+    return made(array, device, requires_grad)

@@ -1,0 +1,88 @@
+"""The old constructors: `Tensor(2, 3)` and `LongTensor([1, 2])`.
+
+Ints are a shape (of elements that mean nothing yet), one sequence is the data. The names are also
+types that `isinstance` understands: a float32 tensor on the CPU is a `FloatTensor`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import base, devices, dtypes
+from minitorch_dist.tensors.base import T, TensorBase
+from minitorch_dist.tensors.ops.making import literals
+from minitorch_dist.tensors.size import Size
+from minitorch_dist.tensors.storage import Storage
+
+
+def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:
+    """A tensor of `dtype` from a shape, a sequence, an array or a tensor (which is shared)."""
+    if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
+        data = args[0]
+        if isinstance(data, TensorBase):
+            if data.array.dtype != dtype.numpy:
+                raise TypeError(f"expected a tensor of {dtype} (got {data.dtype}): use to({dtype})")
+            out: T = object.__new__(cls)
+            out.array, out.storage = data.array, data.storage
+            return out
+        if isinstance(data, Size):
+            return base.new(cls, np.empty(data, dtype.numpy))
+        if isinstance(data, str):
+            raise TypeError("new(): invalid data type 'str'")
+        if not isinstance(data, (list, tuple, range, np.ndarray)):
+            raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+        return base.new(cls, literals.parse(data, dtype))
+    for n in args:
+        if not isinstance(n, (int, np.integer)):
+            raise TypeError(f"new(): sizes must be ints (got {type(n).__name__})")
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(args)}")
+    return base.new(cls, np.empty(args or (0,), dtype.numpy))
+
+
+class Legacy(type):
+    """The type of the legacy types: calling one makes a plain tensor."""
+
+    dtype: dtypes.dtype
+
+    def __call__(cls, *args: Any) -> Any:
+        return construct(TensorBase.plain, cls.dtype, args)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return (
+            isinstance(instance, TensorBase)
+            and instance.dtype is cls.dtype
+            and instance.storage.device is devices.CPU
+        )
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+def _legacy(name: str, dtype: dtypes.dtype) -> Any:
+    made = Legacy(name, (), {"__doc__": f"Tensors of {dtype} on the CPU.", "__module__": __name__})
+    made.dtype = dtype
+    return made
+
+
+FloatTensor = _legacy("FloatTensor", dtypes.float32)
+DoubleTensor = _legacy("DoubleTensor", dtypes.float64)
+HalfTensor = _legacy("HalfTensor", dtypes.float16)
+BFloat16Tensor = _legacy("BFloat16Tensor", dtypes.bfloat16)
+LongTensor = _legacy("LongTensor", dtypes.int64)
+IntTensor = _legacy("IntTensor", dtypes.int32)
+ShortTensor = _legacy("ShortTensor", dtypes.int16)
+CharTensor = _legacy("CharTensor", dtypes.int8)
+ByteTensor = _legacy("ByteTensor", dtypes.uint8)
+BoolTensor = _legacy("BoolTensor", dtypes.bool_)
+
+
+def new(cls: type[T], *args: Any, device: Any = None) -> T:
+    """`Tensor(…)`: of the default dtype, or of that of the tensor it is made from."""
+    shared = len(args) == 1 and isinstance(args[0], TensorBase)
+    made = construct(cls, args[0].dtype if shared else dtypes.get_default_dtype(), args)
+    if device is not None:
+        made.storage = Storage(made.array, devices.resolve(device))
+    return made

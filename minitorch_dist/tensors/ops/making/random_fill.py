@@ -1,0 +1,164 @@
+"""Filling an existing tensor with random numbers: `uniform_`, `normal_`, `random_` …
+
+Each of them writes in place (so it counts as a write, and is refused where writing is), and whatever
+the tensor depended on before gets a gradient of zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from minitorch_dist.tensors import distributions, dtypes, exact
+from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.generator import Generator
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops.making.draws import flips
+from minitorch_dist.tensors.ops.making.random import bounded, check_floating, check_spread, source
+from minitorch_dist.tensors.views import bump, check_writable, write
+
+
+def _fill(self: T, name: str, of: distributions.Transform, generator: Generator | None) -> T:
+    x = self.array
+    return _store(
+        self, name, distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of)
+    )
+
+
+def _store(self: T, name: str, array: Array) -> T:
+    if self._requires_grad:
+        shape, dtype = array.shape, array.dtype
+        return write(self, record(array, name, (self, lambda g: np.zeros(shape, dtype))))
+    self.array[...] = array
+    bump(self)
+    return self
+
+
+def uniform_(
+    self: T,
+    from_: float = 0.0,
+    to: float = 1.0,
+    *,
+    generator: Generator | None = None,
+    **kwargs: float,
+) -> T:
+    """Uniform on [from, to)."""
+    low = kwargs.pop("from", from_)
+    if kwargs:
+        raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    check_writable(self)
+    check_floating(self.array.dtype, "check_uniform_bounds")
+    largest = dtypes.finfo(self.dtype).max
+    for bound, text in ((low, "from"), (to, "to")):
+        if not abs(bound) <= largest:
+            raise RuntimeError(f"{text} is out of bounds for {self.dtype.name}: {bound}")
+    if low > to:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}"
+        )
+    unit, span = distributions.unit(self.array.dtype), to - low
+    return _fill(self, "UniformBackward0", lambda w: unit(w) * span + low, generator)
+
+
+def normal_(
+    self: T, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> T:
+    """Normal with this mean and standard deviation."""
+    check_writable(self)
+    check_floating(self.array.dtype, "normal_kernel_cpu")
+    check_spread(std)
+    return _fill(self, "NormalBackward0", lambda w: distributions.normal(w) * std + mean, generator)
+
+
+def random_(
+    self: T,
+    from_: int | None = None,
+    to: int | None = None,
+    *,
+    generator: Generator | None = None,
+    **kwargs: int,
+) -> T:
+    """Integers from … to-1; with one number 0 … it-1; with none all that the dtype can tell apart."""
+    low = kwargs.pop("from", from_)
+    if kwargs:
+        raise TypeError(f"random_() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    check_writable(self)
+    x = self.array
+    if low is None and to is None:
+        if x.dtype in distributions.DIGITS:
+            high = 2 ** distributions.DIGITS[x.dtype]
+        else:
+            high = 2 if x.dtype.kind == "b" else int(np.iinfo(x.dtype).max) + 1
+        return _fill(self, "RandomBackward2", distributions.integers(0, high), generator)
+    if to is None:
+        low, to = 0, low
+    assert to is not None
+    return _fill(self, "RandomBackward0", bounded(low or 0, to, x.dtype), generator)
+
+
+def bernoulli_(self: T, p: TensorBase | Number = 0.5, *, generator: Generator | None = None) -> T:
+    """1 with probability p (a number or a tensor), else 0."""
+    check_writable(self)
+    return _store(self, "BernoulliBackward0", flips(self, p, generator))
+
+
+def exponential_(self: T, lambd: float = 1.0, *, generator: Generator | None = None) -> T:
+    """Waiting times at rate lambd."""
+    check_writable(self)
+    _check_continuous(self, "Exponential")
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return _fill(
+        self, "ExponentialBackward0", lambda w: distributions.exponential(w) / lambd, generator
+    )
+
+
+def geometric_(self: T, p: float, *, generator: Generator | None = None) -> T:
+    """The number of trials up to the first success, each succeeding with probability p."""
+    check_writable(self)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return _fill(self, "GeometricBackward0", distributions.geometric(p), generator)
+
+
+def log_normal_(
+    self: T, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+) -> T:
+    """e to the power of a normal variable with this mean and standard deviation."""
+    check_writable(self)
+    check_floating(self.array.dtype, "log_normal_cpu")
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return _fill(
+        self,
+        "LogNormalBackward0",
+        lambda w: exact.exp(distributions.normal(w) * std + mean),
+        generator,
+    )
+
+
+def cauchy_(
+    self: T, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+) -> T:
+    """Cauchy: the ratio of two standard normal variables, stretched and moved."""
+    check_writable(self)
+    _check_continuous(self, "Cauchy")
+    if not sigma > 0 or math.isnan(sigma):
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    x, where = self.array, source(generator, self.storage.device)
+    double = np.dtype(np.float64)
+    above, below = (
+        distributions.draw(x.shape, double, where, distributions.normal) for _ in range(2)
+    )
+    with np.errstate(over="ignore"):
+        return _store(self, "CauchyBackward0", (above / below * sigma + median).astype(x.dtype))
+
+
+def _check_continuous(self: TensorBase, name: str) -> None:
+    if self.array.dtype not in distributions.DIGITS:
+        raise RuntimeError(
+            f"{name} distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {type_name(self.array)[6:-6]}"
+        )

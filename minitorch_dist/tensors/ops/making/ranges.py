@@ -1,0 +1,170 @@
+"""Evenly spaced numbers, the identity, and the indices of triangles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype
+from minitorch_dist.tensors.ops.making.literals import as_dtype
+
+
+def _number(value: Any, name: str) -> Any:
+    """A Python number, or the one inside a 0-dim tensor."""
+    if isinstance(value, TensorBase):
+        if value.array.ndim:
+            raise RuntimeError(f"{name} only supports 0-dimensional tensors for start and end")
+        return value.array.item() if value.dtype.category != dtypes.FLOATING else float(value.array)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{name}(): bounds must be numbers, not {type(value).__name__}")
+    return value
+
+
+def arange(
+    *bounds: Any,
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Any:
+    """start, start + step, … below end. Whole numbers give int64, others the default dtype."""
+    names = [("end",), ("start", "end"), ("start", "end", "step")]
+    if len(bounds) == 1 and end is not None:
+        start = bounds[0]
+    elif bounds:
+        if len(bounds) > 3:
+            raise TypeError(f"arange() takes at most 3 positional arguments, not {len(bounds)}")
+        given = dict(zip(names[len(bounds) - 1], bounds, strict=True))
+        start, end, step = given.get("start", start), given.get("end", end), given.get("step", step)
+    if end is None:
+        raise TypeError("arange() needs an end")
+    low, high, by = (_number(x, "arange") for x in (0 if start is None else start, end, step))
+    if dtype is not None:
+        kind = as_dtype(dtype)
+    else:
+        floating = any(isinstance(x, float) for x in (low, high, by))
+        kind = dtypes.get_default_dtype() if floating else dtypes.int64
+    if kind is dtypes.bool_:
+        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
+    return made(_steps(low, high, by, kind), device, requires_grad)
+
+
+def _steps(low: Any, high: Any, by: Any, kind: dtypes.dtype, closed: bool = False) -> Array:
+    """low + i · by for every i that stays below high (or, if closed, does not pass it)."""
+    if by == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"unsupported range: {low} -> {high}")
+    if (high - low) * by < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if not kind.is_floating_point:  # a bound between whole numbers still counts as it stands
+        count = math.ceil((high - low) / by) if not closed else int((high - low) // by) + 1
+        low, by = int(low), int(by)
+        return np.asarray((low + by * np.arange(count, dtype=np.int64)).astype(kind.numpy))
+    count = int((high - low) / by) + 1 if closed else math.ceil((high - low) / by)
+    return np.asarray((low + by * np.arange(count, dtype=np.float64)).astype(kind.numpy))
+
+
+def range(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Any:
+    """As `arange`, with the end included and the default dtype. (Deprecated in torch.)"""
+    import warnings
+
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    low, high, by = (_number(x, "range") for x in (start, end, step))
+    kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+    return made(_steps(low, high, by, kind, closed=True), device, requires_grad)
+
+
+def _even(start: Any, end: Any, steps: int, name: str) -> Array:
+    """`steps` numbers from start to end in float64, counted from both ends, so that both are exact."""
+    low, high = _number(start, name), _number(end, name)
+    if steps < 0:
+        raise RuntimeError(f"number of steps must be non-negative, got {steps}")
+    if steps == 1:
+        return np.array([float(low)])
+    by = (high - low) / max(steps - 1, 1)
+    i = np.arange(steps)
+    return np.asarray(np.where(i < steps // 2, low + by * i, high - by * (steps - 1 - i)))
+
+
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Any:
+    """`steps` numbers from start to end, both included."""
+    kind = numpy_dtype(dtype)
+    return made(_even(start, end, steps, "linspace").astype(kind), device, requires_grad)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Any:
+    """base to the power of `linspace(start, end, steps)`."""
+    kind = numpy_dtype(dtype)
+    powers = np.float64(base) ** _even(start, end, steps, "logspace")
+    return made(powers.astype(kind), device, requires_grad)
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Any:
+    """Ones on the diagonal, zeros elsewhere."""
+    for side, name in ((n, "n"), (n if m is None else m, "m")):
+        if not hasattr(side, "__index__"):
+            raise TypeError(f"eye(): argument '{name}' must be int, not {type(side).__name__}")
+        if side < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {side}")
+    return made(np.eye(n, m, dtype=numpy_dtype(dtype)), device, requires_grad)
+
+
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None
+) -> Any:
+    """Two rows: where the lower triangle of a row × col matrix is, line by line."""
+    return made(np.array(np.tril_indices(row, offset, col), numpy_dtype(dtype)), device)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None
+) -> Any:
+    """Two rows: where the upper triangle of a row × col matrix is, line by line."""
+    return made(np.array(np.triu_indices(row, offset, col), numpy_dtype(dtype)), device)

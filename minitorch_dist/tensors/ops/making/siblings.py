@@ -1,0 +1,70 @@
+"""Methods that make a new tensor of the same dtype and on the same device as the one they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minitorch_dist.tensors.base import T, TensorBase
+from minitorch_dist.tensors.ops.making import literals
+from minitorch_dist.tensors.ops.making.creation import (
+    Device,
+    Dtype,
+    empty,
+    filled,
+    made,
+    ones,
+    zeros,
+)
+from minitorch_dist.tensors.ops.making.literals import as_dtype
+
+
+def new_tensor(
+    self: T, data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> T:
+    """A copy of `data` as a leaf."""
+    kind = self.dtype if dtype is None else as_dtype(dtype)
+    array = literals.parse(data, kind)
+    return made(array, _or_own(self, device), requires_grad)  # type: ignore[no-any-return]
+
+
+def new_zeros(
+    self: T, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> T:
+    """All zeros, of the given shape."""
+    kind = self.dtype if dtype is None else dtype
+    return zeros(*size, dtype=kind, device=_or_own(self, device), requires_grad=requires_grad)  # type: ignore[no-any-return]
+
+
+def new_ones(
+    self: T, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> T:
+    """All ones, of the given shape."""
+    kind = self.dtype if dtype is None else dtype
+    return ones(*size, dtype=kind, device=_or_own(self, device), requires_grad=requires_grad)  # type: ignore[no-any-return]
+
+
+def new_empty(
+    self: T, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> T:
+    """Uninitialised memory, of the given shape."""
+    kind = self.dtype if dtype is None else dtype
+    return empty(*size, dtype=kind, device=_or_own(self, device), requires_grad=requires_grad)  # type: ignore[no-any-return]
+
+
+def new_full(
+    self: T,
+    size: Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> T:
+    """All `fill_value`, of the given shape."""
+    array = filled("new_full", size, fill_value, self.dtype if dtype is None else dtype)
+    return made(array, _or_own(self, device), requires_grad)  # type: ignore[no-any-return]
+
+
+def _or_own(self: TensorBase, device: Device) -> Device:
+    return self.storage.device if device is None else device

@@ -1,0 +1,101 @@
+"""Dimensions repeated without copying, so that shapes meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.base import T, TensorBase
+from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, sum_to
+from minitorch_dist.tensors.ops.shapes.reshaping import Shape, sizes
+from minitorch_dist.tensors.size import Size
+from minitorch_dist.tensors.views import view_of
+
+
+def expand(input: T, *shape: Any, size: Any = None) -> T:
+    """Dimensions of length 1 repeated, and new ones put in front, without copying."""
+    x, before = input.array, input.array.shape
+    target = sizes(shape, "expand", size)
+    full = target if -1 not in target else _expanded(before, target)
+    try:
+        out = np.broadcast_to(x, full)
+    except ValueError:
+        _expanded(before, target)  # says what does not fit
+        raise
+    if out.size == x.size:  # nothing is repeated, so it may be written to
+        out = x.reshape(full)
+    return view_of(input, out, "ExpandBackward0", lambda g: sum_to(g, before))
+
+
+def _expanded(before: Shape, target: Shape) -> Shape:
+    """`target` with each -1 replaced by the length that is there."""
+    extra = len(target) - len(before)
+    if extra < 0:
+        raise RuntimeError(
+            f"the number of sizes provided ({len(target)}) must be greater or equal to the number "
+            f"of dimensions in the tensor ({len(before)}): expand({list(before)}, size={list(target)})"
+        )
+    full = []
+    for place, n in enumerate(target):
+        own = before[place - extra] if place >= extra else None
+        if n == -1 and own is not None:
+            n = own
+        elif n < 0:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
+                f"dimension {place}"
+            )
+        elif own not in (1, n, None):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({own}) at "
+                f"non-singleton dimension {place}.  Target sizes: {list(target)}.  Tensor sizes: "
+                f"{list(before)}"
+            )
+        full.append(n)
+    return tuple(full)
+
+
+def expand_as(input: T, other: TensorBase) -> T:
+    """`expand(other.shape)`"""
+    return expand(input, other.array.shape)
+
+
+def broadcast_to(input: T, size: Any) -> T:
+    """`expand(size)`"""
+    return expand(input, tuple(size))
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that all of these broadcast to."""
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    full: list[int] = [1] * max(map(len, given), default=0)
+    for shape in given:
+        for back in range(1, len(shape) + 1):
+            n = shape[-back]
+            if n < 0:
+                raise ValueError(
+                    f"Attempting to broadcast a dimension with negative length: {list(shape)}"
+                )
+            if full[-back] not in (1, n) and n != 1:
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape: "
+                    + ", ".join(str(list(s)) for s in given)
+                )
+            if n != 1:
+                full[-back] = n
+    return Size(full)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """All tensors expanded to their common shape."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    shapes = [t.array.shape for t in tensors]
+    for other in shapes[1:]:
+        try:
+            broadcast_shapes(shapes[0], other)
+        except RuntimeError:
+            raise broadcast_error(shapes[0], other) from None
+    full = broadcast_shapes(*shapes)
+    return tuple([t if t.array.shape == full else expand(t, full) for t in tensors])

@@ -1,0 +1,91 @@
+"""`copy.copy`, `copy.deepcopy` and pickle of tensors.
+
+Tensors that share memory still do so after one deepcopy of the structure that holds them. A pickle
+holds the elements of the tensor itself: a view of one row does not carry its whole base along.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minitorch_dist.tensors import base, devices, ledger
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.ledger import root
+from minitorch_dist.tensors.ops.elementwise.copying import dense
+from minitorch_dist.tensors.ops.shapes.striding import over
+from minitorch_dist.tensors.storage import Storage
+
+
+def shallow(input: T) -> T:
+    """Another tensor on the same memory, outside of the graph."""
+    out: T = object.__new__(type(input))
+    out.array, out.storage = input.array, input.storage
+    out._requires_grad = input._requires_grad
+    out.__dict__.update({k: v for k, v in input.__dict__.items() if k not in _STATE})
+    return out
+
+
+def deep(input: T, memo: dict[int, Any]) -> T:
+    """A leaf on copied memory. What shared memory shares the copy."""
+    if id(input) in memo:
+        return memo[id(input)]  # type: ignore[no-any-return]
+    if input._grad_fn is not None or (input._base is not None and input.requires_grad):
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment. detach() the tensor first."
+        )
+    owner = root(input.storage.array)
+    out: T = object.__new__(type(input))
+    if owner.flags.forc:
+        twin, storage = _twin(owner, input, memo)
+        offset = _address(input.array) - _address(owner)
+        out.array = over(twin, input.array.dtype, input.array.shape, input.array.strides, offset)
+        out.storage = storage
+    else:
+        out.array = dense(input.array)
+        out.storage = Storage(out.array, input.storage.device)
+    memo[id(input)] = out
+    out._requires_grad = input._requires_grad
+    if input._grad is not None:
+        out._grad = input._grad.__deepcopy__(memo)
+    rest = {k: v for k, v in input.__dict__.items() if k not in _STATE}
+    if rest:
+        from copy import deepcopy
+
+        out.__dict__.update(deepcopy(rest, memo))
+    return out
+
+
+def _twin(owner: Array, input: TensorBase, memo: dict[int, Any]) -> tuple[Array, Storage]:
+    """The copy of the memory, and its storage: made once per deepcopy."""
+    found = memo.get(id(owner))
+    if found is None:
+        array = owner.copy(order="K")
+        found = memo[id(owner)] = (array, Storage(array, input.storage.device), owner)
+    return found[0], found[1]
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+_STATE = frozenset(TensorBase.__annotations__)  # what a tensor is made of; the rest is the user's
+
+
+def reduce(input: TensorBase, protocol: Any) -> tuple[Any, ...]:
+    """For pickle: the elements, the device, whether it is trained, and the user's attributes."""
+    rest = {k: v for k, v in input.__dict__.items() if k not in _STATE}
+    array = dense(input.array) if 0 in input.array.strides else input.array
+    return rebuild, (type(input), array, input.storage.device, input.requires_grad, rest)
+
+
+def rebuild(
+    cls: type[T], array: Array, device: devices.device, requires_grad: bool, rest: dict[str, Any]
+) -> T:
+    """A leaf from what `reduce` said."""
+    out = base.new(cls, array, devices.resolve(device))
+    if out.storage.device is not devices.CPU:
+        ledger.retag(array, out.storage.device, out.held_as)
+    out._requires_grad = requires_grad
+    out.__dict__.update(rest)
+    return out

@@ -1,0 +1,208 @@
+"""How a tensor lies in memory: sizes, strides, bytes. Nothing here is recorded."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from minitorch_dist.tensors import devices, dtypes, storage
+from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.ops.along_axes.reductions import axis
+from minitorch_dist.tensors.size import Size
+
+_size = tuple.__new__  # without the checks of Size(): numpy's shapes are tuples of ints
+
+
+def shape(input: TensorBase) -> Size:
+    return _size(Size, input.array.shape)
+
+
+def ndim(input: TensorBase) -> int:
+    return input.array.ndim
+
+
+def dim(input: TensorBase) -> int:
+    """The number of dimensions."""
+    return input.array.ndim
+
+
+@overload
+def size(input: TensorBase, dim: None = None) -> Size: ...
+@overload
+def size(input: TensorBase, dim: int) -> int: ...
+def size(input: TensorBase, dim: int | None = None) -> Size | int:
+    """The shape, or the length of one dimension."""
+    if dim is None:
+        return _size(Size, input.array.shape)
+    return int(input.array.shape[_dimension(input, dim)])
+
+
+def _dimension(input: TensorBase, dim: int) -> int:
+    if input.array.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return axis(dim, input.array.ndim)
+
+
+def numel(input: TensorBase) -> int:
+    """How many elements there are."""
+    return input.array.size
+
+
+def identity(input: TensorBase) -> int:
+    """A tensor's hash: equal values are different keys, because `==` compares element by element."""
+    return id(input)
+
+
+def length(input: TensorBase) -> int:
+    if not input.array.ndim:
+        raise TypeError("len() of a 0-d tensor")
+    return int(input.array.shape[0])
+
+
+@overload
+def stride(input: TensorBase, dim: None = None) -> tuple[int, ...]: ...
+@overload
+def stride(input: TensorBase, dim: int) -> int: ...
+def stride(input: TensorBase, dim: int | None = None) -> tuple[int, ...] | int:
+    """How many elements lie between neighbours, along each dimension or along `dim`."""
+    x = input.array
+    if not x.size:  # numpy's strides of an empty array say nothing
+        steps = contiguous_strides(x.shape)
+    else:
+        steps = tuple([s // x.itemsize for s in x.strides])
+        if 0 in steps:
+            steps = _continued(x.shape, steps)
+    return steps if dim is None else steps[_dimension(input, dim)]
+
+
+def _continued(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...]:
+    """New axes of length 1 have stride 0 in numpy; torch continues the pattern of the next one."""
+    out = list(steps)
+    for place in reversed(range(len(shape))):
+        if shape[place] == 1 and not steps[place]:
+            last = place + 1 == len(shape)
+            out[place] = 1 if last else shape[place + 1] * out[place + 1]
+    return tuple(out)
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an array of this shape that is written down row by row."""
+    steps, step = [], 1
+    for side in reversed(shape):
+        steps.append(step)
+        step *= max(side, 1)
+    return tuple(reversed(steps))
+
+
+def is_contiguous(input: TensorBase, memory_format: Any = None) -> bool:
+    """Whether the elements follow each other row by row (or channel by channel, if asked)."""
+    x = input.array
+    if str(memory_format) == "torch.channels_last" and x.ndim == 4:
+        return bool(x.transpose(0, 2, 3, 1).flags.c_contiguous)
+    return bool(x.flags.c_contiguous)
+
+
+def element_size(input: TensorBase) -> int:
+    """The bytes of one element."""
+    return input.array.itemsize
+
+
+def nbytes(input: TensorBase) -> int:
+    return input.array.size * input.array.itemsize
+
+
+def data_ptr(input: TensorBase) -> int:
+    """The address of the first element."""
+    return int(input.array.__array_interface__["data"][0])
+
+
+def storage_offset(input: TensorBase) -> int:
+    """How many elements lie in the storage before the first one of this tensor."""
+    start = input.storage.array.__array_interface__["data"][0]
+    return int(data_ptr(input) - start) // input.array.itemsize
+
+
+def untyped_storage(input: TensorBase) -> storage.Storage:
+    """The bytes this tensor looks at, which it may share with others."""
+    return input.storage
+
+
+def is_floating_point(input: TensorBase) -> bool:
+    return input.array.dtype.kind not in "iub"
+
+
+def is_complex(input: TensorBase) -> bool:
+    """False: there are no complex tensors here."""
+    return False
+
+
+class layout:
+    """How elements are stored. Here always `strided`: each dimension has a step."""
+
+    def __repr__(self) -> str:
+        return "torch.strided"
+
+    def __reduce__(self) -> str:
+        return "strided"
+
+
+class memory_format:
+    """An order of the dimensions in memory, for `is_contiguous` and `contiguous`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+strided = layout()
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+
+
+def layout_of(input: TensorBase) -> layout:
+    return strided
+
+
+def is_same_size(input: TensorBase, other: TensorBase) -> bool:
+    """Whether both have the same shape."""
+    return bool(input.array.shape == other.array.shape)
+
+
+def is_set_to(input: TensorBase, tensor: TensorBase) -> bool:
+    """Whether both look at the same elements in the same way."""
+    a, b = input.array, tensor.array
+    return data_ptr(input) == data_ptr(tensor) and a.shape == b.shape and a.strides == b.strides
+
+
+def dim_order(input: TensorBase) -> tuple[int, ...]:
+    """The dimensions from the slowest to the fastest in memory."""
+    steps = stride(input)
+    return tuple(sorted(range(len(steps)), key=lambda place: -steps[place]))
+
+
+def never(input: TensorBase) -> bool:
+    """What a tensor here never is: sparse, quantized, without memory."""
+    return False
+
+
+def is_signed(input: TensorBase) -> bool:
+    return dtypes.FROM_NUMPY[input.array.dtype].is_signed
+
+
+def is_cpu(input: TensorBase) -> bool:
+    return input.storage.device is devices.CPU
+
+
+def is_cuda(input: TensorBase) -> bool:
+    return input.storage.device.type == "cuda"
+
+
+def get_device(input: TensorBase) -> int:
+    """The index of the simulated accelerator this tensor is on; -1 on the CPU."""
+    index = input.storage.device.index
+    return -1 if index is None else index

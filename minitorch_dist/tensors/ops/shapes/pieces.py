@@ -1,0 +1,258 @@
+"""Parts of a tensor, as views: slices, splits, diagonals, sliding windows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops.along_axes.reductions import axis
+from minitorch_dist.tensors.views import view_of, views_of
+
+
+def part(input: T, where: tuple[Any, ...], name: str) -> T:
+    """`input[where]` for numpy's basic indexing, as a view."""
+    x = input.array
+    shape, dtype = x.shape, x.dtype
+
+    def widen(grad: Array) -> Array:
+        whole = np.zeros(shape, dtype)
+        whole[where] = grad
+        return whole
+
+    return view_of(input, x[where + (...,)], name, widen)
+
+
+def _at(dim: int, what: Any) -> tuple[Any, ...]:
+    return (slice(None),) * dim + (what,)
+
+
+def select(input: T, dim: int, index: int) -> T:
+    """The slice at `index` along `dim`, without that dimension."""
+    shape = input.array.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    place = axis(dim, len(shape))
+    n = shape[place]
+    if not -n <= index < n:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension "
+            f"{dim}"
+        )
+    return part(input, _at(place, int(index)), "SelectBackward0")
+
+
+def narrow(input: T, dim: int, start: int, length: int) -> T:
+    """`length` entries along `dim`, from `start` on."""
+    shape = input.array.shape
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    place, first = axis(dim, len(shape)), int(start)
+    n = shape[place]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= first <= n:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-n}, {n}], but got {first})"
+        )
+    if first < 0:
+        first += n
+    if first + length > n:
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
+    return part(input, _at(place, slice(first, first + length)), "SliceBackward0")
+
+
+def narrow_copy(input: T, dim: int, start: int, length: int) -> T:
+    """`narrow`, as a copy."""
+    seen = narrow(input, dim, start, length)
+    widen = None if seen._grad_fn is None else seen._grad_fn.vjps[0]
+    return record(np.array(seen.array, order="C"), "NarrowCopyBackward0", (input, widen))
+
+
+def unbind(input: T, dim: int = 0) -> tuple[T, ...]:
+    """All slices along `dim`."""
+    x = input.array
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    place = axis(dim, x.ndim)
+    arrays = [x[_at(place, i) + (...,)] for i in range(x.shape[place])]
+    piece, dtype = arrays[0].shape if arrays else (), x.dtype
+
+    def backward(*grads: Array | None) -> tuple[Array]:
+        blank = np.zeros(piece, dtype)
+        return (np.stack([blank if g is None else g for g in grads], place),)
+
+    return views_of(input, arrays, "UnbindBackward0", backward)
+
+
+def split(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, ...]:
+    """Pieces of `split_size` entries along `dim` (the last may be smaller), or of listed sizes."""
+    if not isinstance(split_size, int):
+        return split_with_sizes(input, split_size, dim)
+    n = _side(input, dim, "split")
+    if split_size < 0:
+        raise RuntimeError(
+            f"split expects split_size be non-negative, but got split_size={split_size}"
+        )
+    if split_size == 0 and n:
+        raise RuntimeError(
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+        )
+    count = max(-(-n // split_size), 1) if split_size else 1
+    return _cut(input, [i * split_size for i in range(1, count)], dim, "SplitBackward0")
+
+
+def split_with_sizes(input: T, split_sizes: Sequence[int], dim: int = 0) -> tuple[T, ...]:
+    """Pieces of the given sizes along `dim`."""
+    n, given = _side(input, dim, "split_with_sizes"), [int(size) for size in split_sizes]
+    if any(size < 0 for size in given):
+        raise RuntimeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={given}"
+        )
+    if sum(given) != n:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
+            f"dimension {axis(dim, input.array.ndim)}), but got split_sizes={given}"
+        )
+    bounds = list(itertools.accumulate(given))[:-1]
+    return _cut(input, bounds, dim, "SplitWithSizesBackward0") if given else ()
+
+
+def _side(input: TensorBase, dim: int, name: str) -> int:
+    if not input.array.ndim:
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
+    return int(input.array.shape[axis(dim, input.array.ndim)])
+
+
+def _cut(input: T, bounds: Sequence[int], dim: int, name: str) -> tuple[T, ...]:
+    """The pieces between the `bounds` (which lie inside the dimension, in order)."""
+    x = input.array
+    place = axis(dim, x.ndim)
+    starts, ends = [0, *bounds], [*bounds, x.shape[place]]
+    arrays = [x[_at(place, slice(a, b))] for a, b in zip(starts, ends, strict=True)]
+    shapes, dtype = [a.shape for a in arrays], x.dtype
+
+    def backward(*grads: Array | None) -> tuple[Array]:
+        full = [np.zeros(s, dtype) if g is None else g for s, g in zip(shapes, grads, strict=True)]
+        return (np.concatenate(full, place),)
+
+    return views_of(input, arrays, name, backward)
+
+
+def chunk(input: T, chunks: int, dim: int = 0) -> tuple[T, ...]:
+    """At most `chunks` pieces of equal size along `dim`; the last may be smaller."""
+    if not input.array.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = _side(input, dim, "chunk")
+    if n == 0:
+        return split_with_sizes(input, [0] * chunks, dim)
+    return split(input, -(-n // chunks), dim)
+
+
+def tensor_split(input: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, ...]:
+    """As many pieces as asked for, the first ones longer; or cuts at the given indices."""
+    if not input.array.ndim:
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
+    n, bounds = _side(input, dim, "tensor_split"), indices_or_sections
+    if isinstance(bounds, TensorBase):
+        bounds = bounds.array.tolist()
+    if isinstance(bounds, int):
+        if bounds <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {bounds}")
+        longer, size = n % bounds, n // bounds
+        bounds = [i * size + min(i, longer) for i in range(1, bounds)]
+    ends = [slice(a, b) for a, b in zip([0, *bounds], [*bounds, n], strict=True)]
+    place = axis(dim, input.array.ndim)
+    return tuple([part(input, _at(place, s), "SliceBackward0") for s in ends])
+
+
+def hsplit(input: T, indices_or_sections: Any) -> tuple[T, ...]:
+    """Pieces along the second dimension (the first of a vector)."""
+    return _split_along(input, indices_or_sections, "hsplit", 1, 0 if input.array.ndim == 1 else 1)
+
+
+def vsplit(input: T, indices_or_sections: Any) -> tuple[T, ...]:
+    """Pieces along the first dimension."""
+    return _split_along(input, indices_or_sections, "vsplit", 2, 0)
+
+
+def dsplit(input: T, indices_or_sections: Any) -> tuple[T, ...]:
+    """Pieces along the third dimension."""
+    return _split_along(input, indices_or_sections, "dsplit", 3, 2)
+
+
+def _split_along(input: T, where: Any, name: str, needs: int, dim: int) -> tuple[T, ...]:
+    shape = input.array.shape
+    if len(shape) < needs:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {needs} dimension"
+            f"{'s' if needs > 1 else ''}, but got a tensor with {len(shape)} dimensions!"
+        )
+    if isinstance(where, int) and (where <= 0 or shape[dim] % where):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+            f"{shape[dim]} is not divisible by the split_size {where}!"
+        )
+    return tensor_split(input, where, dim)
+
+
+def diagonal(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
+    """The diagonal of the matrices that `dim1` and `dim2` span, as the last dimension."""
+    x = input.array
+    a, b = axis(dim1, x.ndim), axis(dim2, x.ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    out = x.diagonal(offset, a, b)
+    if x.flags.writeable:
+        out.flags.writeable = True  # numpy hands diagonals out read-only
+    shape, dtype = x.shape, x.dtype
+
+    def widen(grad: Array) -> Array:
+        whole = np.zeros(shape, dtype)
+        line = whole.diagonal(offset, a, b)
+        line.flags.writeable = True
+        line[...] = grad
+        return whole
+
+    return view_of(input, out, "DiagonalBackward0", widen)
+
+
+def unfold(input: T, dimension: int, size: int, step: int) -> T:
+    """All windows of `size` entries along `dimension`, every `step`; a new last dimension."""
+    x = input.array
+    place = axis(dimension, x.ndim)
+    n = x.shape[place] if x.ndim else 1
+    if size > n:
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {dimension} is {n} but size is {size}"
+        )
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    line = x if x.ndim else x.reshape(1)
+    count, apart = (n - size) // step + 1, line.strides[place]
+    shape = line.shape[:place] + (count,) + line.shape[place + 1 :] + (size,)
+    strides = line.strides[:place] + (apart * step,) + line.strides[place + 1 :] + (apart,)
+    if not x.ndim:
+        shape, strides = (size,), (apart,)
+    before, dtype = x.shape, x.dtype
+
+    def widen(grad: Array) -> Array:
+        whole = np.zeros(before or (1,), dtype)
+        for offset in range(size):  # each place of the window once: overlaps add up
+            entries = slice(offset, offset + (count - 1) * step + 1, step)
+            whole[_at(place, entries)] += grad[..., offset]
+        return whole.reshape(before)
+
+    return view_of(input, as_strided(line, shape, strides), "UnfoldBackward0", widen)

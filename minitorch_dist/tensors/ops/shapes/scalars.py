@@ -1,0 +1,83 @@
+"""From a tensor to plain Python: numbers, lists, truth."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from minitorch_dist.tensors.base import T, TensorBase
+from minitorch_dist.tensors.ops.shapes.pieces import unbind
+
+
+def item(input: TensorBase) -> Any:
+    """The one element, as a Python number."""
+    x = input.array
+    if x.size != 1:
+        raise RuntimeError(f"a Tensor with {x.size} elements cannot be converted to Scalar")
+    value = x.item()
+    return value if type(value) in (float, int, bool) else float(value)  # bfloat16 has no item
+
+
+def tolist(input: TensorBase) -> Any:
+    """Nested lists of Python numbers; a 0-dim tensor gives its number."""
+    x = input.array
+    return (x if x.dtype.kind in "fiub" else x.astype("float32")).tolist()
+
+
+def _single(input: TensorBase) -> Any:
+    if input.array.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return item(input)
+
+
+def as_float(input: TensorBase) -> float:
+    return float(_single(input))
+
+
+def as_int(input: TensorBase) -> int:
+    return int(_single(input))
+
+
+def as_index(input: TensorBase) -> int:
+    if input.array.size != 1 or input.array.dtype.kind not in "iub":
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return operator.index(item(input))
+
+
+def truth(input: TensorBase) -> bool:
+    x = input.array
+    if x.size != 1:
+        values = "more than one value" if x.size else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {values} is ambiguous")
+    return bool(x.any())
+
+
+def as_complex(input: TensorBase) -> complex:
+    return complex(_single(input))
+
+
+def is_nonzero(input: TensorBase) -> bool:
+    """Whether the one element is not zero."""
+    if input.array.size != 1:
+        values = "more than one value" if input.array.size else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {values} is ambiguous")
+    return bool(input.array.any())
+
+
+def iterate(input: T) -> Iterator[T]:
+    if not input.array.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(input, 0))
+
+
+def contains(input: TensorBase, element: Any) -> bool:
+    """Whether some element equals `element`, a number or a tensor that broadcasts."""
+    if isinstance(element, TensorBase):
+        element = element.array
+    elif not isinstance(element, (int, float)):
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+    return bool((input.array == element).any())

@@ -1,0 +1,175 @@
+"""Windows by hand: `as_strided`, and the in-place changes of a tensor's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.ledger import root
+from minitorch_dist.tensors.nodes import kind
+from minitorch_dist.tensors.ops.shapes import axes, reshaping
+from minitorch_dist.tensors.ops.shapes.layout import (
+    contiguous_strides,
+    data_ptr,
+    storage_offset,
+    stride,
+)
+from minitorch_dist.tensors.storage import Storage
+from minitorch_dist.tensors.views import bump, check_writable, view_of
+
+Shape = tuple[int, ...]
+
+
+def memory(owner: Array) -> Array:
+    """The bytes of an array that owns its memory, in the order in which they lie."""
+    if not owner.flags.forc:
+        raise RuntimeError(
+            "this tensor stands on a foreign buffer with gaps, which cannot be looked at as a whole: "
+            "clone() it first"
+        )
+    return owner.ravel(order="K").view(np.uint8)
+
+
+def over(owner: Array, dtype: Any, shape: Shape, strides: Shape, offset: int) -> Array:
+    """A window on the memory of `owner`; strides and offset in bytes."""
+    return np.ndarray(shape, dtype, memory(owner), offset, strides)
+
+
+def as_strided(input: T, size: Any, stride: Any, storage_offset: int | None = None) -> T:
+    """The storage's elements under any sizes and strides (which count elements, not bytes)."""
+    x, owner = input.array, root(input.storage.array)
+    shape, steps = tuple(size), tuple(stride)
+    if len(shape) != len(steps):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in steps):
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(steps)}"
+        )
+    width = x.itemsize
+    begin = int(input.storage.array.__array_interface__["data"][0]) - _address(owner)
+    first = _offset(input) if storage_offset is None else storage_offset
+    last = first + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) + 1
+    if 0 not in shape and begin + last * width > owner.nbytes:
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(steps)}, storage offset {first}, and "
+            f"itemsize {width} requiring a storage size of {last * width} are out of bounds for "
+            f"storage of size {owner.nbytes - begin}"
+        )
+    out = over(owner, x.dtype, shape, tuple([s * width for s in steps]), begin + first * width)
+    own = (x.shape, _steps(input), _offset(input))
+    return view_of(input, out, "AsStridedBackward0", _spread(own, (shape, steps, first), x.dtype))
+
+
+_offset, _steps = storage_offset, stride  # under names that as_strided's arguments do not hide
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+Geometry = tuple[Shape, Shape, int]
+
+
+def _spread(own: Geometry, window: Geometry, dtype: Any) -> Callable[[Array], Array]:
+    """The gradient: sum up, at each place of the storage, what the window's elements there get."""
+
+    def places(geometry: Geometry) -> Array:
+        shape, steps, offset = geometry
+        grid = np.ogrid[tuple(slice(n) for n in shape)]
+        at = np.full(shape, offset)
+        for index, step in zip(grid, steps, strict=True):
+            at += index * step
+        return at.ravel()
+
+    def vjp(grad: Array) -> Array:
+        here, there = places(own), places(window)
+        count = max((int(p.max()) + 1 for p in (here, there) if p.size), default=0)
+        sums = np.bincount(there, grad.astype(np.float64).ravel(), count)
+        mentions = np.bincount(here, minlength=count)  # an expanded input shares what it gets
+        return (sums[here] / mentions[here]).reshape(own[0]).astype(dtype)
+
+    return vjp
+
+
+# ------------------------------------------------------------------------ changing a tensor's shape
+
+
+def _reshaped(operation: Callable[..., Any], name: str, forms: int = 1) -> Callable[..., Any]:
+    """The in-place form of an operation that makes a view: `input` itself becomes that view.
+
+    torch numbers an operation's nodes through its `forms`, the in-place ones after the others.
+    """
+
+    def change(input: T, *args: Any, **kwargs: Any) -> T:
+        check_writable(input)
+        out = operation(input, *args, **kwargs)
+        input.array = out.array
+        bump(input)
+        if input._base is not None:
+            input._seen_version = input.storage.version
+        if out._grad_fn is not None:
+            stem, number = out._grad_fn.name_[:-1], int(out._grad_fn.name_[-1])
+            node_name = f"{stem}{number + forms}"
+            node = kind(node_name)(node_name, out._grad_fn.edges)
+            node.vjps, node.device = out._grad_fn.vjps, out._grad_fn.device
+            input._grad_fn, input._output_nr = node, 0
+        return input
+
+    change.__name__ = change.__qualname__ = name
+    change.__doc__ = f"In-place version of :func:`{name[:-1]}`: the shape changes, not the memory."
+    return change
+
+
+squeeze_ = _reshaped(reshaping.squeeze, "squeeze_", forms=3)
+unsqueeze_ = _reshaped(reshaping.unsqueeze, "unsqueeze_")
+transpose_ = _reshaped(axes.transpose, "transpose_")
+swapaxes_ = _reshaped(axes.swapaxes, "swapaxes_")
+swapdims_ = _reshaped(axes.swapdims, "swapdims_")
+t_ = _reshaped(axes.t, "t_")
+as_strided_ = _reshaped(as_strided, "as_strided_")
+
+
+def resize_(input: T, *size: Any, memory_format: Any = None) -> T:
+    """Another shape for the elements as they lie; new memory if there are more than before."""
+    if input._requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = reshaping.sizes(size, "resize_")
+    x, storage = input.array, input.storage
+    owner, start = root(storage.array), data_ptr(input)
+    offset = start - _address(owner)
+    steps = tuple([s * x.itemsize for s in contiguous_strides(shape)])
+    needed = int(np.prod(shape)) * x.itemsize
+    if offset + needed > owner.nbytes:
+        fresh = np.zeros(needed // x.itemsize, x.dtype)
+        kept = memory(owner)[offset:].view(x.dtype)
+        fresh[: len(kept)] = kept
+        owner, offset = fresh, 0
+        input.storage = Storage(fresh, storage.device)
+        input.storage.version = storage.version
+    input.array = over(owner, x.dtype, shape, steps, offset)
+    return input
+
+
+def resize_as_(input: T, the_template: TensorBase, *, memory_format: Any = None) -> T:
+    """`resize_(the_template.shape)`"""
+    return resize_(input, the_template.array.shape)
+
+
+def set_(input: T, source: TensorBase | None = None) -> T:
+    """Look at the memory of `source` from now on; without a source, at nothing."""
+    check_writable(input)
+    if source is None:
+        empty = np.empty(0, input.array.dtype)
+        input.array, input.storage = empty, Storage(empty, input.storage.device)
+        return input
+    if source.array.dtype != input.array.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source.dtype.name} to a tensor of type "
+            f"{input.dtype.name}"
+        )
+    input.array, input.storage = source.array, source.storage
+    return input

@@ -1,0 +1,1 @@
+"""How values are spread: counting, covariance, distances and differences."""
