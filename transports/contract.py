@@ -29,8 +29,8 @@ The contract. Each line is a check of `conformance`:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from transports.board import Board
 from transports.clock import SYSTEM, Clock
@@ -118,7 +118,7 @@ class Transport(ABC):
     """Seconds that `send` may wait for a peer which takes nothing; then it raises PeerLost. Half a
     message cannot be taken back, so that peer is given up. None waits without end."""
     uses_board: bool = True
-    """Whether this rank will use the board, if there is one. Set before `connect`."""
+    """Whether this rank will use the board, or the commons, if there are any. Set before `connect`."""
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
@@ -167,6 +167,11 @@ class Transport(ABC):
         """Wait at most `timeout` seconds until `done` says yes, which depends on the board or on
         what is delivered meanwhile."""
         raise NotImplementedError(f"{self!r} has no board")
+
+    def commons(self) -> MutableMapping[int, Any] | None:
+        """A place for things that all ranks reach, where they are threads of one process and all of
+        them will use it. What nobody keeps elsewhere vanishes from it."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import os
 import threading  # noqa: TID251 - only to see whether a rank's thread has ended
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from itertools import count
+from typing import Any
 from weakref import WeakValueDictionary
 
 from transports import rendezvous
@@ -47,6 +48,8 @@ class QueueTransport(Growing):
         self._lost: dict[int, PeerLost] = {}
         self._deliveries = self._reported = 0
         self._is_connected = self._is_closed = False
+        self._commons: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self._has_commons = False
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         card = self._appear(inbox)
@@ -63,7 +66,12 @@ class QueueTransport(Growing):
                     "already), and queue:// joins threads of one process. Between processes use "
                     "tcp://, or file:// on one host"
                 )
+        self._commons = self._peers[0]._commons if 0 in self._peers else self._commons
+        self._has_commons = all(end.uses_board for end in self._peers.values())
         self._is_connected = True
+
+    def commons(self) -> MutableMapping[int, Any] | None:
+        return self._commons if self._has_commons else None
 
     def _appear(self, inbox: Inbox) -> str:
         """Where others find us."""

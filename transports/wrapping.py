@@ -15,6 +15,7 @@ class WrappedTransport(Transport):
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner.rank, inner.world_size, inner.address, inner.clock)
         self.inner = inner
+        inner.uses_board = False  # what goes past the messages would not be seen here
 
     @property
     def patience(self) -> float | None:

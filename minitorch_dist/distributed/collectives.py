@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from minitorch_dist.distributed import executor, repeated, wire
+from minitorch_dist.distributed import lending, repeated, wire
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.operations import Operation
 from minitorch_dist.distributed.plan import Vector
@@ -117,6 +117,8 @@ def _recipe(
             collective, size, nbytes, links, how.algorithm, on_board=board is not None
         )
         cut = vector(schedule)
+        if group.lends and lending.is_lendable(schedule, size, cut):
+            cut = cut._replace(lent=True)
         steps = plan(schedule, group.rank(), size, root, cut)
         shown = None if board is None else board.showing(schedule, root, cut)
         fingerprint = said._replace(algorithm=schedule.algorithm)
@@ -151,7 +153,7 @@ def _run(
             if own is not None:
                 _copy(*own)
             if engine is None:
-                executor.execute(operation, recipe.plan, arrays, combine)
+                lending.execute(operation, recipe.plan, arrays, combine)
             else:
                 engine.execute(group, operation, recipe, arrays, combine)
         if last is not None:

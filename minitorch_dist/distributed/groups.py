@@ -58,6 +58,7 @@ class Group:
         called = description if is_named else name
         self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
         self.board = self._board()
+        self.lends = world.transport.commons() is not None  # ranks are threads (see `lending`)
         self.kinds: dict[Any, Any] = {}  # of calls that may come again (see `repeated`)
         self.noting: Callable[..., Work | None] | None = None  # instead (see `coalescing`)
         self.bound_device_id: Any = None

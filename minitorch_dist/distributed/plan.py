@@ -77,6 +77,7 @@ class Plan(NamedTuple):
     actions: tuple[Action, ...]
     receives: int
     slots: tuple[int, ...]  # elements of each scratch slot
+    lends: bool = False  # ranks are threads: what is large is lent, and not sent (see `lending`)
 
     def posts(self) -> list[Post]:
         """Its receives, by number."""
@@ -91,7 +92,7 @@ class Vector(NamedTuple):
     with `source_list` in one array ("source", c) each; results in "work" alike. Only chunks in
     `results` are results (None: all); others that arrive go to scratch slots. `in_place`: source
     and work are the same. In an all_to_all the arrays are numbered by peers: ("source", to) and
-    ("work", from).
+    ("work", from). `lent`: what is large is not sent, and needs no segments (see `lending`).
     """
 
     sizes: tuple[int, ...]
@@ -100,6 +101,7 @@ class Vector(NamedTuple):
     source_list: bool = False
     work_list: bool = False
     results: tuple[int, ...] | None = None
+    lent: bool = False
 
 
 class Segment(NamedTuple):
@@ -108,9 +110,11 @@ class Segment(NamedTuple):
     pieces: tuple[tuple[int, int, int], ...]
 
 
-def segments(chunks: list[int], sizes: Any, itemsize: int) -> Iterator[Segment]:
+def segments(
+    chunks: list[int], sizes: Any, itemsize: int, longest: int = SEGMENT
+) -> Iterator[Segment]:
     """Cut a message. Sender and receiver do it alike: it depends on the chunks' sizes only."""
-    limit = max(1, SEGMENT // itemsize)
+    limit = max(1, longest // itemsize)
     small = EAGER // itemsize
     together: list[tuple[int, int, int]] = []
     filled = 0

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from minitorch_dist.distributed.plan import (
+    SEGMENT,
     Action,
     Local,
     Name,
@@ -34,6 +35,7 @@ from minitorch_dist.distributed.schedules.steps import (
     numbered,
 )
 
+WHOLE: Final = 1 << 62  # bytes
 SPARE: Final = 2  # scratch slots beyond which one that is free is used again at once
 
 
@@ -75,7 +77,8 @@ class Planner:
             else:
                 self._transfer(step)
             self._free_slots(at)
-        return Plan(tuple(self._merged()), len(self.posts), tuple(self.slots))
+        slots = tuple(self.slots)
+        return Plan(tuple(self._merged()), len(self.posts), slots, self.vector.lent)
 
     # ------------------------------------------------------------------------------ step by step
 
@@ -164,12 +167,16 @@ class Planner:
 
     def _gated(self, rank: int) -> frozenset[tuple[int, int]]:
         vector = self.vector
+        if vector.lent:
+            return frozenset()
         return gated(self.schedule, rank, self.size, self.root, vector.sizes, vector.itemsize)
 
     # ------------------------------------------------------------------------------- what is where
 
     def _segments(self, chunks: Any) -> list[Segment]:
-        return list(segments(numbered(chunks, self.total), self.size_of, self.vector.itemsize))
+        longest = WHOLE if self.vector.lent else SEGMENT
+        itemsize = self.vector.itemsize
+        return list(segments(numbered(chunks, self.total), self.size_of, itemsize, longest))
 
     def size_of(self, chunk: int) -> int:
         sizes = self.vector.sizes

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from minitorch_dist.distributed import executor, wire
+from minitorch_dist.distributed import lending, wire
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.plan import Plan
@@ -69,7 +69,7 @@ class Kind:
             else:
                 if own is not None:
                     own.into[...] = own.of
-                executor.execute(operation, recipe.plan, arrays, self._combine)
+                lending.execute(operation, recipe.plan, arrays, self._combine)
 
 
 def leave(group: Group, key: Any, kind: Kind) -> None:

@@ -1,0 +1,160 @@
+"""Carry out a plan where ranks are threads of one process: a large part is not sent, it is lent.
+
+    owner       lend a part: a note with its number ──►                  ◄── "I have had it"
+    receiver                          looks it up, copies it from there, or adds it ──┘
+
+A message that comes before its receive is posted has to be kept in fresh memory, and copied again from
+there; which of two threads is early is a matter of luck, and so was the time. A part that is lent stays
+where it is until the receiver takes it, straight to its destination. Notes are ordinary messages of the
+operation, so who calls something else, or is gone, is found as it always is (see `mailbox`).
+
+The steps, the order of addition and the bits are those of the plan. But its owner must not change a
+part while it is lent: what would be written over it waits, and so does the end of the operation. A
+schedule whose ranks swap one chunk for the same chunk would wait for ever; it sends messages. So do
+collectives with a root, who may be gone before the last one comes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from minitorch_dist.distributed import executor, wire
+from minitorch_dist.distributed.exceptions import DistBackendError
+from minitorch_dist.distributed.executor import EMPTY, Arrays, Execution
+from minitorch_dist.distributed.operations import Operation
+from minitorch_dist.distributed.plan import EAGER, Local, Part, Plan, Post, Sending, Vector
+from minitorch_dist.distributed.receives import Array, Receive
+from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.schedules.steps import Exchange, numbered
+
+COLLECTIVES: Final = {"all_reduce", "all_gather", "reduce_scatter"}
+_number = count()
+
+
+class Loan:
+    """What is lent. Only its owner keeps it: who fails takes back what it has lent."""
+
+    __slots__ = ("__weakref__", "array")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+
+class Lent(NamedTuple):
+    part: Part
+    loan: Loan
+    back: Receive
+
+
+class Lending(Execution):
+    """One plan being carried out."""
+
+    def __init__(
+        self, operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None
+    ) -> None:
+        super().__init__(operation, plan, arrays, combine)
+        commons = operation.channel.mailbox.transport.commons()
+        assert commons is not None, "whoever planned this has asked"
+        self.commons = commons
+        self.lent: list[Lent] = []
+        self.notes: dict[int, tuple[Post, Array]] = {}  # posts that are taken when they are needed
+
+    def run(self) -> None:
+        super().run()
+        self._return(self.lent)
+
+    def _send(self, action: Sending) -> None:
+        if not self._is_lent(action.parts):
+            return super()._send(action)
+        (part,) = action.parts
+        number, loan = next(_number), Loan(self._at(part))
+        self.commons[number] = loan
+        back = self.operation.receive(action.to, EMPTY, wire.GATE | action.step)
+        self.lent.append(Lent(part, loan, back))
+        self.operation.send(action.to, np.array([number], np.int64), action.step)
+
+    def _post(self, post: Post) -> None:
+        if not self._is_lent(post.into):
+            return super()._post(post)
+        note = np.empty(1, np.int64)
+        self.notes[post.number] = post, note
+        self.receives[post.number] = self.operation.receive(post.source, note, post.step)
+
+    def _is_lent(self, parts: tuple[Part, ...]) -> bool:
+        """Both sides cut alike, and what is so large is always a part of one chunk."""
+        return len(parts) == 1 and (parts[0].stop - parts[0].start) * self.dtype.itemsize > EAGER
+
+    def _need(self, numbers: Any) -> None:
+        for number in numbers:
+            super()._need((number,))
+            if number in self.notes:
+                self._take(*self.notes.pop(number))
+
+    def _take(self, post: Post, note: Array) -> None:
+        """Copy or add what was lent to us."""
+        loan = self.commons.get(int(note[0]))
+        if loan is None:  # its owner has failed, and said so before
+            raise self.operation.error or DistBackendError(
+                f"rank {self.operation.channel.ranks[post.source]} has taken back what it lent in "
+                f"{self.operation.describe()}"
+            )
+        self._free(post.into)
+        (part,) = post.into
+        into = self._at(part)
+        if post.operand:
+            self._ordered(post.source)(self._at(post.operand[0]), loan.array, out=into)
+        else:
+            into[:] = loan.array
+        del loan
+        self.operation.send(post.source, EMPTY, wire.GATE | post.step)
+
+    def _combine_own(self, action: Local) -> None:
+        self._free(action.into)
+        super()._combine_own(action)
+
+    def _free(self, parts: tuple[Part, ...]) -> None:
+        """Have back what we have lent of these, so that they may be written."""
+        for name, start, stop in parts:
+            self._return(
+                [one for one in self.lent if one.part.name == name
+                 and one.part.start < stop and start < one.part.stop]
+            )  # fmt: skip
+
+    def _return(self, lent: list[Lent]) -> None:
+        for one in list(lent):
+            self.operation.wait(one.back)
+            self.lent.remove(one)
+
+
+@lru_cache(maxsize=256)
+def has_swaps(schedule: Schedule, size: int) -> bool:
+    """Whether two ranks ever exchange a chunk for the same chunk."""
+    total = schedule.total(size)
+    return any(
+        isinstance(step, Exchange)
+        and set(numbered(step.send, total)) & set(numbered(step.receive, total))
+        for rank in range(size)
+        for step in schedule.of(rank, size, None)
+    )
+
+
+def is_lendable(schedule: Schedule, size: int, vector: Vector) -> bool:
+    """Whether large parts can be lent, as far as all ranks know alike."""
+    is_even = max(vector.sizes, default=0) - min(vector.sizes, default=0) <= 1
+    return schedule.collective in COLLECTIVES and is_even and not has_swaps(schedule, size)
+
+
+def execute(
+    operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None = None
+) -> None:
+    """Carry out `plan` with these arrays."""
+    if not plan.lends:
+        executor.execute(operation, plan, arrays, combine)
+    else:
+        with np.errstate(all="ignore"):  # overflows are inf, as torch has it
+            Lending(operation, plan, arrays, combine).run()

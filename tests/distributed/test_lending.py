@@ -1,0 +1,147 @@
+"""Ranks that are threads lend each other large parts: the bits, the memory and the errors stay."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitorch_dist.distributed import collectives, lending, world
+from minitorch_dist.distributed.collectives import How
+from minitorch_dist.distributed.exceptions import DistError, DistMismatch
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.plan import EAGER
+from minitorch_dist.distributed.schedules import BUILT_IN, choice
+from minitorch_dist.launching import launch
+from tests.distributed.test_collectives_in_processes import rough
+from transports.contract import Transport
+from transports.queue import QueueTransport
+from transports.wrapping import WrappedTransport
+
+LARGE = EAGER // 4 + 100  # elements of what is lent
+
+
+def group() -> Group:
+    found = world.current().default_group
+    assert isinstance(found, Group)
+    return found
+
+
+def bits(lends: bool) -> dict[tuple[str, str, int], bytes]:
+    here, found = group(), {}
+    rank, size = here.rank(), here.size()
+    here.lends = lends
+    x = rough(rank, size * LARGE + 1)
+    for kind in sorted(lending.COLLECTIVES):
+        for name in choice.known(kind):
+            for count in (LARGE - 200, LARGE):
+                if kind == "all_reduce":
+                    y = x[: size * count + 1].copy()
+                    collectives.all_reduce(here, y, how=How(name))
+                elif kind == "reduce_scatter":
+                    y = np.zeros(count, np.float32)
+                    collectives.reduce_scatter_from(here, y, x[: size * count], how=How(name))
+                else:
+                    given, y = x[:count].copy(), np.zeros(count * size, np.float32)
+                    collectives.all_gather_into(here, given, y, How(name))
+                    given[:] = np.nan  # it is ours again
+                found[kind, name, count] = y.tobytes()
+    collectives.barrier(here)
+    assert not here.world.transport.commons()  # nothing is lent for longer than an operation
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9])
+def test_the_bits_are_those_of_messages(size: int) -> None:
+    """And no schedule waits for ever: whether one does depends on its data, and not on who is quick."""
+    lent, sent = (launch(bits, size, args=(lends,), timeout=60) for lends in (True, False))
+    for one, other in zip(lent, sent, strict=True):
+        assert [key for key in one if one[key] != other[key]] == []
+
+
+def test_who_swaps_sends() -> None:
+    swapping = {str(s) for s in BUILT_IN.values() if lending.has_swaps(s, 4)}
+    assert any("recursive_doubling" in name for name in swapping)
+    assert not any("two_shot" in name or "ring" in name for name in swapping)
+
+
+def held(name: str) -> int:
+    x = np.ones(1 << 20, np.float32)
+    collectives.all_reduce(group(), x, how=How(name))
+    collectives.barrier(group())
+    if group().rank() == 0:
+        tracemalloc.start()
+    collectives.barrier(group())
+    collectives.all_reduce(group(), x, how=How(name))
+    collectives.barrier(group())
+    peak = tracemalloc.get_traced_memory()[1]
+    if group().rank() == 0:
+        tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("name", ["two_shot", "ring", "rabenseifner"])
+def test_nothing_is_held(name: str) -> None:
+    """All ranks together, and whoever is early."""
+    assert launch(held, 4, args=(name,), timeout=60)[0] < 1 << 18
+
+
+def differ(second: str) -> str:
+    here, x = group(), np.ones(1 << 18, np.float32)
+    try:
+        if here.rank() == 0 or second == "none":
+            collectives.all_reduce(here, x)
+        elif second == "broadcast":
+            collectives.broadcast(here, x, 0)
+        elif second == "shorter":
+            collectives.all_reduce(here, x[: 1 << 17])
+        elif second == "small":
+            collectives.all_reduce(here, x[:5])
+        else:
+            raise ArithmeticError("on purpose")
+        collectives.barrier(here)
+    except DistError as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing was noticed"
+
+
+@pytest.mark.parametrize("second", ["broadcast", "shorter", "small"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_mismatch_names_both(second: str, size: int) -> None:
+    for said in launch(differ, size, args=(second,), timeout=60):
+        assert said.startswith(DistMismatch.__name__), said
+        assert "rank 0" in said and "test_lending.py" in said and "float32[262144]" in said
+
+
+def test_a_rank_that_fails_before_it_takes() -> None:
+    with pytest.raises(Exception, match="on purpose"):
+        launch(differ, 3, args=("raise",), timeout=60)
+
+
+class Watched(WrappedTransport):
+    scheme = "watched"
+
+
+def whether_it_lends() -> tuple[bool, float]:
+    x = np.ones(1 << 18, np.float32)
+    collectives.all_reduce(group(), x)
+    return group().lends, float(x[-1])
+
+
+def test_who_wants_to_see_messages_sees_them_on_all_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert launch(whether_it_lends, 3) == [(True, 3.0)] * 3
+    journal = str(tmp_path / "run.mtd")
+    assert launch(whether_it_lends, 3, journal=journal) == [(False, 3.0)] * 3
+    assert launch(whether_it_lends, 1) == [(True, 1.0)]
+
+
+def test_one_wrapper_is_enough() -> None:
+    ends: list[Transport] = [QueueTransport(rank, 2) for rank in range(2)]
+    inner = ends[0]
+    ends[0] = Watched(inner)
+    assert not inner.uses_board and ends[1].uses_board
+    assert ends[0].commons() is None and ends[1].commons() is None
