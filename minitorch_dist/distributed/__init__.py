@@ -3,7 +3,8 @@
 Read from the ground up: `wire` (the header of a message), `receives` and `mailbox` (which message
 belongs where), `operations` (one collective), `world` (one rank), `groups`, `point_to_point`,
 `work` (what goes on beside the caller), `rendezvous` and `bootstrap` (how a world begins). These
-move numpy arrays; `process_group`, `messages` and `distributed_c10d` are torch's face on tensors.
+move numpy arrays. torch's face on tensors is `process_group`, `messages`, `tensor_collectives`, and on
+worlds `distributed_c10d`, `membership`, `subgroups`.
 """
 
 from __future__ import annotations

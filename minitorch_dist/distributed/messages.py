@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.distributed import groups, objects, point_to_point, repeated_messages
-from minitorch_dist.distributed.distributed_c10d import get_rank, warn_not_in_group
 from minitorch_dist.distributed.exceptions import DistMismatch
+from minitorch_dist.distributed.membership import get_rank, warn_not_in_group
 from minitorch_dist.distributed.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.repeated_messages import Sending, Taking
 from minitorch_dist.distributed.repeats import DONE, is_plain

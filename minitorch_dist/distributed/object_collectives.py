@@ -14,8 +14,8 @@ import numpy as np
 
 from minitorch_dist.distributed import groups, objects
 from minitorch_dist.distributed.collective_arguments import root_of
-from minitorch_dist.distributed.distributed_c10d import warn_not_in_group
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout
+from minitorch_dist.distributed.membership import warn_not_in_group
 from minitorch_dist.distributed.operations import Operation
 from minitorch_dist.distributed.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.receives import Array

@@ -26,7 +26,7 @@ from minitorch_dist.distributed.collective_arguments import (
     split,
 )
 from minitorch_dist.distributed.collectives import Algorithm, How
-from minitorch_dist.distributed.distributed_c10d import warn_not_in_group
+from minitorch_dist.distributed.membership import warn_not_in_group
 from minitorch_dist.distributed.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp
 from minitorch_dist.distributed.repeats import DONE
