@@ -67,6 +67,15 @@ def adam(
         p -= lr / (1 - beta1**t) * m / root
 
 
+def check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float) -> None:
+    """What Adam and its kin demand."""
+    require(number(lr) >= 0, "learning rate", lr)
+    require(eps >= 0, "epsilon value", eps)
+    require(0 <= betas[0] < 1, "beta parameter at index 0", betas[0])
+    require(0 <= betas[1] < 1, "beta parameter at index 1", betas[1])
+    require(weight_decay >= 0, "weight_decay value", weight_decay)
+
+
 class Adam(Elementwise):
     def __init__(
         self,
@@ -85,11 +94,7 @@ class Adam(Elementwise):
         decoupled_weight_decay: bool = False,
     ) -> None:
         betas = (number(betas[0]), number(betas[1]))
-        require(number(lr) >= 0, "learning rate", lr)
-        require(eps >= 0, "epsilon value", eps)
-        require(0 <= betas[0] < 1, "beta parameter at index 0", betas[0])
-        require(0 <= betas[1] < 1, "beta parameter at index 1", betas[1])
-        require(weight_decay >= 0, "weight_decay value", weight_decay)
+        check(lr, betas, eps, weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,

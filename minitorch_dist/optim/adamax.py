@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.optim.adam import check
 from minitorch_dist.optim.blocks import blocks
 from minitorch_dist.optim.optimizer import (
     Elementwise,
@@ -22,7 +23,6 @@ from minitorch_dist.optim.optimizer import (
     count,
     filled,
     number,
-    require,
     scalar,
 )
 from minitorch_dist.tensors.base import Array
@@ -69,11 +69,7 @@ class Adamax(Elementwise):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        require(number(lr) >= 0, "learning rate", lr)
-        require(eps >= 0, "epsilon value", eps)
-        require(0 <= betas[0] < 1, "beta parameter at index 0", betas[0])
-        require(0 <= betas[1] < 1, "beta parameter at index 1", betas[1])
-        require(weight_decay >= 0, "weight_decay value", weight_decay)
+        check(lr, betas, eps, weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,

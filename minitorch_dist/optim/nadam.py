@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.optim.adam import check
 from minitorch_dist.optim.blocks import blocks
 from minitorch_dist.optim.optimizer import (
     Elementwise,
@@ -86,11 +87,7 @@ class NAdam(Elementwise):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        require(number(lr) >= 0, "learning rate", lr)
-        require(eps >= 0, "epsilon value", eps)
-        require(0 <= betas[0] < 1, "beta parameter at index 0", betas[0])
-        require(0 <= betas[1] < 1, "beta parameter at index 1", betas[1])
-        require(weight_decay >= 0, "weight_decay value", weight_decay)
+        check(lr, betas, eps, weight_decay)
         require(momentum_decay >= 0, "momentum_decay value", momentum_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,

@@ -67,7 +67,7 @@ def run(
     Without `inputs` every leaf collects its gradient in `.grad`. With `inputs` only the paths to
     them are walked, and nothing else collects; `accumulate` decides whether they do.
     """
-    tasks = _count_edges([edge for edge, _ in roots])
+    tasks = ready_queue.count_edges([edge for edge, _ in roots])
     wanted = None if inputs is None else Wanted(inputs, tasks, accumulate)
     ready: list[Task] = []
     for (node, output), grad in roots:
@@ -143,22 +143,6 @@ def outermost() -> Pass | None:
     while running is not None and running.outer is not None:
         running = running.outer
     return running
-
-
-def _count_edges(roots: Sequence[Edge]) -> dict[Node, Task]:
-    """A task for every node that can be reached, with the number of edges that lead to it."""
-    tasks: dict[Node, Task] = {}
-    stack: list[Sequence[Edge | None]] = [roots]
-    while stack:
-        for edge in stack.pop():
-            if edge is not None:
-                node = edge[0]
-                task = tasks.get(node)
-                if task is None:
-                    task = tasks[node] = Task(node)
-                    stack.append(node.edges)
-                task.awaits += 1
-    return tasks
 
 
 class Wanted:

@@ -12,10 +12,12 @@ step by step instead of taken from `heapq`, which would return them in another.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.nodes import Gradient, Node
+from minitorch_dist.tensors.nodes import Edge, Gradient, Node
 
 
 class Task:
@@ -56,6 +58,22 @@ class Task:
             f"<Task {self.node.name()}: {there} of {len(self.grads)} gradients, "
             f"awaits {self.awaits} edges>"
         )
+
+
+def count_edges(roots: Sequence[Edge]) -> dict[Node, Task]:
+    """A task for every node that can be reached, with the number of edges that lead to it."""
+    tasks: dict[Node, Task] = {}
+    stack: list[Sequence[Edge | None]] = [roots]
+    while stack:
+        for edge in stack.pop():
+            if edge is not None:
+                node = edge[0]
+                task = tasks.get(node)
+                if task is None:
+                    task = tasks[node] = Task(node)
+                    stack.append(node.edges)
+                task.awaits += 1
+    return tasks
 
 
 def push(heap: list[Task], task: Task) -> None:

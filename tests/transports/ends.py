@@ -9,8 +9,8 @@ from pathlib import Path
 
 from transports.clock import SYSTEM
 from transports.shared_file import meeting
-from transports.shared_file.logs import Logs
-from transports.shared_file.rings import Rings
+from transports.shared_file.logs import LogInlet, LogOutlet, Logs
+from transports.shared_file.rings import Inlet, Outlet, Rings
 
 KEY = b"the key of this test"
 
@@ -79,3 +79,26 @@ def logs(folder: Path, room: int, is_far: bool = False) -> Iterator[tuple[Logs, 
         yield ends
         for end in ends:
             end.close()
+
+
+def by_turns(
+    outlet: Outlet | LogOutlet,
+    inlet: Inlet | LogInlet,
+    messages: list[tuple[bytes, bytes]],
+    drains: list[int],
+) -> None:
+    """All messages come over, whole and in order, whenever the reader looks: before the n-th one is
+    sent it does `drains[n]` times, and while one does not fit."""
+    desk = Desk()
+    for (header, payload), count in zip(messages, drains, strict=True):
+        for _ in range(count):
+            inlet.drain(desk)
+        outlet.offer(header, memoryview(payload))
+        while outlet.is_pending:
+            inlet.drain(desk)
+            outlet.push()
+    inlet.drain(desk)
+    assert desk.whole == messages
+    assert not inlet.is_amid and not inlet.is_ended
+    outlet.end()
+    assert inlet.drain(desk) == 0 and inlet.is_ended

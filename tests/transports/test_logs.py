@@ -45,19 +45,7 @@ def test_what_is_written_is_read(
     ):
         patch.setattr(logs, "LONGEST", longest)
         patch.setattr(os, "fsync", lambda file: None)  # a disk would make this test slow
-        desk, outlet, inlet = ends.Desk(), ours.outlets[1], theirs.inlets[0]
-        for (header, payload), (_, _, drains) in zip(messages, sent, strict=True):
-            for _ in range(drains):
-                inlet.drain(desk)
-            outlet.offer(header, memoryview(payload))
-            while outlet.is_pending:
-                inlet.drain(desk)
-                outlet.push()
-        inlet.drain(desk)
-        assert desk.whole == messages
-        assert not inlet.is_amid and not inlet.is_ended
-        outlet.end()
-        assert inlet.drain(desk) == 0 and inlet.is_ended
+        ends.by_turns(ours.outlets[1], theirs.inlets[0], messages, [n for _, _, n in sent])
 
 
 def test_a_writer_is_at_most_two_segments_ahead(tmp_path: Path) -> None:

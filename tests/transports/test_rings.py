@@ -31,19 +31,7 @@ def test_what_is_put_in_comes_out(
     """Both sides take turns as they like; rings of a few bytes wrap amid words, headers, payloads."""
     messages = [(body(head, seed), body(rest, ~seed)) for seed, (head, rest, _) in enumerate(sent)]
     with ends.rings(tmp_path_factory.mktemp("rings"), room) as (ours, theirs):
-        desk, outlet, inlet = ends.Desk(), ours.outlets[1], theirs.inlets[0]
-        for (header, payload), (_, _, drains) in zip(messages, sent, strict=True):
-            for _ in range(drains):
-                inlet.drain(desk)
-            outlet.offer(header, memoryview(payload))
-            while outlet.is_pending:
-                inlet.drain(desk)
-                outlet.push()
-        inlet.drain(desk)
-        assert desk.whole == messages
-        assert not inlet.is_amid and not inlet.is_ended
-        outlet.end()
-        assert inlet.drain(desk) == 0 and inlet.is_ended
+        ends.by_turns(ours.outlets[1], theirs.inlets[0], messages, [n for _, _, n in sent])
 
 
 @pytest.mark.parametrize("room", range(16, 160, 16))

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from transports.clock import picoseconds
 from transports.quantities import SPANS, span
@@ -180,85 +180,61 @@ KINDS = (
 LAG = "1ms"  # by how much a reordered message is overtaken, unless one says
 
 
-def drop(
-    p: float = 1.0,
-    *,
-    src: int | None = None,
-    dst: int | None = None,
-    number: int | None = None,
-    at: Span = 0,
-    until: Span | None = None,
-) -> Strike:
+class Where(TypedDict, total=False):
+    """Which messages a fault may befall, and when: all of them, always, unless one says."""
+
+    src: int | None
+    dst: int | None
+    at: Span
+    until: Span | None
+
+
+class Which(Where, total=False):
+    number: int | None  # this one of those from `src` to `dst`
+
+
+def drop(p: float = 1.0, **which: Unpack[Which]) -> Strike:
     """A message is lost. A reliable transport sends it again, and it comes late."""
-    return Strike("drop", p, 0, src, dst, number, instant(at), _end(until))
+    return _strike("drop", p, 0, **which)
 
 
-def duplicate(
-    p: float = 1.0,
-    *,
-    src: int | None = None,
-    dst: int | None = None,
-    number: int | None = None,
-    at: Span = 0,
-    until: Span | None = None,
-) -> Strike:
+def duplicate(p: float = 1.0, **which: Unpack[Which]) -> Strike:
     """A message comes twice. A reliable transport forgets the second one."""
-    return Strike("duplicate", p, 0, src, dst, number, instant(at), _end(until))
+    return _strike("duplicate", p, 0, **which)
 
 
-def delay(
-    by: Span,
-    p: float = 1.0,
-    *,
-    src: int | None = None,
-    dst: int | None = None,
-    number: int | None = None,
-    at: Span = 0,
-    until: Span | None = None,
-) -> Strike:
+def delay(by: Span, p: float = 1.0, **which: Unpack[Which]) -> Strike:
     """A message comes later, and those behind it wait for it."""
-    return Strike("delay", p, instant(by), src, dst, number, instant(at), _end(until))
+    return _strike("delay", p, by, **which)
 
 
-def reorder(
-    p: float = 1.0,
-    by: Span = LAG,
-    *,
-    src: int | None = None,
-    dst: int | None = None,
-    number: int | None = None,
-    at: Span = 0,
-    until: Span | None = None,
-) -> Strike:
+def reorder(p: float = 1.0, by: Span = LAG, **which: Unpack[Which]) -> Strike:
     """A message comes later, and those behind it overtake it. A reliable transport puts them in
     order again, so there they wait."""
-    return Strike("reorder", p, instant(by), src, dst, number, instant(at), _end(until))
+    return _strike("reorder", p, by, **which)
 
 
-def jitter(
-    most: Span,
-    p: float = 1.0,
-    *,
-    src: int | None = None,
-    dst: int | None = None,
-    at: Span = 0,
-    until: Span | None = None,
-) -> Strike:
+def jitter(most: Span, p: float = 1.0, **where: Unpack[Where]) -> Strike:
     """A message comes later by something between nothing and `most`."""
-    return Strike("jitter", p, instant(most), src, dst, None, instant(at), _end(until))
+    return _strike("jitter", p, most, **where)
 
 
-def cut(
-    p: float = 1.0,
-    *,
+def cut(p: float = 1.0, **which: Unpack[Which]) -> Strike:
+    """The connection breaks with this message: both sides lose each other."""
+    return _strike("cut", p, 0, **which)
+
+
+def _strike(
+    kind: str,
+    p: float,
+    late: Span,
     src: int | None = None,
     dst: int | None = None,
     number: int | None = None,
     at: Span = 0,
     until: Span | None = None,
 ) -> Strike:
-    """The connection breaks with this message: both sides lose each other."""
-    return Strike("cut", p, 0, src, dst, number, instant(at), _end(until))
+    return Strike(kind, p, instant(late), src, dst, number, instant(at), _end(until))
 
 
 def partition(

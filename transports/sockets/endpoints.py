@@ -122,7 +122,7 @@ def holder_of(port: int) -> str:
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             with os.scandir(process / "fd") as files:
-                is_holder = any(os.readlink(file.path) in inodes for file in files)  # noqa: PTH115
+                is_holder = any(os.readlink(file.path) in inodes for file in files)  # noqa: PTH115 - thousands of them
             if is_holder:
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
                 return f"pid {process.name} ({command[:100]})"

@@ -14,6 +14,7 @@ import threading  # noqa: TID251 - ranks that are threads hand each other the co
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -101,7 +102,8 @@ def in_mpi(folder: str) -> None:
     mpi = importlib.import_module("mpi4py.MPI")
     np = importlib.import_module("numpy")
     rank, world = mpi.COMM_WORLD.rank, mpi.COMM_WORLD.size
-    with open(f"{folder}/mpi.{rank}.in") as commands, open(f"{folder}/mpi.{rank}.out", "w") as out:  # noqa: PTH123
+    heard, said = (Path(folder, f"mpi.{rank}.{end}") for end in ("in", "out"))
+    with heard.open() as commands, said.open("w") as out:
 
         def answer(text: str) -> None:
             print(text, file=out, flush=True)

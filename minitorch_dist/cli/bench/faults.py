@@ -71,7 +71,7 @@ def told() -> float:
     except sim.Deadlock:
         return spans[0]
     finally:
-        setattr(VirtualClock, "_stuck", stuck)  # noqa: B010
+        setattr(VirtualClock, "_stuck", stuck)  # noqa: B010 - and back
     raise AssertionError("a circle is a deadlock")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -22,8 +23,7 @@ def model_source(t: ModuleType, name: str) -> Any:
         return importlib.import_module(ours)
     spec = importlib.util.find_spec(ours)
     assert spec is not None and spec.origin is not None
-    with open(spec.origin, encoding="utf-8") as file:  # noqa: PTH123
-        text = file.read()
+    text = Path(spec.origin).read_text(encoding="utf-8")
     for here, there in (("minitorch_dist.tensors.tensor", "torch"), ("minitorch_dist", "torch")):
         text = text.replace(here, there)
     module = ModuleType(f"{name}_for_{t.__name__}")

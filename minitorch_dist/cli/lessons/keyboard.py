@@ -95,7 +95,7 @@ def is_there() -> bool:
     ):
         return False
     try:
-        import termios  # noqa: F401
+        import termios  # noqa: F401 - only whether there is one
     except ImportError:  # not a Unix
         return False
     return True

@@ -63,7 +63,7 @@ class Pass:
         self.reached: set[int] = set()  # messages whose send node has its gradients
         sends: list[Edge] = [(node, 0) for node in list(context.sends.values())]
         self._sends = {node.message for node, _ in sends if isinstance(node, SendRpcBackward)}
-        self._tasks = _count([*roots, *sends])
+        self._tasks = ready_queue.count_edges([*roots, *sends])
 
     # ------------------------------------------------------------------------------- being drawn in
 
@@ -225,22 +225,6 @@ class Pass:
 
     def __repr__(self) -> str:
         return f"<Pass {self._number} of {self._context!r}, {len(self._ready)} nodes are ready>"
-
-
-def _count(starts: Sequence[Edge]) -> dict[Node, Task]:
-    """A task for every node that can be reached, with the number of gradients it waits for."""
-    tasks: dict[Node, Task] = {}
-    stack: list[Sequence[Edge | None]] = [starts]
-    while stack:
-        for edge in stack.pop():
-            if edge is not None:
-                node = edge[0]
-                task = tasks.get(node)
-                if task is None:
-                    task = tasks[node] = Task(node)
-                    stack.append(node.edges)
-                task.awaits += 1
-    return tasks
 
 
 def _tensor_for(leaf: TensorBase, grad: Any) -> Any:

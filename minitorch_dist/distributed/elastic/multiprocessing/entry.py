@@ -83,8 +83,8 @@ def run_script(path: str, arguments: list[str]) -> None:
     """As `python path arguments` does."""
     sys.argv = [path, *arguments]
     if not sys.flags.safe_path:
-        sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - before any import
-    if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".pyc")):  # noqa: PTH112
+        sys.path[0] = os.path.dirname(os.path.realpath(path))  # before any import
+    if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".pyc")):
         import runpy
 
         if not sys.flags.safe_path:
@@ -92,7 +92,7 @@ def run_script(path: str, arguments: list[str]) -> None:
         runpy.run_path(path, run_name="__main__")
         return
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:
             text = file.read()
     except OSError as error:
         error.__traceback__ = None
@@ -110,7 +110,7 @@ def run_module(name: str, arguments: list[str]) -> None:
     import runpy
 
     if not sys.flags.safe_path:
-        sys.path[0] = os.getcwd()  # noqa: PTH109
+        sys.path[0] = os.getcwd()
     sys.argv = [name, *arguments]
     fresh_main()
     run = vars(runpy)["_run_module_as_main"]  # what `-m` itself calls
@@ -122,11 +122,11 @@ def run_function(path: str) -> None:
     import pickle
     from multiprocessing import spawn
 
-    with open(path, "rb") as file:  # noqa: PTH123
+    with open(path, "rb") as file:
         spawn.prepare(pickle.load(file))
         function, arguments = pickle.load(file)
     result = pickle.dumps(function(*arguments))
-    with open(os.environ["TORCHELASTIC_ERROR_FILE"] + ".result", "wb") as file:  # noqa: PTH123
+    with open(os.environ["TORCHELASTIC_ERROR_FILE"] + ".result", "wb") as file:
         file.write(result)
 
 
@@ -208,18 +208,18 @@ def note(error: BaseException, more: dict[str, str]) -> None:
     }
     try:
         try:
-            with open(path, encoding="utf-8") as file:  # noqa: PTH123
+            with open(path, encoding="utf-8") as file:
                 said = json.load(file)["message"]
         except (OSError, ValueError, KeyError):
             pass
         extra = said["extraInfo"]
         extra.update(more)  # type: ignore[attr-defined]
-        extra["time"] = repr(time.time())  # type: ignore[index]  # noqa: TID251
+        extra["time"] = repr(time.time())  # type: ignore[index]  # noqa: TID251 - a date
         extra["kinds"] = [each.__name__ for each in type(error).__mro__]  # type: ignore[index]
         draft = f"{path}.{os.getpid()}"
-        with open(draft, "w", encoding="utf-8") as file:  # noqa: PTH123
+        with open(draft, "w", encoding="utf-8") as file:
             json.dump({"message": said}, file)
-        os.replace(draft, path)  # noqa: PTH105
+        os.replace(draft, path)
     except OSError as trouble:
         print(f"the error file {path} could not be written: {trouble}", file=sys.stderr)
 
@@ -230,7 +230,7 @@ def note_crashes() -> None:
     if path and not os.environ.get("PYTHONFAULTHANDLER"):
         import faulthandler
 
-        faulthandler.enable(open(f"{path}.crash", "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        faulthandler.enable(open(f"{path}.crash", "w", encoding="utf-8"))  # noqa: SIM115 - open until the end
 
 
 if __name__ == "__main__":

@@ -111,7 +111,9 @@ def _scattered(input: T, mask: TensorBase, source: TensorBase) -> Change:
         flat[:count] = grad[where]
         return flat.reshape(shape)
 
-    keep = lambda g: np.where(where, np.zeros((), g.dtype), g)  # noqa: E731
+    def keep(grad: Array) -> Array:
+        return np.where(where, np.zeros((), grad.dtype), grad)
+
     return Change("MaskedScatterBackward0", write, keep, source, hand_on, (mask,))
 
 
