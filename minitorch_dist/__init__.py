@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from minitorch_dist import (
     accelerator as accelerator,
+    amp as amp,
     autograd as autograd,
     backends as backends,
+    cpu as cpu,
     cuda as cuda,
     linalg as linalg,
     random as random,
     special as special,
     version as version,
+)
+from minitorch_dist.amp.autocast_mode import (
+    autocast as autocast,
+    clear_autocast_cache as clear_autocast_cache,
+    get_autocast_dtype as get_autocast_dtype,
+    is_autocast_cache_enabled as is_autocast_cache_enabled,
+    is_autocast_enabled as is_autocast_enabled,
 )
 from minitorch_dist.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,

@@ -17,7 +17,7 @@ from typing import Any
 # The modules of torch that a user of this package meets, and may go on with.
 MODULES = (
     "", "Tensor", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.parallel",
-    "optim", "optim.lr_scheduler", "autograd", "utils.data", "utils.checkpoint", "futures",
+    "optim", "optim.lr_scheduler", "autograd", "amp", "utils.data", "utils.checkpoint", "futures",
     "multiprocessing", "distributed", "distributed.device_mesh", "distributed.rpc",
     "distributed.autograd", "distributed.optim", "distributed.fsdp", "distributed.fsdp.wrap",
     "distributed.pipelining", "distributed.tensor", "distributed.tensor.parallel",

@@ -26,6 +26,7 @@ from minitorch_dist.autograd.function import Function
 from minitorch_dist.tensors import engine, generator, grad_mode
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.forgetting import CheckpointError as CheckpointError, Stretch
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import detach
 from minitorch_dist.tensors.ops.gradients import backward
 
@@ -157,13 +158,13 @@ def _without_reentry(
     if not grad_mode.is_grad_enabled():
         with first:
             return call()
-    state = generator.get_rng_state() if preserve else None
+    state, casting = generator.get_rng_state() if preserve else None, autocasting.present.get()
 
     def again() -> Any:
-        with grad_mode.enable_grad(), _random_state(state), second:
+        with grad_mode.enable_grad(), _random_state(state), autocasting.as_of(casting), second:
             return call()
 
-    with first:
+    with autocasting.as_of(casting), first:
         return Stretch(again, inputs, check).record(call)
 
 
@@ -181,6 +182,7 @@ class CheckpointFunction(Function):
             )
         ctx.function = function
         ctx.state = generator.get_rng_state() if preserve else None
+        ctx.casting = autocasting.present.get()
         ctx.args = [None if isinstance(a, TensorBase) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
@@ -200,7 +202,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[place] = detach(tensor)
             args[place].requires_grad = tensor.requires_grad
-        with _random_state(ctx.state), grad_mode.enable_grad():
+        with _random_state(ctx.state), autocasting.as_of(ctx.casting), grad_mode.enable_grad():
             outputs = ctx.function(*args)
         if isinstance(outputs, TensorBase):
             outputs = (outputs,)

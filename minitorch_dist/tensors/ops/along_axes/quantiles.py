@@ -9,6 +9,7 @@ import numpy as np
 from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.extrema import among_equals, taken
 from minitorch_dist.tensors.ops.along_axes.reductions import axis, numpy_names
 from minitorch_dist.tensors.ops.elementwise.arithmetic import not_implemented
@@ -92,6 +93,7 @@ def mode(input: T, dim: int = -1, keepdim: bool = False) -> Any:
 # --------------------------------------------------------------------------------------- quantiles
 
 
+@autocasting.full
 @numpy_names
 def quantile(
     input: T,
@@ -105,6 +107,7 @@ def quantile(
     return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
 
 
+@autocasting.full
 @numpy_names
 def nanquantile(
     input: T,

@@ -14,6 +14,7 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record, result
 from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.arithmetic import cast
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.quiet import quiet
@@ -134,6 +135,7 @@ def mean(
     )
 
 
+@autocasting.full
 @numpy_names
 def prod(
     input: T, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None

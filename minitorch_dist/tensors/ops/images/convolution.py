@@ -15,11 +15,13 @@ from minitorch_dist.tensors import dtypes, work
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record_joint, wants
 from minitorch_dist.tensors.nodes import Gradient
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.images import grouped
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis
 from minitorch_dist.tensors.quiet import silent
 
 
+@autocasting.lower
 def conv1d(
     input: T, weight: T, bias: T | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
     dilation: Sizes = 1, groups: int = 1,
@@ -28,6 +30,7 @@ def conv1d(
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@autocasting.lower
 def conv2d(
     input: T, weight: T, bias: T | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
     dilation: Sizes = 1, groups: int = 1,
@@ -40,6 +43,7 @@ def conv2d(
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@autocasting.lower
 def conv_transpose1d(
     input: T, weight: T, bias: T | None = None, stride: Sizes = 1, padding: Sizes = 0,
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
@@ -50,6 +54,7 @@ def conv_transpose1d(
     )
 
 
+@autocasting.lower
 def conv_transpose2d(
     input: T, weight: T, bias: T | None = None, stride: Sizes = 1, padding: Sizes = 0,
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,

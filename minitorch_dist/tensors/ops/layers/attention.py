@@ -20,10 +20,12 @@ import numpy as np
 from minitorch_dist.tensors import distributions, dtypes, generator, work
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record_joint, wants
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, sum_to
 from minitorch_dist.tensors.quiet import silent
 
 
+@autocasting.lower
 @silent
 def scaled_dot_product_attention(
     query: T,

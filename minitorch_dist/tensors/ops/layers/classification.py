@@ -16,10 +16,12 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record_joint, same_device, wants
 from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.layers.losses import reduction_of
 from minitorch_dist.tensors.quiet import quiet, silent
 
 
+@autocasting.full
 @silent
 def nll_loss(
     input: T,
@@ -45,6 +47,7 @@ def nll_loss(
     return record_joint(out.astype(x.dtype), "NllLossBackward0", (input,), backward, reads=reads)
 
 
+@autocasting.full
 @silent
 def cross_entropy(
     input: T,

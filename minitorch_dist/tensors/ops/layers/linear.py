@@ -14,11 +14,13 @@ import numpy as np
 from minitorch_dist.tensors import dtypes, work
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 from minitorch_dist.tensors.ops.linear_algebra.products import count, misfit, product, same_dtype
 from minitorch_dist.tensors.quiet import quiet
 
 
+@autocasting.lower
 def linear(input: T, weight: T, bias: T | None = None) -> T:
     """input @ weightᵀ + bias, for inputs with any number of leading axes."""
     x, w = input.array, weight.array

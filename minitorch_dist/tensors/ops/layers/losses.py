@@ -15,6 +15,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.reductions import mean, sum
 from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, mul, promote, sum_to
 from minitorch_dist.tensors.ops.elementwise.division import div
@@ -96,6 +97,7 @@ def minus(x: Array, y: Array) -> Array:
         raise broadcast_error(x.shape, y.shape) from None
 
 
+@autocasting.full
 @silent
 def mse_loss(
     input: T,
@@ -129,6 +131,7 @@ def weighted(losses: T, weight: T, reduction: str) -> T:
     return total if reduction == "sum" else div(total, sum(weight))
 
 
+@autocasting.full
 @silent
 def l1_loss(
     input: T,
@@ -154,6 +157,7 @@ def l1_loss(
     return out
 
 
+@autocasting.full
 def smooth_l1_loss(
     input: T,
     target: T,
@@ -172,6 +176,7 @@ def smooth_l1_loss(
     return _knee("SmoothL1LossBackward0", input, target, x, y, reduction, beta, 1.0 / beta)
 
 
+@autocasting.full
 def huber_loss(
     input: T, target: T, reduction: str = "mean", delta: float = 1.0, weight: T | None = None
 ) -> T:
@@ -208,6 +213,7 @@ def _knee(
     return out
 
 
+@autocasting.full
 @silent
 def binary_cross_entropy(
     input: T,
@@ -254,6 +260,7 @@ def _weight(weight: TensorBase | None, like: Array) -> Any:
     return like.dtype.type(1) if weight is None else weight.array.astype(like.dtype, copy=False)
 
 
+@autocasting.full
 @silent
 def binary_cross_entropy_with_logits(
     input: T,
@@ -292,6 +299,7 @@ def binary_cross_entropy_with_logits(
     return out
 
 
+@autocasting.full
 @silent
 def kl_div(
     input: T,

@@ -12,6 +12,7 @@ import numpy as np
 
 from minitorch_dist.tensors.base import T
 from minitorch_dist.tensors.graph import result
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.norms import norm
 from minitorch_dist.tensors.ops.along_axes.reductions import mean, sum
 from minitorch_dist.tensors.ops.elementwise.arithmetic import add, mul, neg, sub
@@ -32,6 +33,7 @@ def reduced(values: T, reduction: str) -> T:
     return mean(values) if reduction == "mean" else sum(values)
 
 
+@autocasting.full
 def margin_ranking_loss(
     input1: T, input2: T, target: T, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -47,6 +49,7 @@ def margin_ranking_loss(
     return reduced(clamp(add(mul(neg(target), sub(input1, input2)), margin), min=0), reduction)
 
 
+@autocasting.full
 def hinge_embedding_loss(
     input: T, target: T, margin: float = 1.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -59,6 +62,7 @@ def hinge_embedding_loss(
     return reduced(add(far, near), reduction)
 
 
+@autocasting.full
 def soft_margin_loss(
     input: T, target: T, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
@@ -74,6 +78,7 @@ def soft_margin_loss(
     return reduced(logaddexp(neg(mul(target, input)), nothing), reduction)
 
 
+@autocasting.full
 def cosine_embedding_loss(
     input1: T, input2: T, target: T, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -96,6 +101,7 @@ def pairwise_distance(x1: T, x2: T, p: float = 2.0, eps: float = 1e-6, keepdim: 
     return distance
 
 
+@autocasting.full
 def triplet_margin_loss(
     anchor: T, positive: T, negative: T, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, size_average: bool | None = None, reduce: bool | None = None,
@@ -134,6 +140,7 @@ def _triplet(
     return reduced(clamp(add(sub(near, far), margin), min=0), reduction)
 
 
+@autocasting.full
 def multi_margin_loss(
     input: T, target: T, p: int = 1, margin: float = 1.0, weight: T | None = None,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
@@ -167,6 +174,7 @@ def multilabel_soft_margin_loss(
     return reduced(mean(each, -1), reduction)
 
 
+@autocasting.full
 def poisson_nll_loss(
     input: T, target: T, log_input: bool = True, full: bool = False,
     size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,

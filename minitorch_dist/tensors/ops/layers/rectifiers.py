@@ -11,6 +11,7 @@ import numpy as np
 
 from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.arithmetic import (
     as_element,
     not_implemented,
@@ -106,6 +107,7 @@ def threshold(input: T, threshold: float, value: float, inplace: bool = False) -
     return record(out, "ThresholdBackward0", (input, lambda g: g * ~(x <= threshold), input))
 
 
+@autocasting.lower
 def prelu(input: T, weight: T) -> T:
     """Leaky relu with a learned slope: one, or one for each channel (dimension 1)"""
     x, w = input.array, weight.array

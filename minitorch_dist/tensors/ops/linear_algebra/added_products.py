@@ -12,6 +12,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, Number, T
 from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 from minitorch_dist.tensors.ops.linear_algebra.products import check_rank, product, same_dtype
 from minitorch_dist.tensors.views import inplace
@@ -56,6 +57,7 @@ def _times(x: Array) -> str:
     return "x".join(map(str, x.shape))
 
 
+@autocasting.lower
 def addmm(input: T, mat1: T, mat2: T, *, beta: Number = 1, alpha: Number = 1) -> T:
     """beta · input + alpha · mat1 @ mat2"""
     check_rank(mat1, 2, "addmm", "mat1 must be a matrix")
@@ -85,6 +87,7 @@ def addr(input: T, vec1: T, vec2: T, *, beta: Number = 1, alpha: Number = 1) -> 
                   lambda g, x: product(x[None, :], g)[0])  # fmt: skip
 
 
+@autocasting.lower
 def baddbmm(input: T, batch1: T, batch2: T, *, beta: Number = 1, alpha: Number = 1) -> T:
     """beta · input + alpha · batch1 @ batch2, pair by pair"""
     _check_batches(batch1, batch2)
@@ -94,6 +97,7 @@ def baddbmm(input: T, batch1: T, batch2: T, *, beta: Number = 1, alpha: Number =
                   lambda g, x: product(x.swapaxes(1, 2), g))  # fmt: skip
 
 
+@autocasting.lower
 def addbmm(input: T, batch1: T, batch2: T, *, beta: Number = 1, alpha: Number = 1) -> T:
     """beta · input + alpha · the sum of batch1 @ batch2 over the batch"""
     _check_batches(batch1, batch2)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minitorch_dist.tensors.base import T
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.linear_algebra.products import matmul
 
 
+@autocasting.lower
 def multi_dot(tensors: Sequence[T]) -> T:
     """The product of a chain of matrices, in the order that needs the fewest multiplications."""
     if len(tensors) < 2:
@@ -50,6 +52,7 @@ def _best_splits(sizes: list[int]) -> list[list[int]]:
     return split
 
 
+@autocasting.lower
 def chain_matmul(*matrices: T) -> T:
     """`multi_dot`, with the matrices as arguments of their own."""
     if len(matrices) == 1:

@@ -20,6 +20,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.arithmetic import add
 from minitorch_dist.tensors.ops.linear_algebra import subscripts
 from minitorch_dist.tensors.ops.linear_algebra.products import packed, product, same_dtype
@@ -168,8 +169,13 @@ def _unsimple(g: Array, kept: Labels, labels: Labels, shape: tuple[int, ...]) ->
 # ------------------------------------------------------------------------------------- the functions
 
 
+@autocasting.lower
 def einsum(*args: Any) -> Any:
     """`einsum("ij,jk->ik", a, b)`; also a list of operands, or sublists of labels."""
+    return _einsum(*args)
+
+
+def _einsum(*args: Any) -> Any:
     if not args or (isinstance(args[0], str) and len(args) < 2):
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one "
@@ -188,6 +194,7 @@ def einsum(*args: Any) -> Any:
     return sum_of_products(tensors, labels, out)
 
 
+@autocasting.lower
 def tensordot(a: T, b: T, dims: int | Sequence[Any] = 2) -> T:
     """Contract the last `dims` axes of a with the first of b, or the axes that two lists name."""
     same_dtype(a, b)
@@ -223,7 +230,7 @@ def tensordot(a: T, b: T, dims: int | Sequence[Any] = 2) -> T:
 
 def bilinear(input1: T, input2: T, weight: T, bias: T | None = None) -> T:
     """out[…, k] = Σ_ij input1[…, i] weight[k, i, j] input2[…, j] + bias[k]"""
-    out: T = einsum("...i,kij,...j->...k", input1, weight, input2)
+    out: T = _einsum("...i,kij,...j->...k", input1, weight, input2)
     return out if bias is None else add(out, bias)
 
 

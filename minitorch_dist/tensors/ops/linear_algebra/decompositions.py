@@ -16,6 +16,7 @@ from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record, record_several, result
 from minitorch_dist.tensors.nodes import Gradient
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.linear_algebra.matrices import attempt, matrix, mT
 
 
@@ -24,6 +25,7 @@ def _diagonal_of(x: Array) -> Array:
     return x * np.eye(x.shape[-1], dtype=x.dtype)
 
 
+@autocasting.full
 def cholesky(input: T, upper: bool = False) -> T:
     """The lower triangular L with L Lᵀ = A (or the upper one, its transpose)."""
     x = matrix(input, "cholesky")
@@ -52,6 +54,7 @@ def cholesky(input: T, upper: bool = False) -> T:
 # ------------------------------------------------------------------------------------------------ QR
 
 
+@autocasting.full
 def qr(A: T, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and the upper triangular R, Q R = A."""
     return return_types.linalg_qr(*_qr(A, mode))
@@ -110,6 +113,7 @@ def _tall(q: Array, r: Array, gq: Array, gr: Array) -> Array:
 # ------------------------------------------------------------------------------------- eigenvectors
 
 
+@autocasting.full
 def eigh(A: T, UPLO: str = "L") -> Any:
     """Eigenvalues in ascending order, and eigenvectors, of a symmetric matrix (one triangle is read)."""
     x = matrix(A, "eigh")
@@ -135,6 +139,7 @@ def eigh(A: T, UPLO: str = "L") -> Any:
     return return_types.linalg_eigh(*parts)
 
 
+@autocasting.full
 def eigvalsh(A: T, UPLO: str = "L") -> T:
     """Eigenvalues of a symmetric matrix, in ascending order."""
     values: T = eigh(A, UPLO).eigenvalues
@@ -144,6 +149,7 @@ def eigvalsh(A: T, UPLO: str = "L") -> T:
 # ---------------------------------------------------------------------------------- singular values
 
 
+@autocasting.full
 def svd(A: T, full_matrices: bool = True) -> Any:
     """U, S, Vᵀ with U diag(S) Vᵀ = A; singular values in descending order."""
     return return_types.linalg_svd(*_svd(A, full_matrices))
@@ -161,6 +167,7 @@ def torch_svd(input: T, some: bool = True, compute_uv: bool = True) -> Any:
     return return_types.svd(u, s, v.transpose(-1, -2))
 
 
+@autocasting.full
 def svdvals(A: T) -> T:
     """The singular values, in descending order."""
     return _svd(A, False)[1]

@@ -11,6 +11,7 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record, result
 from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.reductions import axis
 from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, sum_to
 from minitorch_dist.tensors.ops.linear_algebra.products import matmul, same_dtype
@@ -60,6 +61,7 @@ def attempt(compute: Callable[[], Any], words: str) -> Any:
 # ------------------------------------------------------------------------------------------- products
 
 
+@autocasting.full
 def trace(input: T) -> T:
     """The sum of the diagonal."""
     x = input.array
@@ -116,6 +118,7 @@ def linalg_cross(input: T, other: T, *, dim: int = -1) -> T:
     )
 
 
+@autocasting.lower
 def vecdot(x: T, y: T, *, dim: int = -1) -> T:
     """The sums of products along one axis."""
     same_dtype(x, y)

@@ -15,6 +15,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes, work
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.arithmetic import mul, promote, sum_to
 from minitorch_dist.tensors.quiet import quiet
 
@@ -97,8 +98,13 @@ def misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
 # ------------------------------------------------------------------------------------------ products
 
 
+@autocasting.lower
 def matmul(self: T, other: T) -> T:
     """The product of vectors, matrices, or batches of matrices (which broadcast)."""
+    return _matmul(self, other)
+
+
+def _matmul(self: T, other: T) -> T:
     if not (isinstance(self, TensorBase) and isinstance(other, TensorBase)):
         raise TypeError(
             f"unsupported operand types for @: {type(self).__name__} and {type(other).__name__}"
@@ -178,6 +184,7 @@ def count(shape: tuple[int, ...]) -> int:
     return math.prod(shape)
 
 
+@autocasting.lower
 def mm(self: T, mat2: T) -> T:
     """Matrix times matrix; nothing else."""
     check_rank(self, 2, "mm", "self must be a matrix")
@@ -186,6 +193,7 @@ def mm(self: T, mat2: T) -> T:
     return _mm(self, mat2)
 
 
+@autocasting.lower
 def bmm(self: T, mat2: T) -> T:
     """Matrix times matrix, pair by pair along the first axis."""
     check_rank(self, 3, "bmm", "batch1 must be a 3D tensor")
@@ -209,7 +217,7 @@ def mv(self: T, vec: T) -> T:
     """Matrix times vector."""
     check_rank(self, 2, "mv", "matrix @ vector expected")
     check_rank(vec, 1, "mv", "matrix @ vector expected")
-    return matmul(self, vec)
+    return _matmul(self, vec)
 
 
 def dot(self: T, tensor: T) -> T:

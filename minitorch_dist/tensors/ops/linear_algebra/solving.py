@@ -10,6 +10,7 @@ from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.base import Array, T, TensorBase
 from minitorch_dist.tensors.graph import record, record_several, result
 from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 from minitorch_dist.tensors.ops.linear_algebra.matrices import attempt, matrix, mT, positive_power
 from minitorch_dist.tensors.ops.linear_algebra.products import matmul
@@ -17,6 +18,7 @@ from minitorch_dist.tensors.ops.linear_algebra.products import matmul
 # ----------------------------------------------------------------------------------------- inverse
 
 
+@autocasting.full
 def inv(A: T) -> T:
     """The matrix that undoes A."""
     x = matrix(A, "inv")
@@ -30,6 +32,7 @@ def inv(A: T) -> T:
     )
 
 
+@autocasting.lower
 def matrix_power(input: T, n: int) -> T:
     """A · A · … · A, n factors; for negative n of the inverse; for 0 the identity."""
     x = input.array
@@ -124,6 +127,7 @@ def _check_fit(a: Array, b: Array, left: bool, name: str) -> None:
         )
 
 
+@autocasting.full
 def solve(A: T, B: T, *, left: bool = True) -> T:
     """X with A X = B (or X A = B); B may be a vector, or a batch of vectors."""
     a = matrix(A, "solve")
@@ -161,6 +165,7 @@ def solve(A: T, B: T, *, left: bool = True) -> T:
     )
 
 
+@autocasting.full
 def solve_triangular(
     A: T, B: T, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> T:

@@ -6,12 +6,14 @@ import numpy as np
 
 from minitorch_dist.tensors.base import Array, T
 from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 from minitorch_dist.tensors.ops.linear_algebra.products import same_dtype
 
 BUFFER = 1 << 20  # elements
 
 
+@autocasting.full
 def cdist(x1: T, x2: T, p: float = 2.0, compute_mode: str | None = None) -> T:
     """The p-norm distance of every row of x1 to every row of x2; leading axes are batches."""
     if not p >= 0:

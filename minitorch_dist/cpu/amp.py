@@ -1,0 +1,40 @@
+"""The former names of `amp`, for CPUs: they work and say so."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from minitorch_dist import amp
+from minitorch_dist.tensors import dtypes
+
+
+class autocast(amp.autocast):
+    """`amp.autocast("cpu", …)`"""
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        dtype: dtypes.dtype = dtypes.bfloat16,
+        cache_enabled: bool = True,
+    ) -> None:
+        warnings.warn(
+            "`torch.cpu.amp.autocast(args...)` is deprecated. Please use "
+            "`torch.amp.autocast('cpu', args...)` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__("cpu", dtype, enabled, cache_enabled)
+
+
+class GradScaler(amp.GradScaler):
+    """`amp.GradScaler("cpu", …)`"""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            "`torch.cpu.amp.GradScaler(args...)` is deprecated. Please use "
+            "`torch.amp.GradScaler('cpu', args...)` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__("cpu", *args, **kwargs)
