@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from minitorch_dist import sim
-from minitorch_dist.distributed import objects
+from minitorch_dist.distributed.face import objects
 from minitorch_dist.pictures.scene import Arrow, Moment, Scene
 from minitorch_dist.sim.stage import Stage
 from transports.faults.plans import Fault

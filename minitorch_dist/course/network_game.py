@@ -28,7 +28,7 @@ from typing import Any
 from minitorch_dist import sim
 from minitorch_dist.course import levels
 from minitorch_dist.course.post import Post
-from minitorch_dist.distributed import objects
+from minitorch_dist.distributed.face import objects
 from minitorch_dist.sim.stage import Stage
 from transports.virtual.medium import Medium, Message
 

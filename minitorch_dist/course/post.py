@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from minitorch_dist.distributed import objects, point_to_point, world
+from minitorch_dist.distributed import point_to_point, world
 from minitorch_dist.distributed.exceptions import DistTimeout
-from minitorch_dist.distributed.process_group import or_default
+from minitorch_dist.distributed.face import objects
+from minitorch_dist.distributed.face.process_group import or_default
 
 KIND: Final = "send_object_list"
 PATIENCE: Final = 100_000.0  # seconds, for those who are not done

@@ -1,10 +1,19 @@
 """PyTorch's `torch.distributed`: ranks, groups, and what they say to each other.
 
-Read from the ground up: `wire` (the header of a message), `receives` and `mailbox` (which message
-belongs where), `operations` (one collective), `world` (one rank), `groups`, `point_to_point`,
-`work` (what goes on beside the caller), `rendezvous` and `bootstrap` (how a world begins). These
-move numpy arrays. torch's face on tensors is `process_group`, `messages`, `tensor_collectives`, and on
-worlds `distributed_c10d`, `membership`, `subgroups`.
+Read from the ground up:
+
+    schedules/       collectives as data: who sends what to whom
+    mail/            which message belongs to which receive
+    execution/       from a schedule to bytes that move
+    world, groups    one rank, and some of them numbered anew
+    work             what goes on beside the caller
+    collectives, point_to_point      what a group does, on numpy arrays
+    rendezvous, bootstrap            how a world begins
+    face/            torch's functions on tensors
+
+Upon these stand `rpc`, `autograd`, `optim`, `fsdp`, `tensor`, `pipelining`, `checkpoint`, `algorithms`;
+beside them `journal` (what a run recorded), `codec` (objects as bytes) and `elastic` (workers that are
+started again).
 """
 
 from __future__ import annotations
@@ -14,11 +23,6 @@ from types import ModuleType
 from typing import Final
 
 from minitorch_dist.distributed.backends import Backend as Backend, BackendConfig as BackendConfig
-from minitorch_dist.distributed.coalescing import (
-    _coalescing_manager as _coalescing_manager,
-    all_gather_coalesced as all_gather_coalesced,
-    all_reduce_coalesced as all_reduce_coalesced,
-)
 from minitorch_dist.distributed.device_mesh import (
     DeviceMesh as DeviceMesh,
     init_device_mesh as init_device_mesh,
@@ -64,18 +68,12 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost as PeerLost,
     QueueEmptyError as QueueEmptyError,
 )
-from minitorch_dist.distributed.flight import (
-    DebugLevel as DebugLevel,
-    get_debug_level as get_debug_level,
-    set_debug_level as set_debug_level,
-    set_debug_level_from_env as set_debug_level_from_env,
+from minitorch_dist.distributed.face.coalescing import (
+    _coalescing_manager as _coalescing_manager,
+    all_gather_coalesced as all_gather_coalesced,
+    all_reduce_coalesced as all_reduce_coalesced,
 )
-from minitorch_dist.distributed.grad_bucket import (
-    BuiltinCommHookType as BuiltinCommHookType,
-    GradBucket as GradBucket,
-)
-from minitorch_dist.distributed.measuring import measure_links as measure_links
-from minitorch_dist.distributed.messages import (
+from minitorch_dist.distributed.face.messages import (
     P2POp as P2POp,
     batch_isend_irecv as batch_isend_irecv,
     irecv as irecv,
@@ -85,14 +83,14 @@ from minitorch_dist.distributed.messages import (
     send as send,
     send_object_list as send_object_list,
 )
-from minitorch_dist.distributed.object_collectives import (
+from minitorch_dist.distributed.face.object_collectives import (
     all_gather_object as all_gather_object,
     broadcast_object_list as broadcast_object_list,
     gather_object as gather_object,
     monitored_barrier as monitored_barrier,
     scatter_object_list as scatter_object_list,
 )
-from minitorch_dist.distributed.options import (
+from minitorch_dist.distributed.face.options import (
     AllgatherOptions as AllgatherOptions,
     AllreduceCoalescedOptions as AllreduceCoalescedOptions,
     AllreduceOptions as AllreduceOptions,
@@ -104,22 +102,12 @@ from minitorch_dist.distributed.options import (
     ReduceScatterOptions as ReduceScatterOptions,
     ScatterOptions as ScatterOptions,
 )
-from minitorch_dist.distributed.process_group import (
+from minitorch_dist.distributed.face.process_group import (
     GroupMember as GroupMember,
     ProcessGroup as ProcessGroup,
     group as group,
 )
-from minitorch_dist.distributed.reduce_op import (
-    ReduceOp as ReduceOp,
-    _make_nccl_premul_sum as _make_nccl_premul_sum,
-    reduce_op as reduce_op,
-    supports_complex as supports_complex,
-)
-from minitorch_dist.distributed.rendezvous import (
-    register_rendezvous_handler as register_rendezvous_handler,
-)
-from minitorch_dist.distributed.schedules.choice import register_schedule as register_schedule
-from minitorch_dist.distributed.tensor_collectives import (
+from minitorch_dist.distributed.face.tensor_collectives import (
     _all_gather_base as _all_gather_base,
     _reduce_scatter_base as _reduce_scatter_base,
     all_gather as all_gather,
@@ -137,6 +125,27 @@ from minitorch_dist.distributed.tensor_collectives import (
     reduce_scatter_tensor as reduce_scatter_tensor,
     scatter as scatter,
 )
+from minitorch_dist.distributed.flight import (
+    DebugLevel as DebugLevel,
+    get_debug_level as get_debug_level,
+    set_debug_level as set_debug_level,
+    set_debug_level_from_env as set_debug_level_from_env,
+)
+from minitorch_dist.distributed.grad_bucket import (
+    BuiltinCommHookType as BuiltinCommHookType,
+    GradBucket as GradBucket,
+)
+from minitorch_dist.distributed.measuring import measure_links as measure_links
+from minitorch_dist.distributed.reduce_op import (
+    ReduceOp as ReduceOp,
+    _make_nccl_premul_sum as _make_nccl_premul_sum,
+    reduce_op as reduce_op,
+    supports_complex as supports_complex,
+)
+from minitorch_dist.distributed.rendezvous import (
+    register_rendezvous_handler as register_rendezvous_handler,
+)
+from minitorch_dist.distributed.schedules.choice import register_schedule as register_schedule
 from minitorch_dist.distributed.work import Work as Work
 from transports.stores.file import FileStore as FileStore
 from transports.stores.store import (

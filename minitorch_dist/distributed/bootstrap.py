@@ -26,7 +26,7 @@ from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, D
 from minitorch_dist.distributed.flight import FlightRecorder
 from minitorch_dist.distributed.groups import Group, everybody
 from minitorch_dist.distributed.journal import recording
-from minitorch_dist.distributed.mailbox import Mailbox
+from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.world import World
 from transports import registry
 from transports.clock import Deadline

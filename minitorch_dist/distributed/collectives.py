@@ -16,19 +16,21 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from minitorch_dist.distributed import lending, repeated, wire
+from minitorch_dist.distributed import repeated
+from minitorch_dist.distributed.execution import lending
+from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.execution.plan import Vector
+from minitorch_dist.distributed.execution.planner import plan
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import Vector
-from minitorch_dist.distributed.planner import plan
-from minitorch_dist.distributed.receives import Array, Own
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, Own
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.reductions import COMBINES, Combine
 from minitorch_dist.distributed.repeated import Kind, Recipe
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.choice import DECLARED
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.work import Work
 
 Algorithm = str | Schedule | None

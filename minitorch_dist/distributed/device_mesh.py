@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.tensors import base
 from minitorch_dist.tensors.tensor import Tensor
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from minitorch_dist.distributed import backends, bootstrap, groups, world
 from minitorch_dist.distributed.backends import Backend
-from minitorch_dist.distributed.membership import (
+from minitorch_dist.distributed.face.membership import (
     _get_default_group as _get_default_group,
     _get_default_store as _get_default_store,
     _get_process_group_name as _get_process_group_name,
@@ -36,8 +36,13 @@ from minitorch_dist.distributed.membership import (
     is_ucc_available as is_ucc_available,
     is_xccl_available as is_xccl_available,
 )
-from minitorch_dist.distributed.process_group import GroupMember, ProcessGroup, group, or_default
-from minitorch_dist.distributed.subgroups import (
+from minitorch_dist.distributed.face.process_group import (
+    GroupMember,
+    ProcessGroup,
+    group,
+    or_default,
+)
+from minitorch_dist.distributed.face.subgroups import (
     SHRINK_ABORT as SHRINK_ABORT,
     SHRINK_DEFAULT as SHRINK_DEFAULT,
     new_group as new_group,

@@ -20,10 +20,10 @@ from enum import Enum
 from itertools import islice
 
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.mailbox import Mailbox
-from minitorch_dist.distributed.operations import Channel, Operation
-from minitorch_dist.distributed.receives import Receive
-from minitorch_dist.distributed.wire import MATCH
+from minitorch_dist.distributed.execution.operations import Channel, Operation
+from minitorch_dist.distributed.mail.mailbox import Mailbox
+from minitorch_dist.distributed.mail.receives import Receive
+from minitorch_dist.distributed.mail.wire import MATCH
 from transports.clock import SystemClock
 from transports.stores.store import Store
 

@@ -17,12 +17,12 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from minitorch_dist.distributed import wire
-from minitorch_dist.distributed.boards import BoardEnd
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import DistBackendError, DistMismatch
-from minitorch_dist.distributed.operations import Channel, Operation
-from minitorch_dist.distributed.wire import Fingerprint
+from minitorch_dist.distributed.execution.boards import BoardEnd
+from minitorch_dist.distributed.execution.operations import Channel, Operation
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.work import Task, Work, Worker
 from minitorch_dist.distributed.world import World, current
 from transports.stores.store import PrefixStore, Store

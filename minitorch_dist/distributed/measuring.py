@@ -18,11 +18,11 @@ import numpy as np
 
 from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.collectives import How, Reduction
+from minitorch_dist.distributed.execution.operations import Operation
 from minitorch_dist.distributed.groups import Group, resolve
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.wire import Fingerprint
 
 LARGE: Final = 1 << 20  # bytes
 SHORT_TRIPS: Final = 30

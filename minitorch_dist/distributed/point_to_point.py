@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.receives import Array, Receive, octets
-from minitorch_dist.distributed.wire import Fingerprint
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, Receive, octets
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.work import Receiving, Task, Work
 from transports import errors
 

@@ -15,16 +15,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from minitorch_dist.distributed import lending, wire
 from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.execution import lending
+from minitorch_dist.distributed.execution.plan import Plan
+from minitorch_dist.distributed.execution.showing import Showing
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.plan import Plan
-from minitorch_dist.distributed.receives import Array, Own
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, Own
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.showing import Showing
-from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.distributed.world import place
 
 KEPT: Final = 1024  # kinds of a group

@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from minitorch_dist.distributed.exceptions import DistTimeout
-from minitorch_dist.distributed.receives import Receive
+from minitorch_dist.distributed.mail.receives import Receive
 from minitorch_dist.distributed.world import World
 from minitorch_dist.futures import Future
 from transports.clock import Thread

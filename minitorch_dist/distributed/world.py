@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from minitorch_dist.distributed.mailbox import Mailbox
-from minitorch_dist.distributed.operations import Channel
+from minitorch_dist.distributed.execution.operations import Channel
+from minitorch_dist.distributed.mail.mailbox import Mailbox
 from transports.clock import SYSTEM, Clock, Thread
 from transports.contract import Transport
 from transports.stores.store import Store

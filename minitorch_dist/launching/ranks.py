@@ -8,8 +8,8 @@ from typing import Any
 
 from minitorch_dist.cuda import memory
 from minitorch_dist.distributed import bootstrap, world
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.journal.sheets import Sheet
-from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.tensors import devices, generator
 from transports.clock import Clock
 from transports.stores.store import Store

@@ -16,9 +16,9 @@ import numpy as np
 
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.collectives import How
+from minitorch_dist.distributed.execution.operations import Operation
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.wire import Fingerprint
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.launching import launch
 from minitorch_dist.sim.runner import run
 from transports.virtual.medium import Network

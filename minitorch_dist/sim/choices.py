@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from minitorch_dist.distributed.pairing import Pairing
-from minitorch_dist.distributed.receives import Arrival, Receive
+from minitorch_dist.distributed.mail.pairing import Pairing
+from minitorch_dist.distributed.mail.receives import Arrival, Receive
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim.stage import Stage
 from transports.contract import Waiting

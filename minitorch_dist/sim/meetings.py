@@ -18,16 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minitorch_dist.distributed import collectives, planner
+from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
+from minitorch_dist.distributed.execution import planner
+from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.execution.plan import Vector
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import Vector
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.wire import Fingerprint
 from minitorch_dist.sim import declared, fold, lockstep
 from minitorch_dist.sim.stepwise import Stepwise
 from transports.contract import Waiting

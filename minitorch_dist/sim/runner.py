@@ -9,8 +9,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from minitorch_dist.distributed import wire, world
+from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import nets, outside

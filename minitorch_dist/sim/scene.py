@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from minitorch_dist.distributed import wire
-from minitorch_dist.distributed.operations import REMEMBERED, Channel, Operation
+from minitorch_dist.distributed.execution.operations import REMEMBERED, Channel, Operation
+from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
 from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock

@@ -22,10 +22,10 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from minitorch_dist.distributed.exceptions import DistTimeout
-from minitorch_dist.distributed.executor import turned
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import Plan, Sending, Vector
-from minitorch_dist.distributed.receives import Array, Receive
+from minitorch_dist.distributed.execution.executor import turned
+from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.execution.plan import Plan, Sending, Vector
+from minitorch_dist.distributed.mail.receives import Array, Receive
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules import steps
 from minitorch_dist.distributed.schedules.schedule import Schedule

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import point_to_point, repeated_messages
+from minitorch_dist.distributed import point_to_point
 from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.face import repeated_messages
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.work import Work
 
 ANSWER = 1 << 31  # the tag of an answer is so much above that of its message

@@ -169,7 +169,7 @@ def test_a_group_that_was_destroyed() -> None:
 
 def test_abort_wakes_who_waits() -> None:
     def rank() -> str:
-        from minitorch_dist.distributed.wire import Fingerprint
+        from minitorch_dist.distributed.mail.wire import Fingerprint
 
         group = dist.new_group()
 

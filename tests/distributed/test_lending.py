@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitorch_dist.distributed import collectives, lending, world
+from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.collectives import How
 from minitorch_dist.distributed.exceptions import DistError, DistMismatch
+from minitorch_dist.distributed.execution import lending
+from minitorch_dist.distributed.execution.plan import EAGER
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.plan import EAGER
 from minitorch_dist.distributed.schedules import BUILT_IN, choice
 from minitorch_dist.launching import launch
 from tests.distributed.test_collectives_in_processes import rough

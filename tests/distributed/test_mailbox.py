@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerFailed, PeerLost
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.receives import Receive
+from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.mail.receives import Receive
+from minitorch_dist.distributed.mail.wire import DTYPES, Fingerprint
 from minitorch_dist.distributed.reductions import COMBINES
-from minitorch_dist.distributed.wire import DTYPES, Fingerprint
 from tests.distributed.wires import Wires
 
 FLOAT = np.dtype(np.float32)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minitorch_dist.distributed import plan as plans
-from minitorch_dist.distributed.plan import Plan, Post, Sending, Vector, gated, segments
-from minitorch_dist.distributed.planner import plan
+from minitorch_dist.distributed.execution import plan as plans
+from minitorch_dist.distributed.execution.plan import Plan, Post, Sending, Vector, gated, segments
+from minitorch_dist.distributed.execution.planner import plan
 from minitorch_dist.distributed.schedules import BUILT_IN, binomial, recursive_doubling, ring
 from minitorch_dist.distributed.schedules.schedule import ROOTED, even
 

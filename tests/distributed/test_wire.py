@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.mail import wire
 
 fingerprints = st.builds(
     wire.Fingerprint,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from minitorch_dist.distributed.mailbox import Mailbox
-from minitorch_dist.distributed.operations import Channel
+from minitorch_dist.distributed.execution.operations import Channel
+from minitorch_dist.distributed.mail.mailbox import Mailbox
 from transports.clock import SystemClock
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.errors import PeerLost

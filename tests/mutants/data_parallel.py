@@ -15,8 +15,8 @@ import numpy as np
 
 from minitorch_dist.distributed.algorithms import join
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+from minitorch_dist.distributed.face.tensor_collectives import all_reduce
 from minitorch_dist.distributed.optim import zero_redundancy_optimizer as zero
-from minitorch_dist.distributed.tensor_collectives import all_reduce
 from minitorch_dist.nn.parallel import agreement, distributed, gradients, unused, watching
 from minitorch_dist.nn.parallel.reducer import Reducer
 from minitorch_dist.tensors import base

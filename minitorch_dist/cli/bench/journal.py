@@ -25,7 +25,7 @@ from rich.table import Table
 from minitorch_dist.distributed import collectives, point_to_point, world
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.journal.recording import RankRecorder
-from minitorch_dist.distributed.mailbox import Mailbox
+from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.launching import launch
 
 TIMES = 2000

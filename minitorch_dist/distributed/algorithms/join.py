@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.process_group import ProcessGroup
-from minitorch_dist.distributed.tensor_collectives import all_reduce
+from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.face.tensor_collectives import all_reduce
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.ops.making import creation

@@ -15,13 +15,14 @@ from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minitorch_dist.distributed import distributed_c10d, object_collectives, world
+from minitorch_dist.distributed import distributed_c10d, world
 from minitorch_dist.distributed.checkpoint import folder, state, values
 from minitorch_dist.distributed.checkpoint.attendance import hear
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint, CheckpointException, Written
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
 from minitorch_dist.distributed.exceptions import PeerLost
-from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.face import object_collectives
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.tensor import Tensor

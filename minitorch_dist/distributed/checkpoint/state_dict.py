@@ -19,8 +19,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from minitorch_dist.distributed import distributed_c10d, object_collectives
+from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.checkpoint import optimizer_names
+from minitorch_dist.distributed.face import object_collectives
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, api
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made, moved

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import Damaged, Unsendable
 from minitorch_dist.distributed.codec.faces import Reading, Writing
-from minitorch_dist.distributed.receives import Array, octets
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, octets
 from minitorch_dist.tensors import base, devices, ledger
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.dtypes import FROM_NUMPY

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.codec import arrays, failures, kinds, names, pickled
 from minitorch_dist.distributed.codec.errors import Unsendable
 from minitorch_dist.distributed.codec.faces import by_number, others
+from minitorch_dist.distributed.mail import wire
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.devices import device
 from minitorch_dist.tensors.dtypes import dtype

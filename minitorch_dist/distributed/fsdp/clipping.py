@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minitorch_dist.distributed import tensor_collectives
+from minitorch_dist.distributed.face import tensor_collectives
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.nn.modules.module import Module

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import distributed_c10d, tensor_collectives
+from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.face import tensor_collectives
 from minitorch_dist.distributed.fsdp import placing
 from minitorch_dist.distributed.fsdp.api import BackwardPrefetch, ShardingStrategy
 from minitorch_dist.distributed.fsdp.course import Course

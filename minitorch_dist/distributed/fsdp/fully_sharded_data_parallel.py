@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from minitorch_dist.distributed import tensor_collectives
+from minitorch_dist.distributed.face import tensor_collectives
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.fsdp import (
     clipping,
     optim_saving,
@@ -40,7 +41,6 @@ from minitorch_dist.distributed.fsdp.course import Course
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Place, Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, _Policy, wrap_children
-from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, grad_mode

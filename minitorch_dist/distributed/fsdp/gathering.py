@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed import tensor_collectives
+from minitorch_dist.distributed.face import tensor_collectives
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.fsdp.api import ShardingStrategy
 from minitorch_dist.distributed.fsdp.layout import Layout, RowLayout
 from minitorch_dist.distributed.fsdp.pages import Pages
-from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter

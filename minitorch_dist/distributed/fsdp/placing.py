@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.fsdp.api import ShardingStrategy
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, dtypes

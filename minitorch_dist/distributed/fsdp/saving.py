@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from typing import Any, Protocol
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.fsdp.api import (
     FullStateDictConfig,
     StateDictSettings,
@@ -22,7 +23,6 @@ from minitorch_dist.distributed.fsdp.api import (
 )
 from minitorch_dist.distributed.fsdp.summoning import summoned
 from minitorch_dist.distributed.fsdp.unit import Unit
-from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made
 from minitorch_dist.distributed.tensor.placements import Shard, cut
 from minitorch_dist.nn.modules.module import Module

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed import tensor_collectives
+from minitorch_dist.distributed.face import tensor_collectives
 from minitorch_dist.distributed.fsdp.gathering import FlatParameter, Gathered, Place, Settings
 from minitorch_dist.distributed.fsdp.pages import Pages
 from minitorch_dist.distributed.reduce_op import ReduceOp

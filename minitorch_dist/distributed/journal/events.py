@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.mail import wire
 
 VERSION: Final = 1
 KINDS: Final = ("issue", "begin", "end", "send", "post", "receive", "wait", "compute")

@@ -19,11 +19,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.journal.sheets import Sheet, encoded
-from minitorch_dist.distributed.recorder import Arriving, Doing, Received
-from minitorch_dist.distributed.wire import Fingerprint
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.recorder import Arriving, Doing, Received
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from transports.clock import Clock, SystemClock
 from transports.contract import Sink, Transport
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
+from minitorch_dist.distributed.face.object_collectives import gather_object
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.tensor_collectives import all_gather
 from minitorch_dist.distributed.groups import global_rank_of, group_rank_of
-from minitorch_dist.distributed.object_collectives import gather_object
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.tensor_collectives import all_gather
 from minitorch_dist.optim.optimizer import Closure, Group, Optimizer, Params, evaluate
 from minitorch_dist.tensors import base, devices, ledger
 from minitorch_dist.tensors.base import Array, TensorBase

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import devices, grad_mode
 from minitorch_dist.tensors.ops import gradients

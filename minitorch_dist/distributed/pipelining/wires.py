@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed import messages
+from minitorch_dist.distributed.face import messages
 from minitorch_dist.distributed.pipelining.stage import PipelineStage
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import base, devices, dtypes

@@ -18,7 +18,7 @@ import os
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed.exceptions import DistTimeout
-from minitorch_dist.distributed.mailbox import SLOW, SLOW_VARIABLE
+from minitorch_dist.distributed.mail.mailbox import SLOW, SLOW_VARIABLE
 from minitorch_dist.distributed.rpc import operations
 from minitorch_dist.distributed.rpc.agent import Agent
 from minitorch_dist.distributed.rpc.calls import RpcFuture

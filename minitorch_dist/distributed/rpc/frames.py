@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.receives import DISCARD
+from minitorch_dist.distributed.mail.receives import DISCARD
 from transports.contract import Sink
 
 HEADER: Final = struct.Struct("<BBHHQQ")

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import tensor_collectives
 from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.face import tensor_collectives
 from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.tensor.placements import (
     Partial,

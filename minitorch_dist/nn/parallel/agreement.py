@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.object_collectives import all_gather_object
-from minitorch_dist.distributed.process_group import ProcessGroup
-from minitorch_dist.distributed.tensor_collectives import broadcast
+from minitorch_dist.distributed.face.object_collectives import all_gather_object
+from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.face.tensor_collectives import broadcast
 from minitorch_dist.tensors import base
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor

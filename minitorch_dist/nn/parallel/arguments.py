@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.base import TensorBase
 

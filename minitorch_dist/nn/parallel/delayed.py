@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from minitorch_dist.distributed.process_group import ProcessGroup
-from minitorch_dist.distributed.tensor_collectives import all_reduce
+from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.face.tensor_collectives import all_reduce
 from minitorch_dist.nn.parallel.buckets import Bucket
 from minitorch_dist.nn.parallel.reducer import Reducer
 from minitorch_dist.tensors import base

@@ -20,8 +20,8 @@ from typing import Any
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import default_hooks
 from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.grad_bucket import BuiltinCommHookType
-from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel import agreement, arguments, logging_data
 from minitorch_dist.nn.parallel.advice import advising

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel.reducer import Reducer
 

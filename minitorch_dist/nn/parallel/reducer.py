@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.face.tensor_collectives import all_reduce, broadcast
 from minitorch_dist.distributed.grad_bucket import GradBucket
-from minitorch_dist.distributed.process_group import ProcessGroup
-from minitorch_dist.distributed.tensor_collectives import all_reduce, broadcast
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.parallel import gradients, unused, watching
 from minitorch_dist.nn.parallel.advice import advising

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from minitorch_dist.distributed.algorithms.join import JoinHook
-from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.face.tensor_collectives import all_reduce
 from minitorch_dist.distributed.reduce_op import ReduceOp
-from minitorch_dist.distributed.tensor_collectives import all_reduce
 from minitorch_dist.nn.parallel import agreement
 from minitorch_dist.nn.parallel.reducer import Reducer
 from minitorch_dist.tensors import devices

@@ -17,10 +17,10 @@ from typing import NoReturn
 import numpy as np
 
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.process_group import ProcessGroup
-from minitorch_dist.distributed.tensor_collectives import all_gather_single, all_reduce
-from minitorch_dist.distributed.wire import Fingerprint
+from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.face.tensor_collectives import all_gather_single, all_reduce
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.tensors import base, engine
 from minitorch_dist.tensors.tensor import Tensor
 

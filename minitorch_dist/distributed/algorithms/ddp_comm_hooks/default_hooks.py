@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.tensor_collectives import all_reduce
 from minitorch_dist.distributed.grad_bucket import GradBucket
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.tensor_collectives import all_reduce
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors import dtypes
 

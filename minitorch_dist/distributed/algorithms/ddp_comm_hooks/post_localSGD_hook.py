@@ -11,8 +11,8 @@ from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks.default_hooks import averaged
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.grad_bucket import GradBucket
-from minitorch_dist.distributed.process_group import ProcessGroup
 from minitorch_dist.futures import Future
 
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks.default_hooks import averaged
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks.deferred import Deferred
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.tensor_collectives import all_reduce
 from minitorch_dist.distributed.grad_bucket import GradBucket
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.tensor_collectives import all_reduce
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors import base

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.tensor_collectives import all_reduce
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.tensor_collectives import all_reduce
 from minitorch_dist.tensors import base
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.autograd.function import Function
-from minitorch_dist.distributed import tensor_collectives
-from minitorch_dist.distributed.process_group import ProcessGroup
+from minitorch_dist.distributed.face import tensor_collectives
+from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.tensor.placements import Placement, Shard, cut
 from minitorch_dist.tensors import base
 from minitorch_dist.tensors.base import Array

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.tensors.base import TensorBase
 
 

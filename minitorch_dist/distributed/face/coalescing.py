@@ -23,18 +23,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from minitorch_dist.distributed import collectives, groups
-from minitorch_dist.distributed.collective_arguments import (
+from minitorch_dist.distributed.collectives import Algorithm, How
+from minitorch_dist.distributed.face.collective_arguments import (
     all_to_write,
     check_length,
     check_same_dtype,
     reduction_of,
 )
-from minitorch_dist.distributed.collectives import Algorithm, How
-from minitorch_dist.distributed.membership import warn_not_in_group
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.face.membership import warn_not_in_group
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.tensor_arrays import check_tensors, to_send
+from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp, name_of
-from minitorch_dist.distributed.tensor_arrays import check_tensors, to_send
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.base import TensorBase

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.distributed import groups, objects, point_to_point, repeated_messages
+from minitorch_dist.distributed import groups, point_to_point
 from minitorch_dist.distributed.exceptions import DistMismatch
-from minitorch_dist.distributed.membership import get_rank, warn_not_in_group
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.repeated_messages import Sending, Taking
-from minitorch_dist.distributed.repeats import DONE, is_plain
-from minitorch_dist.distributed.tensor_arrays import check_tensor, to_send
+from minitorch_dist.distributed.face import objects, repeated_messages
+from minitorch_dist.distributed.face.membership import get_rank, warn_not_in_group
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.repeated_messages import Sending, Taking
+from minitorch_dist.distributed.face.repeats import DONE, is_plain
+from minitorch_dist.distributed.face.tensor_arrays import check_tensor, to_send
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors.base import TensorBase
 

@@ -16,14 +16,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from minitorch_dist.distributed import point_to_point, wire
+from minitorch_dist.distributed import point_to_point
 from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.face.repeats import DONE, is_plain
 from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, octets
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.point_to_point import Doing
-from minitorch_dist.distributed.receives import Array, octets
 from minitorch_dist.distributed.repeated import KEPT, find
-from minitorch_dist.distributed.repeats import DONE, is_plain
-from minitorch_dist.distributed.wire import Fingerprint
 from transports import errors
 
 

@@ -32,16 +32,16 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
 from typing import Final, Protocol, runtime_checkable
 
-from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.exceptions import (
     DistError,
     DistMismatch,
     DistTimeout,
     PeerLost,
 )
-from minitorch_dist.distributed.pairing import Pairing
-from minitorch_dist.distributed.receives import DISCARD, Arrival, Owner, Receive, copy
-from minitorch_dist.distributed.recorder import Recorder
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.pairing import Pairing
+from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, Receive, copy
+from minitorch_dist.distributed.mail.recorder import Recorder
 from transports.clock import Deadline, SystemClock, picoseconds
 from transports.contract import Buffer, Sink, Transport, Waiting
 

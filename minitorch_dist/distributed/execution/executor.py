@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed import wire
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import Local, Part, Plan, Post, Sending
-from minitorch_dist.distributed.receives import Array, Receive
+from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.execution.plan import Local, Part, Plan, Post, Sending
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, Receive
 from minitorch_dist.distributed.reductions import Combine
 
 EMPTY: Final = np.empty(0, np.uint8)

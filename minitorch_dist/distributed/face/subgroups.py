@@ -8,12 +8,12 @@ from typing import Any
 
 from minitorch_dist.distributed import bootstrap, groups
 from minitorch_dist.distributed.backends import Backend
-from minitorch_dist.distributed.membership import (
+from minitorch_dist.distributed.face.membership import (
     _get_default_group,
     get_process_group_ranks,
     get_world_size,
 )
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
 from minitorch_dist.tensors import devices
 
 

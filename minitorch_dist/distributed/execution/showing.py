@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
-from minitorch_dist.distributed.plan import Name, Part, Vector
-from minitorch_dist.distributed.planner import Planner
+from minitorch_dist.distributed.execution.plan import Name, Part, Vector
+from minitorch_dist.distributed.execution.planner import Planner
 from minitorch_dist.distributed.schedules import postings
 from minitorch_dist.distributed.schedules.postings import NOTHING
 from minitorch_dist.distributed.schedules.schedule import Schedule

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from minitorch_dist.distributed import collectives, groups, repeats
-from minitorch_dist.distributed.collective_arguments import (
+from minitorch_dist.distributed import collectives, groups
+from minitorch_dist.distributed.collectives import Algorithm, How
+from minitorch_dist.distributed.face import repeats
+from minitorch_dist.distributed.face.collective_arguments import (
     all_to_write,
     check_length,
     check_own,
@@ -25,17 +27,16 @@ from minitorch_dist.distributed.collective_arguments import (
     root_of,
     split,
 )
-from minitorch_dist.distributed.collectives import Algorithm, How
-from minitorch_dist.distributed.membership import warn_not_in_group
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp
-from minitorch_dist.distributed.repeats import DONE
-from minitorch_dist.distributed.tensor_arrays import (
+from minitorch_dist.distributed.face.membership import warn_not_in_group
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.repeats import DONE
+from minitorch_dist.distributed.face.tensor_arrays import (
     check_tensor,
     check_tensors,
     to_send,
     to_write,
 )
+from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors.base import TensorBase
 

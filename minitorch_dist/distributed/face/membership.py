@@ -11,7 +11,7 @@ from typing import Any
 
 from minitorch_dist.distributed import backends, groups, world
 from minitorch_dist.distributed.backends import Backend, BackendConfig
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
 from transports.stores.store import PrefixStore, Store

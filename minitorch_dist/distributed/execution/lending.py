@@ -22,12 +22,21 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed import executor, wire
 from minitorch_dist.distributed.exceptions import DistBackendError
-from minitorch_dist.distributed.executor import EMPTY, Arrays, Execution
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import EAGER, Local, Part, Plan, Post, Sending, Vector
-from minitorch_dist.distributed.receives import Array, Receive
+from minitorch_dist.distributed.execution import executor
+from minitorch_dist.distributed.execution.executor import EMPTY, Arrays, Execution
+from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.execution.plan import (
+    EAGER,
+    Local,
+    Part,
+    Plan,
+    Post,
+    Sending,
+    Vector,
+)
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, Receive
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.schedules.steps import Exchange, numbered

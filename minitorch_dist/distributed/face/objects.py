@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed import codec
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.mail.receives import Array
 
 
 def to_array(value: Any) -> Array:

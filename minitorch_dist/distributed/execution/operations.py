@@ -23,7 +23,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from minitorch_dist.distributed import wire
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import (
     DistBackendError,
@@ -32,10 +31,11 @@ from minitorch_dist.distributed.exceptions import (
     PeerFailed,
     PeerLost,
 )
-from minitorch_dist.distributed.mailbox import Mailbox
-from minitorch_dist.distributed.receives import Array, Receive, octets
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.mailbox import Mailbox
+from minitorch_dist.distributed.mail.receives import Array, Receive, octets
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.reductions import Combine
-from minitorch_dist.distributed.wire import Fingerprint
 from transports import errors
 from transports.clock import Deadline
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.distributed import wire
+from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.reductions import Combine
 from transports.contract import Waiting
 

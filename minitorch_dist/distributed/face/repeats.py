@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed.collectives import given_and_own
-from minitorch_dist.distributed.receives import Array, Own
+from minitorch_dist.distributed.mail.receives import Array, Own
 from minitorch_dist.distributed.reduce_op import RedOpType
 from minitorch_dist.distributed.repeated import find
 from minitorch_dist.tensors.base import TensorBase

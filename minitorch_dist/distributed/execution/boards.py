@@ -22,16 +22,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed import wire
-from minitorch_dist.distributed.executor import turned
-from minitorch_dist.distributed.once import Once
-from minitorch_dist.distributed.operations import Channel, Operation
-from minitorch_dist.distributed.plan import Vector
-from minitorch_dist.distributed.receives import Array, Own as Copy
+from minitorch_dist.distributed.execution.executor import turned
+from minitorch_dist.distributed.execution.once import Once
+from minitorch_dist.distributed.execution.operations import Channel, Operation
+from minitorch_dist.distributed.execution.plan import Vector
+from minitorch_dist.distributed.execution.showing import Act, Own, Put, Showing, Take, showing
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, Own as Copy
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules.postings import is_fit, program
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.showing import Act, Own, Put, Showing, Take, showing
 from minitorch_dist.tensors.quiet import quiet
 from transports.board import EVENTS, FRONT, SLOTS, Board
 from transports.turn import Turn

@@ -10,10 +10,10 @@ import numpy as np
 
 from minitorch_dist.distributed import groups, reduce_op
 from minitorch_dist.distributed.collectives import Reduction
+from minitorch_dist.distributed.face.tensor_arrays import to_write
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.receives import Array
+from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.reductions import COMBINES
-from minitorch_dist.distributed.tensor_arrays import to_write
 from minitorch_dist.tensors.base import TensorBase
 
 

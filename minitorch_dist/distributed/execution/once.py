@@ -13,12 +13,12 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from minitorch_dist.distributed import wire
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.plan import Part
-from minitorch_dist.distributed.receives import Array, Own as Copy
+from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.execution.plan import Part
+from minitorch_dist.distributed.execution.showing import Act, Own, Put, Showing, Take
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, Own as Copy
 from minitorch_dist.distributed.reductions import Combine
-from minitorch_dist.distributed.showing import Act, Own, Put, Showing, Take
 from transports.board import FRONT, SLOTS, Board
 
 PUT, TAKE, OWN, COPY = range(4)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from minitorch_dist.distributed.wire import Fingerprint
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from transports.contract import Sink
 
 

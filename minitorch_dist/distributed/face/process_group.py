@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
-from minitorch_dist.distributed import (
-    collective_arguments as arguments,
-    collectives,
-    groups,
-    point_to_point,
-    world,
-)
+from minitorch_dist.distributed import collectives, groups, point_to_point, world
 from minitorch_dist.distributed.collectives import How
-from minitorch_dist.distributed.options import Options
+from minitorch_dist.distributed.face import collective_arguments as arguments
+from minitorch_dist.distributed.face.options import Options
+from minitorch_dist.distributed.face.tensor_arrays import to_send, to_write
 from minitorch_dist.distributed.reduce_op import ReduceOp
-from minitorch_dist.distributed.tensor_arrays import to_send, to_write
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors.base import TensorBase
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from minitorch_dist.distributed.receives import Arrival, Receive
+from minitorch_dist.distributed.mail.receives import Arrival, Receive
 
 
 class Pairing:

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import groups, objects
-from minitorch_dist.distributed.collective_arguments import root_of
+from minitorch_dist.distributed import groups
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout
-from minitorch_dist.distributed.membership import warn_not_in_group
-from minitorch_dist.distributed.operations import Operation
-from minitorch_dist.distributed.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.receives import Array
-from minitorch_dist.distributed.wire import Fingerprint
+from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.face import objects
+from minitorch_dist.distributed.face.collective_arguments import root_of
+from minitorch_dist.distributed.face.membership import warn_not_in_group
+from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.mail.wire import Fingerprint
 
 
 def _exchange(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from minitorch_dist.distributed.plan import (
+from minitorch_dist.distributed.execution.plan import (
     SEGMENT,
     Action,
     Local,

@@ -1,0 +1,8 @@
+"""Which message belongs to which receive. Written once, for every transport.
+
+wire        the header of a message: where it belongs, and what its sender was doing
+receives    where a message goes: into the array that waits for it, or into a buffer
+pairing     receives that wait for their message, and messages that came before their receive
+mailbox     all of one rank's: what a transport delivers to, and what everybody above waits in
+recorder    what a journal is told, if one is kept
+"""
