@@ -203,14 +203,11 @@ def spans_of_backward(computing, sending):
 
         model.launch = watched
         output.backward()
-        ends = [
-            0,
-            *(ended[number] for number in range(LAYERS)),
-        ]  # one at a time: the next waits for the one before
+        # One at a time: the next waits for the one before. What nobody waits for is still under way.
+        ends = [0, *(ended.get(number, now()) for number in range(len(launched)))]
         begins = map(max, launched, ends)
-        return [(end - computing, end) for end in computed], list(
-            zip(begins, ends[1:], strict=True)
-        )
+        sent = list(zip(begins, ends[1:], strict=True))
+        return [(end - computing, end) for end in computed], sent
 
     rate = NBYTES * 1000 / sending
     return sim.run(program, 2, net=sim.uniform("0s", f"{rate}B/s")).results

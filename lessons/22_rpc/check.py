@@ -156,7 +156,10 @@ def gives_up():
     for one, other in (({0}, {1}), ({1}, {0})):
         wall = Partition(frozenset(one), frozenset(other), 0, None)
         heard = sim.run(lonely, 2, faults=sim.Plan((wall,), reliable=False), limit=1e4).results
-        assert "may have run" in heard[0], f"rank 0 heard {heard[0]!r}"
+        assert "may have run" in heard[0], (
+            "rank 0 calls rank 1, and nothing comes through: expected an RpcTimeout which says that it may have run, "
+            + (f"it says {heard[0]!r}" if heard[0] else "none was raised")
+        )
 
 
 def lonely():
@@ -178,7 +181,8 @@ def busy():
     """Ranks 1 and 2 ask rank 0 for 40 things each, one after the other."""
     calls.init_rpc("busy")
     for n in range(40 if dist.get_rank() else 0):
-        assert calls.rpc_sync(0, add, (n, 1)) == n + 1
+        heard = calls.rpc_sync(0, add, (n, 1))
+        assert heard == n + 1, f"rpc_sync(0, add, ({n}, 1)) gives {heard!r}, expected {n + 1}"
     calls.shutdown()
     return len(world.current().extras["calls"].known)
 

@@ -160,7 +160,10 @@ def leaks():
         return book.leaks()
 
     said = sim.run(program, 3, limit=1e4).results[0]
-    assert len(said) == 1 and "held by rank 1" in said[0], f"rank 1 never drops; rank 0 says {said}"
+    assert len(said) == 1 and "held by rank 1" in said[0], (
+        "rank 0 lends its object to ranks 1 and 2, and only rank 1 never drops it: leaks() on rank 0 should give one "
+        f"line, that it is held by rank 1, and gives {said}"
+    )
 
 
 @lamp("library", star=2)

@@ -20,6 +20,7 @@ from typing import Any
 
 from minitorch_dist.course import checking
 from minitorch_dist.course.lesson import Lesson, read
+from minitorch_dist.course.raised import in_words
 from minitorch_dist.course.verdict import Verdict
 from minitorch_dist.pictures.scene import Scene
 from transports.clock import SystemClock
@@ -104,7 +105,7 @@ def _draw(
         else:
             drawn = checking.failing(lesson, own, solved, token, lamp, room)
     except (Exception, SystemExit) as error:
-        why = checking.in_words(error, own / lesson.file)
+        why = in_words(error, own / lesson.file, lesson.folder / "check.py")
         if why not in known:  # else the check has said so
             say("no picture", why=why)
         return

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -24,11 +24,14 @@ from minitorch_dist.course import source
 from minitorch_dist.course.lamps import Asked, Cost, Skipped, asked_by
 from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
 from minitorch_dist.course.path import folders, searched
+from minitorch_dist.course.raised import in_words, remarks
 from minitorch_dist.course.verdict import STARS, Verdict
 from minitorch_dist.distributed import journal
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.testing.collectives import parse, replaying
 from minitorch_dist.testing.verdict import Verdict as Found
+
+ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte)s\b")
 
 
 def check(
@@ -56,6 +59,7 @@ def check(
     with searched(folders(lesson, own, solved or {}, room), room):
         with nullcontext() if token is None else replaying(token):
             ask_all(verdict, lesson, file, only, telling, is_replay=token is not None)
+        explain(verdict, text)
         verdict.used = _used(lesson, own, solved or {}, room)
     verdict.seconds = time.process_time() - begun
     return verdict
@@ -76,7 +80,17 @@ def ask_all(
         if (only is None or only & set(one.lamps)) and not (is_replay and len(one.lamps) == 1):
             if telling is not None:
                 telling(verdict, one.lamps)
-            _ask(verdict, one, file)
+            _ask(verdict, one, file, lesson.folder / "check.py")
+
+
+def explain(verdict: Verdict, text: str) -> None:
+    """After the head of the first complaint: what may be its cause, as far as the text tells it."""
+    for name, said in verdict.said.items():
+        verdict.said[name] = ONE.sub(r"1 \1", said)
+    for name, said in list(verdict.said.items())[:1]:
+        head, *rest = said.split("\n")
+        found = remarks(said, text, verdict.lesson.source, verdict.lesson.file)
+        verdict.said[name] = "\n".join([head, *(f"    {words}" for words in found), *rest])
 
 
 def _cannot_run(verdict: Verdict, error: BaseException, file: Path) -> None:
@@ -105,7 +119,7 @@ def load(lesson: Lesson) -> ModuleType:
     return module
 
 
-def _ask(verdict: Verdict, asked: Asked, file: Path) -> None:
+def _ask(verdict: Verdict, asked: Asked, file: Path, check_file: Path) -> None:
     for name in asked.lamps:
         verdict.worth[name] = asked.worth(name)
         verdict.lamps[name] = None
@@ -116,7 +130,7 @@ def _ask(verdict: Verdict, asked: Asked, file: Path) -> None:
         result = asked.function()
     except (Exception, SystemExit) as error:
         verdict.lamps[first] = False
-        verdict.said[first] = in_words(error, file)
+        verdict.said[first] = in_words(error, file, check_file)
         return
     if isinstance(result, Found):
         _take(verdict, asked, result)
@@ -150,23 +164,6 @@ def _take(verdict: Verdict, asked: Asked, found: Found) -> None:
             verdict.said[name] = found.complaints[name]
         if name in found.tokens:
             verdict.tokens[name] = found.tokens[name]
-
-
-def in_words(error: BaseException, file: Path) -> str:
-    """What was raised, and where in the learner's file."""
-    said = str(error).strip() or type(error).__name__
-    if not isinstance(error, AssertionError):
-        said = f"{type(error).__name__}: {said}"
-    place = ""
-    chain: BaseException | None = error
-    while chain is not None:
-        for frame in traceback.extract_tb(chain.__traceback__):
-            if Path(frame.filename).resolve() == file.resolve():
-                place = f"\n    {file.name}:{frame.lineno}: {frame.line}"
-        chain = chain.__cause__ or chain.__context__
-    if isinstance(error, SyntaxError):
-        place = f"\n    {file.name}:{error.lineno}: {(error.text or '').strip()}"
-    return said + place
 
 
 def picture(

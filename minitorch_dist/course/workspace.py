@@ -161,6 +161,13 @@ class Workspace:
 
     def changed_since(self, lesson: Lesson, progress: Progress) -> list[Lesson]:
         """Lessons that this one stands on, which passed once and are another file now."""
+        return [one for one in self._not_current(lesson, progress) if self.file(one).is_file()]
+
+    def gone(self, lesson: Lesson, progress: Progress) -> list[Lesson]:
+        """Lessons that this one stands on, which passed once and whose file is no more: ours is taken."""
+        return [one for one in self._not_current(lesson, progress) if not self.file(one).is_file()]
+
+    def _not_current(self, lesson: Lesson, progress: Progress) -> list[Lesson]:
         by_number = {one.number: one for one in self.lessons()}
         wanted, found = [*lesson.requires], set()
         while wanted:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.cli.lessons import watch
+from minitorch_dist.cli.lessons import check, keyboard, watch
 from minitorch_dist.course import bounds, lesson, path, workspace
 from tests.course.small import SOLVED, room
 
@@ -305,3 +306,64 @@ def test_what_is_skipped_is_not_wrong_and_what_differs_is_told(
     )
     file.write_text(SOLVED[1].replace("x + y", "x / 0"))
     assert "✘ again: the same" in out(capsys, "check", "1", status=1)
+
+
+def test_a_passed_lesson_that_is_gone_is_replaced_by_ours(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, folder in ((1, "01_plus"), (2, "02_twice")):
+        (course / folder / f"{folder[3:]}.py").write_text(SOLVED[number])
+        out(capsys, "check", str(number))
+    (course / "05_many" / "many.py").write_text(SOLVED[5])
+    (course / "02_twice" / "twice.py").unlink()
+    said = " ".join(out(capsys, "check", "5").split())
+    assert "your lesson 2 passed once, and 02_twice/twice.py is no more: ours is used" in said
+    assert "uses your lesson 1 and our lesson 2" in said and "Passed" in said
+    assert "is no more: mtd reset 2" in out(capsys, "list")
+    assert "there is no" in out(capsys, "check", "2", status=2)
+    (course / "01_plus").rename(course / "mine")
+    said = " ".join(out(capsys, "check", "5").split())
+    assert "01_plus/plus.py is no more" in said and "uses our lesson 1 and 2" in said
+    out(capsys, "reset", "2")
+    assert "twice.py is no more" not in out(capsys, "check", "5")
+
+
+def test_a_forgotten_return_is_told(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = course / "01_plus" / "plus.py"
+    file.write_text("def plus(x, y):\n    x + y\n")
+    said = " ".join(out(capsys, "check", "1", status=1).split())
+    assert "the sum of 2 and 3" in said
+    (course / "02_twice" / "twice.py").write_text("def twice(x):\n    return plus(x, x)\n")
+    assert "NameError" in out(capsys, "check", "2", status=1)
+
+
+def test_checked_again_after_each_save(
+    course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without keys: the file is saved twice, then Ctrl-C is pressed."""
+    file = course / "01_plus" / "plus.py"
+    saves = iter(["def plus(x, y):\n    return x - y\n", SOLVED[1]])
+
+    def sleep(clock: object, seconds: float) -> None:
+        text = next(saves, None)
+        if text is None:
+            raise KeyboardInterrupt
+        file.write_text(text)
+
+    monkeypatch.setattr(check, "SystemClock", type("Clock", (), {"sleep": sleep}))
+    said = out(capsys, "check", "1", "--watch")
+    assert said.count("it is checked again") == 3
+    assert "Still to be written" in said and "the sum of 2 and 3" in said and "Passed" in said
+
+
+def test_where_no_keys_can_be_read_it_is_told_what_to_do(
+    course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows, which has no termios."""
+    monkeypatch.setitem(sys.modules, "termios", None)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert not keyboard.is_there()
+    said = " ".join(re.sub(r"\x1b\[\d*m", "", out(capsys)).split())
+    assert "In their place mtd check 1 --watch checks whenever you save." in said

@@ -11,6 +11,7 @@ from rich.progress import Progress as Bar, SpinnerColumn, TextColumn, TimeElapse
 
 from minitorch_dist.cli.lessons import report
 from minitorch_dist.cli.lessons.commands import about, opened
+from minitorch_dist.cli.lessons.desk import Desk
 from minitorch_dist.cli.page import Page, listed, marked, refuse
 from minitorch_dist.course import bounds
 from minitorch_dist.course.examination import Examination
@@ -18,11 +19,15 @@ from minitorch_dist.course.lesson import Lesson, LessonError
 from minitorch_dist.course.verdict import Verdict
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.testing.collectives import parse
+from transports.clock import SystemClock
+
+TICK = 0.3  # seconds between two looks at the file
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
     parser.add_argument("--all", action="store_true", help="every lesson that you have begun")
+    parser.add_argument("--watch", action="store_true", help="again whenever you save; Ctrl-C ends")
     parser.add_argument("--only", metavar="LAMP", help="only what decides about this lamp")
     parser.add_argument("--replay", metavar="TOKEN", help="only the run of this token (mtc1:…)")
     parser.add_argument(
@@ -32,15 +37,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    return about("check", _one)(options) if not options.all else _all(options)
+    if options.all:
+        return _all(options)
+    return about("check", _watched if options.watch else _one)(options)
+
+
+def _watched(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
+    """The course without keys, for terminals that give none."""
+    desk, clock, seen = Desk(workspace, lesson), SystemClock(), None
+    status = 0
+    while True:
+        stamp = desk.look()
+        if stamp is not None and stamp != seen:
+            seen = stamp
+            try:
+                status = _one(page, workspace, lesson, options)
+            except LessonError as error:
+                refuse("check", error)
+            page.say()
+            name = workspace.file(lesson).relative_to(workspace.folder)
+            page.say(f"Save {name} and it is checked again. Ctrl-C ends this.", "dim")
+        try:
+            clock.sleep(TICK)
+        except KeyboardInterrupt:
+            page.say()
+            return status
 
 
 def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
     text = workspace.text_of(lesson)
     report.heading(page, lesson)
     page.say()
+    for earlier in workspace.gone(lesson, workspace.progress()):
+        page.say(f"({report.gone(workspace, earlier)})", "dim")
     for earlier in workspace.changed_since(lesson, workspace.progress()):
-        verdict = examined(page, workspace, earlier, limit=options.limit).verdict
+        try:
+            verdict = examined(page, workspace, earlier, limit=options.limit).verdict
+        except LessonError as error:
+            page.say(f"({error}; ours is used)", "dim")
+            continue
         state = "still passes" if verdict and verdict.is_passed else "does not pass: ours is used"
         page.say(f"(your lesson {earlier.number} has changed since it passed; it {state})", "dim")
     only = None if options.only is None else [_lamp(lesson, options.only)]

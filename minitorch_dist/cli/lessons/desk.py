@@ -28,6 +28,7 @@ class Desk:
         self.workspace, self.lesson = workspace, lesson
         self.exam: Examination | None = None
         self.trouble = ""  # why nothing is being found out
+        self.gone: list[Lesson] = []  # earlier lessons that passed, and are not there any more
         self._purpose, self._written = "", ""
         self._waiting: list[Lesson] = []  # earlier lessons that have changed, then this one
         self._wanted = ""  # a picture, as soon as the check is over
@@ -59,7 +60,9 @@ class Desk:
     def check(self) -> None:
         """The file, after those earlier ones that have changed since they passed."""
         self.stop()
-        changed = self.workspace.changed_since(self.lesson, self.workspace.progress())
+        progress = self.workspace.progress()
+        changed = self.workspace.changed_since(self.lesson, progress)
+        self.gone = self.workspace.gone(self.lesson, progress)
         self._waiting = [*changed, self.lesson]
         self._begin(CHECK)
 
@@ -107,7 +110,10 @@ class Desk:
             task = CHECK if purpose == CHECK else PICTURE
             self.exam = Examination.of(self.workspace, lesson, task)
         except LessonError as error:
-            self._waiting, self.trouble = [], str(error)
+            if purpose == CHECK and self._waiting:  # an earlier one, of which ours is taken
+                self._begin(CHECK)
+            else:
+                self._waiting, self.trouble = [], str(error)
 
     def _finished(self, exam: Examination) -> Found | None:
         self.exam = None

@@ -94,6 +94,11 @@ def is_there() -> bool:
         None,
     ):
         return False
+    return gives_keys()
+
+
+def gives_keys() -> bool:
+    """Whether this system's terminals give keys one by one, as Unix has it."""
     try:
         import termios  # noqa: F401 - only whether there is one
     except ImportError:  # not a Unix

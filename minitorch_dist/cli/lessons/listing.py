@@ -79,6 +79,8 @@ def _state(workspace: Workspace | None, progress: Progress, lesson: Lesson) -> T
     if lesson.number in progress.passed:
         if workspace.is_current(lesson, progress):
             return Text("passed", "green")
+        if not workspace.file(lesson).is_file():
+            return Text(f"passed, and is no more: mtd reset {lesson.number}", "yellow")
         return Text(f"passed, and changed since: mtd check {lesson.number}", "yellow")
     if workspace.is_begun(lesson):
         return Text("begun", "yellow")

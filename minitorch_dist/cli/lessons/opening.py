@@ -86,3 +86,10 @@ def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
         steps = [f"mtd text {number}", f"mtd check {number}", f"mtd hint {number}", "mtd list"]
     page.say()
     page.say(marked("Next: ", ("   ".join(steps), "bold")))
+    if not keyboard.gives_keys():
+        page.say(
+            marked(
+                "Keys one by one cannot be read here (that takes a Unix terminal). In their place ",
+                (f"mtd check {number} --watch", "bold"), " checks whenever you save.",
+            )
+        )  # fmt: skip

@@ -212,6 +212,15 @@ def used(page: Page, found: Verdict) -> None:
         page.say(f"(uses {listed(parts)})", "dim")
 
 
+def gone(workspace: Workspace, earlier: Lesson) -> str:
+    """Of a lesson that passed, and is not there any more."""
+    name = workspace.file(earlier).relative_to(workspace.folder)
+    return (
+        f"your lesson {earlier.number} passed once, and {name} is no more: ours is used. "
+        f"mtd reset {earlier.number} writes it anew"
+    )
+
+
 def next_steps(
     page: Page, workspace: Workspace, lesson: Lesson, found: Verdict, asked: bool
 ) -> None:

@@ -176,9 +176,11 @@ class Watch:
         if verdict is None:
             self.say((f"the check did not begin: {exam.printed.splitlines()[-1:]}", "red"))
             return
-        progress = workspace.progress()
+        progress, gone = workspace.progress(), self.desk.gone
 
         def draw(page: Page) -> None:
+            for earlier in gone:
+                page.say(f"({report.gone(workspace, earlier)})", "dim")
             report.verdict(page, workspace, exam.lesson, exam, verdict, found.written, progress)
 
         self.show("verdict", self.under_title(draw))
