@@ -5,7 +5,7 @@
 
     mqtt://host:port            a broker of yours (see `channel.address` for user, TLS, options)
     mqtt://                     the broker of the store, if it is an `MQTTStore`; else rank 0 starts
-                                the embedded broker, for the ranks of one host
+                                the embedded broker, for the ranks of one host (`channel.gathering`)
 
 A message is cut into chunks (256 KB), each sealed with the job's key, numbered, and kept until its
 receiver has it; so neither a broker that drops, repeats or forges nor one that is killed and
@@ -22,29 +22,30 @@ reach each other use tcp://. A mosquitto of your own wants these lines beside it
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-import warnings
 from collections.abc import Callable, Iterator
 
 from transports import rendezvous
 from transports.broker import launch
-from transports.channel import address as addresses, frames
+from transports.channel import address as addresses, frames, gathering
 from transports.channel.exchange import CLOSED, Card, Exchange
 from transports.channel.frames import Frame
+from transports.channel.gathering import Ground
+from transports.channel.newcomers import OpenExchange
 from transports.channel.peers import Peer
 from transports.clock import SYSTEM, Clock, Deadline
-from transports.contract import Buffer, Inbox, Store, Transport, flat
+from transports.contract import Buffer, Inbox, Store, flat
 from transports.errors import ConnectError, PeerLost, TransportClosed, TrustError
+from transports.growing import Growing
 
 WINDOW = 32  # chunks on their way to one peer
 SHARED_WINDOW = 128  # chunks on their way to one rank from all: brokers drop beyond some hundreds
 BATCH = 64  # chunks delivered before other threads have their turn
+OPENING = 60.0  # seconds to find a broker, where ranks come one by one
+HOP = 5.0  # of them for one embedded broker to let us in
 LINGER = 10.0  # seconds for which close waits for a peer that acknowledges nothing
 
 
-class MqttTransport(Transport):
+class MqttTransport(Growing):
     """One rank's end."""
 
     scheme = "mqtt"
@@ -66,48 +67,31 @@ class MqttTransport(Transport):
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         deadline = self.clock.deadline(timeout)
-        self._inbox = inbox
+        ground, cards = gathering.meet(
+            self.rank, self.world_size, self._place, store, self.clock, deadline
+        )
+        gathering.warn_if_in_clear(ground.place)
+        window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
+        place, clock = ground.place, self.clock
+        exchange = Exchange(self.rank, cards, ground.base, window, place, clock)
+        self._begin(ground, exchange, inbox, deadline)
+
+    def _begin(
+        self, ground: Ground, exchange: Exchange, inbox: Inbox, deadline: Deadline
+    ) -> None:  # fmt: skip
+        """Be there, and wait for those who are known already."""
+        self._inbox, self._exchange, self._broker = inbox, exchange, ground.broker
+        self._changed = exchange.changed
         try:
-            exchange = self._exchange = self._meet(store, deadline)
-            self._changed = exchange.changed
             exchange.connection.start()
             self._join(exchange, deadline)
         except BaseException:
-            if self._exchange is not None:
-                self._exchange.connection.close()
-            if self._broker is not None:
-                self._broker.stop()
+            exchange.connection.close()
+            if ground.broker is not None:
+                ground.broker.stop()
             self._exchange = self._broker = None
             raise
         self._state = "open"
-
-    def _meet(self, store: Store, deadline: Deadline) -> Exchange:
-        """Exchange cards; rank 0's says which run this is, and where the broker is."""
-        place = self._place if self._place.host else _broker_of(store) or self._place
-        broker = place.shown if place.host else ""
-        if self.rank == 0 and not broker:
-            self._broker = launch.start()
-            broker = self._broker.address
-        mark = int.from_bytes(os.urandom(8), "little")
-        where = f"{socket.gethostname()}, process {os.getpid()}"
-        card = json.dumps([mark, where, os.urandom(8).hex(), broker]).encode()
-        found = rendezvous.exchange(
-            store, self.scheme, self.rank, self.world_size, card, self.clock, deadline.left()
-        )
-        cards = [Card(*json.loads(text)) for text in found]
-        if not place.host:
-            there = addresses.parse(cards[0].broker)
-            place = place._replace(host=there.host, port=there.port)
-        if place.is_in_clear:
-            warnings.warn(
-                f"{place.shown} is not encrypted: whoever is on the way can read the ranks' messages "
-                "(though not change them) and the broker's password; add ?tls=1 to the address",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        base = "/".join(filter(None, ("mtd", place.run, cards[0].run)))
-        window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
-        return Exchange(self.rank, cards, base, window, place, self.clock)
 
     def _join(self, exchange: Exchange, deadline: Deadline) -> None:
         """Wait until the broker lets us in and every peer has answered us."""
@@ -129,6 +113,37 @@ class MqttTransport(Transport):
                         f" through the broker at {exchange.address.shown}",
                     )  # fmt: skip
                 exchange.changed.wait(deadline.left())
+
+    # -- growing ----------------------------------------------------------------------------
+
+    def open(self, store: Store, inbox: Inbox) -> str:
+        mine, deadline = gathering.our_card(), self.clock.deadline(OPENING)
+        while True:
+            ground = gathering.ground(self._place, store)
+            exchange = OpenExchange(self.rank, mine, ground.base, ground.place, self.clock)
+            try:
+                patience = self.clock.deadline(HOP) if ground.is_embedded else deadline
+                self._begin(ground, exchange, inbox, patience)
+                break
+            except ConnectError:  # perhaps that broker has ended just now, with its last client
+                if not ground.is_embedded or deadline.is_over():
+                    raise
+        gathering.warn_if_in_clear(ground.place)
+        return f"{self.rank} {mine.mark:x} {mine.where}"
+
+    def is_there(self, card: str) -> bool:
+        rank, mark, _ = card.split(" ", 2)
+        return self._open_exchange().is_there(int(rank), int(mark, 16))
+
+    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
+        _, mark, where = card.split(" ", 2)
+        deadline = self.clock.deadline(timeout)
+        self._open_exchange().reach(peer, Card(int(mark, 16), where), deadline)
+
+    def _open_exchange(self) -> OpenExchange:
+        exchange = self._exchange
+        assert isinstance(exchange, OpenExchange), "open came first"
+        return exchange
 
     # -- receiving --------------------------------------------------------------------------
 
@@ -214,6 +229,8 @@ class MqttTransport(Transport):
             self._send_to_oneself(header, view)
             return
         peer = exchange.peers.get(dst)
+        if peer is None and isinstance(exchange, OpenExchange):
+            raise PeerLost(dst, "it has not come yet")
         if peer is None:
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
         flags, begun = frames.FIRST, False
@@ -288,10 +305,12 @@ class MqttTransport(Transport):
             if not was_open or self._exchange is None:
                 return
             exchange = self._exchange
+            exchange.is_leaving = True
             self._changed.notify_all()
             while self._driving:
                 self._changed.wait()
-        for peer in exchange.peers.values():
+            peers = list(exchange.peers.values())
+        for peer in peers:
             self._say_goodbye(exchange, peer)
         self._linger(exchange)
         with self._changed:
@@ -326,18 +345,11 @@ class MqttTransport(Transport):
         exchange = self._exchange
         told = ""
         if exchange is not None:
-            lost = [peer.rank for peer in exchange.peers.values() if peer.lost is not None]
+            peers = list(exchange.peers.values())
+            lost = [peer.rank for peer in peers if peer.lost is not None]
             told = f" through {exchange.connection!r}" + (f", lost {lost}" if lost else "")
             told += f", dropped {dict(exchange.dropped)}" if exchange.dropped else ""
         return f"<MqttTransport rank {self.rank} of {self.world_size}, {self._state}{told}>"
-
-
-def _broker_of(store: Store) -> addresses.Address | None:
-    """The broker behind an MQTT store, however often it was given a prefix."""
-    while hasattr(store, "underlying_store"):
-        store = store.underlying_store
-    place = getattr(store, "place", None)
-    return place if isinstance(place, addresses.Address) else None
 
 
 def _chunks(header: bytes, view: memoryview, size: int) -> Iterator[tuple[memoryview | bytes, ...]]:

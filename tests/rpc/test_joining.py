@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import pytest
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import autograd, rpc, world
-from minitorch_dist.distributed.rpc.agent import current
-from minitorch_dist.distributed.rpc.joining import Membership
 from tests.rpc import test_rref, worlds
 from tests.rpc.worlds import THREADS, add
+from tests.transports.brokers import free_port
+
+PROCESSES = ("tcp://", "mqtt://")
 
 
 def join(name: str = "", rank: int = -1, **options: Any) -> None:
@@ -78,8 +80,9 @@ def test_one_after_the_other(transport: str, size: int) -> None:
 
 
 @pytest.mark.slow
-def test_processes_join_one_after_the_other() -> None:
-    mtd.launch(one_by_one, 3, "tcp://", args=(3,), timeout=100)
+@pytest.mark.parametrize("transport", PROCESSES)
+def test_processes_join_one_after_the_other(transport: str) -> None:
+    mtd.launch(one_by_one, 3, transport, args=(3,), timeout=100)
 
 
 @pytest.mark.parametrize("transport", THREADS)
@@ -216,34 +219,72 @@ def test_one_that_ends_without_a_word(transport: str) -> None:
     mtd.launch(worker, 3, transport, timeout=100)
 
 
-def killed_while_joining(folder: str) -> None:
-    rank = world.current().rank
-    seen, came = Path(folder, "seen"), Path(folder, "came")
-    if rank == 0:
-        join()
-    dist.barrier()
-    if rank == 1:
-        Membership.greet = lambda self: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
-        join("late", 5)
-    elif rank == 0:
-        wait_until(lambda: 5 in current().lost_workers)
-        assert names() == ["w0"]
-        seen.touch()
-        wait_until(came.exists)
-        rpc.shutdown()
-    else:
-        wait_until(seen.exists)
-        join("late", 5)  # what the dead one had
-        assert rpc.rpc_sync("w0", names) == ["late", "w0"]
-        came.touch()
-        rpc.shutdown()
+LISTENER = """
+import os, signal, sys
+from minitorch_dist.distributed import rpc
+from minitorch_dist.distributed.rpc import joining
+from tests.rpc import worlds
+from tests.rpc.test_joining import join, names
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+for line in sys.stdin:
+    try:
+        print(eval(line), flush=True)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}".replace(chr(10), " "), flush=True)
+"""
+
+
+class Terminal:
+    """A process that evaluates a line at a time."""
+
+    def __init__(self, port: int) -> None:
+        environment = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", LISTENER], env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def __call__(self, line: str) -> str:
+        """What it prints; nothing if it dies of it."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
 
 
 @pytest.mark.slow
-def test_one_that_is_killed_while_it_joins(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="SIGKILL"):
-        mtd.launch(killed_while_joining, 3, "tcp://", args=(str(tmp_path),), timeout=100)
-    assert (tmp_path / "came").exists()
+@pytest.mark.parametrize("transport", PROCESSES)
+def test_the_name_of_one_that_was_killed(transport: str) -> None:
+    """One is killed as it joins, and another one after it: the next that comes gets the same name."""
+    port = free_port()
+    first, *comers = [Terminal(port) for _ in range(4)]
+    joining = f"join('late', 5, _transports=[{transport!r}])"
+    try:
+        assert first(f"join('w0', 0, _transports=[{transport!r}])") == "None"
+        comers[0]("setattr(joining.Membership, 'greet', die)")
+        assert comers[0](joining) == ""
+        assert comers[1](joining) == "None"
+        assert comers[2](joining).startswith("RuntimeError: RPC worker name late is not unique")
+        assert comers[1]("names()") == "['late', 'w0']"
+        assert first("rpc.rpc_sync('late', worlds.name)") == "late"
+        comers[1].kill()
+        assert "'late'" in first("rpc.rpc_sync('late', worlds.name)")  # lost, or not there any more
+        assert comers[2](joining) == "None"
+        assert first("rpc.rpc_sync('late', names)") == "['late', 'w0']"
+        assert comers[2]("rpc.rpc_sync('w0', worlds.name)") == "w0"
+        assert comers[2]("rpc.shutdown()") == "None"
+        assert first("names()") == "['w0']"
+        assert first("rpc.shutdown()") == "None"
+    finally:
+        for terminal in (first, *comers):
+            terminal.kill()
 
 
 def test_where_it_cannot_be(tmp_path: Path) -> None:

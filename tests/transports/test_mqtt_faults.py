@@ -285,7 +285,7 @@ def attack(transport: Transport) -> None:
     place = transport._exchange.connection.address
     known = Broker.__new__(Broker)
     known.port, (known.username, known.password) = place.port, credentials()
-    base = transport._exchange._own_presence.rpartition("/p/")[0]
+    base = transport._exchange._presence(transport.rank).rpartition("/p/")[0]
     with Client(known, "stranger") as client:
         for rank in range(transport.world_size):
             for src in (*range(transport.world_size), 7, "x"):

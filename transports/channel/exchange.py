@@ -13,6 +13,7 @@ anybody's program. The threads of the rank take from `arrived` and call what say
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from transports.channel import frames
@@ -40,75 +41,103 @@ class Exchange:
     """The peers of one rank. Everything is guarded by `changed`."""
 
     def __init__(
-        self, rank: int, cards: list[Card], base: str, window: int, address: Address, clock: Clock
-    ) -> None:
+        self, rank: int, cards: Mapping[int, Card], base: str, window: int, address: Address,
+        clock: Clock,
+    ) -> None:  # fmt: skip
         self.rank, self.mark, self.address, self.clock = rank, cards[rank].mark, address, clock
         self.changed = clock.condition()
         self.key = frames.run_key(base)
-        self.peers = {
-            peer: Peer(
-                peer, card.mark, card.where, f"{base}/d/{peer}/{rank}", window, clock.condition()
-            )
-            for peer, card in enumerate(cards)
-            if peer != rank
-        }
+        self._base, self._window, self._where = base, window, cards[rank].where
+        self.peers: dict[int, Peer] = {}
         self.arrived: deque[tuple[Peer, Frame | None]] = deque()  # None: the peer is lost
         self.dropped: Counter[str] = Counter()
         self.refusal = ""  # the broker does not let us in
         self.is_lost = False  # the broker was away for too long
         self.has_been_up = False
+        self.is_leaving = False
         self._down_since: float | None = self._now()
         self._why_down = "it was not reached yet"
         self._last_tick = self._now()
-        self._presence = {peer: f"{base}/p/{peer}" for peer in range(len(cards))}
-        self._sources = {f"{base}/d/{rank}/{peer}": peer for peer in self.peers}
-        self._sources |= {self._presence[peer]: peer for peer in self.peers}
-        self._own_presence = self._presence[rank]
-        will = Post(self._own_presence, self._life(frames.DEAD, cards[rank].where), 1, True)
-        self._present = Post(
-            self._own_presence, self._life(frames.PRESENT, cards[rank].where), 1, True
-        )
+        self._sources: dict[str, int] = {}  # whose frames come on which topic
+        for peer, card in cards.items():
+            if peer != rank:
+                self.meet(peer, card)
+        own_presence = self._presence(rank)
+        will = Post(own_presence, self._life(frames.DEAD), 1, True)
+        self._present = Post(own_presence, self._life(frames.PRESENT), 1, True)
         filters = [(f"{base}/d/{rank}/+", 0), (f"{base}/p/+", 1)]
         self.connection = Connection(address, f"mtd{self.mark:016x}", filters, will, self, clock)
+
+    def meet(self, rank: int, card: Card) -> Peer:
+        """Know a peer, and hear it from now on."""
+        topic = f"{self._base}/d/{rank}/{self.rank}"
+        peer = Peer(rank, card.mark, card.where, topic, self._window, self.clock.condition())
+        self.peers[rank] = peer
+        self._sources[f"{self._base}/d/{self.rank}/{rank}"] = rank
+        self._sources[self._presence(rank)] = rank
+        return peer
+
+    def _presence(self, rank: int) -> str:
+        return f"{self._base}/p/{rank}"
 
     def _now(self) -> float:
         return self.clock.now() / PICO
 
-    def _life(self, kind: int, where: str) -> bytearray:
+    def _life(self, kind: int) -> bytearray:
         frame = Frame(kind, self.rank, frames.EVERYBODY, self.mark, 0)
-        return frames.seal(self.key, frame, where.encode())
+        return frames.seal(self.key, frame, self._where.encode())
 
     # -- the listener: called by the I/O thread ---------------------------------------------
 
     def heard(self, topic: str, payload: bytes) -> None:
         try:
-            peer, frame = self._admit(topic, payload)
+            frame = self._admit(topic, payload)
         except Refused as why:
             self.dropped[f"{why}"] += 1
             return
         with self.changed:
-            if frame.kind in (frames.PRESENT, frames.DEAD):
+            if frame.kind in (frames.KNOCK, frames.HERE):
+                self.asked(frame)
+                return
+            peer = self.peers.get(frame.src)
+            if peer is None or frame.mark != peer.mark:
+                peer = self.stranger(frame)
+            if peer is None:
+                self.dropped["mark"] += 1
+            elif frame.kind in (frames.PRESENT, frames.DEAD):
                 self._look_at(peer, frame)
             elif peer.is_alive:
                 self._handle(peer, frame)
             elif peer.lost is not None and self._now() - peer.said > CALM:
                 self._say_gone(peer)
 
-    def _admit(self, topic: str, payload: bytes) -> tuple[Peer, Frame]:
-        """The frame and who sent it, if everything about it is right."""
-        src = self._sources.get(topic)
+    def _admit(self, topic: str, payload: bytes) -> Frame:
+        """The frame, if everything about it is right but perhaps who it is from."""
+        src = self.source_of(topic)
         if src is None or not payload:  # our own presence, or one that was cleared
-            raise Refused("presence" if topic in self._presence.values() else "topic")
-        frame, peer = frames.unseal(self.key, payload), self.peers[src]
-        is_life = topic == self._presence[src]
+            raise Refused("presence" if topic == self._presence(self.rank) else "topic")
+        frame = frames.unseal(self.key, payload)
+        is_life = topic == self._presence(src)
         dst, peer_mark = (frames.EVERYBODY, 0) if is_life else (self.rank, self.mark)
         if (frame.kind in (frames.PRESENT, frames.DEAD)) != is_life:
             raise Refused("kind")
         if (frame.src, frame.dst) != (src, dst):
             raise Refused("place")
-        if (frame.mark, frame.peer_mark) != (peer.mark, peer_mark):
+        if frame.peer_mark != peer_mark:
             raise Refused("mark")
-        return peer, frame
+        return frame
+
+    def source_of(self, topic: str) -> int | None:
+        """Whose frames come on this topic."""
+        return self._sources.get(topic)
+
+    def asked(self, frame: Frame) -> None:
+        """Somebody asks whether we live, or answers that. Lock held."""
+        self.dropped["kind"] += 1
+
+    def stranger(self, frame: Frame) -> Peer | None:
+        """A frame of nobody we know, or of an earlier life: who that is, if it may be. Lock held."""
+        return None
 
     def _look_at(self, peer: Peer, frame: Frame) -> None:
         """Its presence. A word about life is no sign of life: it may be an old one, retained."""
@@ -243,6 +272,8 @@ class Exchange:
 
     def say(self, peer: Peer, kind: int, flags: int = 0, body: bytes = b"") -> None:
         """A frame outside the stream: it may get lost. Its number only says that it is new."""
+        if kind == frames.HELLO:  # who hears it may not have our card
+            body = self._where.encode()
         acked, limit = peer.incoming.tell()
         peer.spoken += 1
         frame = Frame(
@@ -291,7 +322,7 @@ class Exchange:
 
     def farewell(self) -> None:
         """Leave no trace: clear our presence, and that of peers which can no longer."""
-        self.connection.post(Post(self._own_presence, b"", 1, True))
+        self.connection.post(Post(self._presence(self.rank), b"", 1, True))
         for peer in self.peers.values():
             if peer.lost is not None and not peer.has_parted:
-                self.connection.post(Post(self._presence[peer.rank], b"", 1, True))
+                self.connection.post(Post(self._presence(peer.rank), b"", 1, True))

@@ -35,13 +35,21 @@ KEY: Final = "membership"
 LEFT: Final = "it has left"
 
 
+WHY_NOT: Final = {
+    "file": "its file has a ring for each pair of ranks from the start, and loses its name when all "
+    "have it open",
+    "mpi": "an MPI job has its ranks from the start",
+}
+
+
 def demand_growing(kind: Any) -> None:
     """RuntimeError if worlds over this transport cannot grow."""
     if not (isinstance(kind, type) and issubclass(kind, Growing)):
         scheme = getattr(kind, "scheme", kind)
         raise RuntimeError(
-            f"workers cannot join one by one over {scheme}://, where all ranks of a world meet at once: "
-            "say how many there will be (world_size=…), or take tcp://, queue:// or sim://"
+            f"workers cannot join one by one over {scheme}://: "
+            f"{WHY_NOT.get(scheme, 'all ranks of a world meet at once there')}. Say how many there will "
+            "be (world_size=…), or take tcp://, mqtt://, queue:// or sim://"
         )
 
 
