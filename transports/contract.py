@@ -97,6 +97,13 @@ class Explains(Protocol):
         """What the thread waits for that called `progress(…, done)`; None if that is not known."""
 
 
+@runtime_checkable
+class Regrets(Protocol):
+    """An inbox that wants to know what came when its rank had left, where that can be told."""
+
+    def missed(self, src: int, header: bytes) -> None: ...
+
+
 class Store(Protocol):
     """The little key-value store through which ranks find each other (see `stores`)."""
 

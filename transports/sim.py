@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 
 from transports import rendezvous
 from transports.clock import PICO, SYSTEM, Clock, picoseconds
-from transports.contract import MAX_HEADER, Buffer, Explains, Inbox, Store, Waiting, flat
+from transports.contract import MAX_HEADER, Buffer, Explains, Inbox, Regrets, Store, Waiting, flat
 from transports.errors import ConnectError, PeerLost, TransportClosed
 from transports.growing import Growing
 from transports.virtual.clock import VirtualClock
@@ -83,7 +83,7 @@ class SimTransport(Growing):
         self.nth: int | None = (
             None  # of the message that lands, if its place does not tell (`fates`)
         )
-        self._is_connected = self._is_closed = self._is_gone = False
+        self._is_connected = self._is_closed = self._has_left = self._is_gone = False
 
     # -------------------------------------------------------------------------------- connecting
 
@@ -202,6 +202,11 @@ class SimTransport(Growing):
             room = partial(self._has_room, message.nbytes, network.window)
             self._stand_by(room, dst, Waiting((), what))
         self._depart(message)
+
+    @property
+    def under_way(self) -> tuple[int, bytes] | None:
+        """To whom the last message went, and its header, if something has not landed yet."""
+        return self.latest if self._outgoing else None
 
     def _depart(self, message: Message) -> None:
         self.latest = message.dst.rank, message.header
@@ -325,6 +330,10 @@ class SimTransport(Growing):
                 self.nth = message.ticket.nth
                 self._deliver(src, message.header, message.payload)
                 self.nth = None
+        elif self._has_left and not message.is_void:
+            inbox: object = self._inbox
+            if isinstance(inbox, Regrets):
+                inbox.missed(src, message.header)
         if self._meeting is message:
             self._meeting = None
             self._accept()
@@ -356,6 +365,7 @@ class SimTransport(Growing):
         if self._is_closed:
             return
         self._is_closed, self._working = True, None
+        self._has_left = True
         self._rouse()
         self._leave(CLOSED)
 

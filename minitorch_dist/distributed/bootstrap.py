@@ -16,10 +16,11 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
-from minitorch_dist.distributed import backends, rendezvous, world
+from minitorch_dist.distributed import backends, parting, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.disturbing import disturbed
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
@@ -165,6 +166,7 @@ def _join(
     here = World(transport, mailbox, keys, name)
     here.identity = str(generation)
     FlightRecorder(mailbox, keys)
+    mailbox.left_after = partial(parting.left_after, here)
     here.origin = f"{os.environ.get('MINITORCH_DIST_GENERATION', '')}#{generation}"
     here.group_kind = kind
     here.own_store = store if is_ours else None
@@ -218,12 +220,32 @@ def _leave_with_the_process(place: world.Place, process: int) -> None:
     if here is None or os.getpid() != process or hasattr(sys, "last_type"):
         return
     here.transport.patience = LINGER
+    error = parting.part(here)
     with suppress(DistError, OSError):
         here.transport.close()
+    if error is not None:
+        print(f"[rank{here.rank}]: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def part(place: world.Place) -> None:
+    """This rank has come to its end: say so, and raise if others have come to another one."""
+    here = place.world
+    error = None if here is None else parting.part(here)
+    if error is not None:
+        raise error
 
 
 def leave(place: world.Place) -> None:
-    """End this place's world and all of its groups."""
+    """End this place's world and all of its groups. If the ranks have come to different ends, this
+    is raised once all is ended, unless the caller is failing already."""
+    try:
+        if sys.exception() is None:
+            part(place)
+    finally:
+        _end(place)
+
+
+def _end(place: world.Place) -> None:
     here, place.world = place.world, None
     if here is None:
         return
@@ -251,7 +273,10 @@ def confess(error: BaseException) -> None:
     """This rank has failed and will leave: tell the others what it raised, and where, so that they
     need not guess. What only followed from another rank's failure was told already."""
     here = world.place().world
-    if here is None or isinstance(error, DistError):
+    if here is None:
+        return
+    here.has_parted = True  # it will not
+    if isinstance(error, DistError):
         return
     trace = "".join(traceback.format_exception(error))[-MAX_TRACE:]
     text = f"{''.join(traceback.format_exception_only(error)).strip()}\n{trace}"

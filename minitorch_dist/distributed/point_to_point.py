@@ -48,7 +48,8 @@ class Doing:
     def loss(self, lost: errors.PeerLost) -> PeerLost:
         """What to say where nothing can be sent any more."""
         what = f"rank {self._group.world.rank} sends to in {self.describe()}"
-        return PeerLost(lost.rank, lost.reason, what)
+        mailbox, group = self._group.world.mailbox, self._group.channel.number
+        return PeerLost(lost.rank, mailbox.why_lost(lost.rank, lost.reason, group), what)
 
     def describe(self) -> str:
         said = wire.describe(self.fingerprint, wire.POINT_TO_POINT, self.tag, self.site)

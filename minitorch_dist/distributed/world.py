@@ -40,6 +40,7 @@ class World:
         self.own_store: Store | None = None  # to be closed with this world
         self.at_end: list[Callable[[], None]] = []  # what to call when it ends, last first
         self.channels: deque[Channel] = deque(maxlen=REMEMBERED)  # also of groups that are no more
+        self.has_parted = False  # or must not, since something has failed (see `parting`)
         self.answers: Callable[[Callable[[], bool]], bool] | None = None  # for is_completed()
         self.extras: dict[str, Any] = {}
 

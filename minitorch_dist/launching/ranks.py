@@ -43,7 +43,14 @@ def run(
     if recorder is not None:
         recorder.gauge = held
     given["fresh"] = True  # a script may call init_process_group once
-    return fn(*args, **kwargs)
+    try:
+        result = fn(*args, **kwargs)
+    except BaseException:
+        if place.world is not None:
+            place.world.has_parted = True  # the ranks' ends differ, and it is known why
+        raise
+    bootstrap.part(place)
+    return result
 
 
 def held() -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from minitorch_dist.distributed import world
+from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim import scene
 from minitorch_dist.sim.hardship import Hardship
@@ -80,6 +80,7 @@ class Stage:
             try:
                 result = function()
                 if not self._is_killed(rank):
+                    bootstrap.part(place)
                     self.returned[rank] = self.clock.now()
                     return result
             except BaseException as error:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from minitorch_dist.distributed.callsite import callsite
@@ -63,6 +64,7 @@ class Channel:
         self.broken: Exception | None = None
         self._broken_from = 0  # what came before it has succeeded where it failed: it may here, too
         self._has_told = False
+        self.unsaid: Exception | None = None  # what broke it, as long as no call has raised it
         self._next = 0
         self._open: dict[int, Operation] = {}
         self._finished: deque[Operation] = deque(maxlen=REMEMBERED)
@@ -77,6 +79,7 @@ class Channel:
         site = callsite() if site is None else site
         if self.broken is not None and self._next >= self._broken_from:
             self._tell(self._next, fingerprint, site, self.broken, is_first=False)
+            self.unsaid = None
             raise self._refusal(self.broken)
         return Operation(self, fingerprint, site, timeout, expects)
 
@@ -98,6 +101,18 @@ class Channel:
         with self.mailbox.lock:
             return list(reversed(self._finished))
 
+    def latest(self, count: int) -> list[Operation]:
+        """The last ones that were begun, in their order."""
+        with self.mailbox.lock:
+            ended = list(islice(reversed(self._finished), count))
+            found = sorted([*ended, *self._open.values()], key=lambda each: each.sequence)
+        return found[-count:]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing has failed in it, neither here nor, as far as we know, elsewhere."""
+        return self.broken is None and not self._has_told
+
     def close(self) -> None:
         self.mailbox.shut(self)
 
@@ -117,6 +132,7 @@ class Channel:
         with self.mailbox.lock:
             first = min(self._open, default=self._next)
             has_told, self._has_told = self._has_told, True
+            self.unsaid = None
         if not has_told and self.broken is None:
             self._send_notice(
                 f"{first}\n{kind}\n-1\n\n{text}",
@@ -230,6 +246,7 @@ class Channel:
 
     def _break(self, error: Exception, first: int = 0) -> None:
         self._broken_from = first if self.broken is None else min(first, self._broken_from)
+        self.unsaid = error if self.is_sound else self.unsaid
         self.broken = error
         for sequence, operation in self._open.items():
             if sequence >= first:
@@ -298,7 +315,8 @@ class Operation:
         except errors.PeerLost as lost:
             self._hear_the_cause()
             me = f"rank {self._mailbox.rank} sends to in {self.describe()}"
-            raise PeerLost(lost.rank, lost.reason, me) from lost
+            why = self._mailbox.why_lost(lost.rank, lost.reason, self.channel.number)
+            raise PeerLost(lost.rank, why, me) from lost
         if recorder is not None:
             recorder.sent(self, dst, step, len(payload), since)
 
@@ -389,6 +407,7 @@ class Operation:
         reason = error if isinstance(error, Exception) else DistBackendError(repr(error))
         self.fail(reason)
         channel = self.channel
+        channel.unsaid = None
         with self._mailbox.lock:
             is_first = channel.broken is None
             if is_first:

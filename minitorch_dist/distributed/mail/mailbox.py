@@ -50,6 +50,7 @@ _POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 MAX_NOTICE: Final = 8192  # bytes
 SLOW: Final = 10.0  # seconds of waiting, after which the log says for whom; 0 is never
 SLOW_VARIABLE: Final = "MINITORCH_DIST_SLOW"
+LEFT: Final = "it closed its transport"
 _log = logging.getLogger("minitorch_dist.distributed")
 
 
@@ -79,6 +80,7 @@ class Channel(Protocol):
 class Operation(Owner, Protocol):
     """Who watches a board."""
 
+    prefix: bytes
     error: Exception | None
 
 
@@ -105,6 +107,9 @@ class Mailbox:
         self._last: dict[int, tuple[bytes, Receive | Arrival | None]] = {}
         self._notices: dict[int, list[Receive]] = {}  # for groups that are not made here yet
         self._gone: dict[int, str] = {}
+        self.farewells: dict[int, bytes] = {}  # what a rank did last that has left (see `parting`)
+        self.left_after: Callable[[int, int], str] = lambda rank, group: ""  # (see `parting`)
+        self.on_missed: Callable[[int, bytes], None] | None = None
         self.last_words: dict[int, str] = {}  # what a rank raised that failed, before it left
         self._closed: set[int] = set()  # groups that are no more
         self.recorder: Recorder | None = None
@@ -243,7 +248,7 @@ class Mailbox:
         self, source: int, owner: Operation, is_there: Callable[[], bool], deadline: Deadline
     ) -> None:
         """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
-        wanted = Receive(source, b"", owner, None)  # for the texts
+        wanted = Receive(source, owner.prefix, owner, None)  # for the texts
         start = self.clock.now() if self.slow else 0
         slow = self._slow_for(deadline)
 
@@ -297,6 +302,11 @@ class Mailbox:
             self.channels.pop(channel.number, None)
             self._closed.add(channel.number)
             self._pairing.forget(channel.number.to_bytes(8, "little"))
+
+    def missed(self, src: int, header: bytes) -> None:
+        """A message came when this rank had left."""
+        if self.on_missed is not None:
+            self.on_missed(src, header)
 
     def strangers(self, prefix: bytes) -> list[Arrival]:
         """What has come for an operation that has not begun here. The lock is held."""
@@ -360,6 +370,10 @@ class Mailbox:
             return DISCARD
         if sequence == wire.NOTICE:
             return Notice(self, group, src, header, nbytes) if nbytes <= MAX_NOTICE else DISCARD
+        if sequence == wire.FAREWELL:
+            return (
+                Notice(self, group, src, header, nbytes) if nbytes <= wire.MAX_FAREWELL else DISCARD
+            )
         arrival = Early(self, src, header, nbytes)
         self._last[src] = header, arrival
         channel = self.channels.get(group)
@@ -374,6 +388,9 @@ class Mailbox:
     def heed(self, group: int, notice: Receive) -> None:
         """A notice has arrived whole. No lock is held."""
         with self.lock:
+            if wire.GROUP_AND_SEQUENCE.unpack_from(notice.match)[1] == wire.FAREWELL:
+                self.farewells[notice.sender] = bytes(notice.octets)
+                return self._lose(notice.sender, LEFT)  # there will be nothing after it
             channel = self.channels.get(group)
             if channel is None:
                 kept = self._notices.setdefault(group, [])
@@ -398,7 +415,9 @@ class Mailbox:
             "Sender and receiver must name the same number of elements of the same dtype."
         )
 
-    def difference(self, doing: str, src: int, header: bytes, expects: bytes) -> DistMismatch:
+    def difference(
+        self, doing: str, src: int, header: bytes, expects: bytes, and_it: str = "is in"
+    ) -> DistMismatch:
         """Two ranks that should do the same do not; the lower rank is named first."""
         if header.startswith(_POINT_TO_POINT, 8):
             return DistMismatch(
@@ -414,7 +433,7 @@ class Mailbox:
                 f"{self.rank} {doing}. Pass the same algorithm= on all ranks, and set "
                 "MINITORCH_DIST_ALGORITHM alike."
             )
-        both = sorted([(self.rank, doing), (src, f"is in {self.said(header)}")])
+        both = sorted([(self.rank, doing), (src, f"{and_it} {self.said(header)}")])
         return DistMismatch(
             f"these ranks should do the same: {'; '.join(f'rank {r} {what}' for r, what in both)}. "
             "All ranks of a group must call the same operations in the same order, with tensors of "
@@ -435,11 +454,16 @@ class Mailbox:
         return self._loss(receive, source, self._gone[source])
 
     def _loss(self, receive: Receive, source: int, reason: str) -> PeerLost:
-        return PeerLost(
-            source,
-            reason,
-            f"rank {self.rank} needs in {receive.owner.describe()}{self._last_heard(source)}",
-        )
+        group = int.from_bytes(receive.match[:8], "little")
+        why = self.why_lost(source, reason, group)
+        heard = self._last_heard(source) if why is reason else ""
+        doing = f"rank {self.rank} needs in {receive.owner.describe()}{heard}"
+        return PeerLost(source, why, doing)
+
+    def why_lost(self, rank: int, reason: str, group: int) -> str:
+        """The reason; of a rank that has left what it had done last in this group."""
+        after = self.left_after(rank, group)
+        return f"it has left, after {after}" if after else reason
 
     def late(self, receive: Receive, seconds: float) -> str:
         """Who waits for whom, in what, and what that one was last heard to do."""

@@ -41,6 +41,8 @@ MAX_HEADER: Final = MATCH.size + FINGERPRINT.size + 8 * MAX_DIMENSIONS + MAX_SIT
 # Sequence numbers of collectives count from 0; these are what is not a collective.
 POINT_TO_POINT: Final = 2**64 - 1
 NOTICE: Final = 2**64 - 2  # an operation of the group has failed; the payload says which and why
+FAREWELL: Final = 2**64 - 3  # the sender leaves; the payload says what it did last (see `parting`)
+MAX_FAREWELL: Final = 1 << 16  # bytes
 
 OPERATIONS: Final = (
     "none", "send", "send_object_list", "notice", "broadcast", "all_reduce", "all_reduce_coalesced",

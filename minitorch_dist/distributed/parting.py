@@ -1,0 +1,213 @@
+"""The end of a world: did all ranks come to the same end?
+
+A mismatch is found where a message meets another operation than its own. The last operations of a
+program may send no message that anybody still reads: two ranks that both broadcast, each as the root;
+one call more that only sends. So whoever leaves says to the others what it did last, and compares:
+
+    all      farewell ──►    of each group: how many operations were begun, and the headers of the last
+             ◄── farewell    of those who have left already, or do so now
+    compare  the same number, the same fingerprints?  if not: DistMismatch, with both lines
+
+Nobody waits for a rank that is not at its end: it will find our farewell when it comes there, and
+compare. A moment's patience is for farewells that cross on their way. So for any two ranks at least one
+knows. Nothing is said where something has failed: then the ranks' ends differ for a reason that is known.
+
+What was sent and not received is only mentioned (see `unread`).
+
+In virtual time nothing is sent, as it would take time: ranks look at each other's groups.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from minitorch_dist.distributed import unread
+from minitorch_dist.distributed.exceptions import DistError, DistMismatch
+from minitorch_dist.distributed.execution.operations import FEW, Channel
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.wire import Fingerprint
+from minitorch_dist.distributed.world import World
+from transports.clock import SystemClock
+from transports.stores.store import PrefixStore
+
+LAST: Final = 4  # operations of each group that a farewell tells of
+PATIENCE: Final = {"queue": 0.0, "mqtt": 2.0}  # seconds for farewells that are on their way
+USUAL_PATIENCE: Final = 0.5
+LINGER: Final = 10.0  # seconds for peers that take nothing, since they have too much already
+_LENGTH: Final = struct.Struct("<H")
+
+
+class End(NamedTuple):
+    """Where a rank has come to in a group."""
+
+    begun: int  # operations
+    headers: Mapping[int, bytes]  # of the last ones, by number
+
+
+def part(world: World) -> DistMismatch | None:
+    """Say farewell, once; what is wrong, if something is, and has not been raised yet."""
+    if world.has_parted:
+        return None
+    world.has_parted = True
+    is_real = isinstance(world.clock, SystemClock)
+    with suppress(DistError):
+        if is_real:
+            world.mailbox.poll()
+        if world.default_group.channel.is_sound:
+            ends = _exchanged(world) if is_real else _looked_at(world)
+        else:
+            ends = {}
+        for channel in world.channels:  # it may have been found by a message, before or meanwhile
+            if isinstance(channel.unsaid, DistMismatch):
+                return channel.unsaid
+        if not world.default_group.channel.is_sound:
+            return None
+        for peer, theirs in ends.items():
+            for channel in world.channels:
+                found = _difference(channel, peer, theirs.get(channel.number))
+                if found is not None:
+                    return found
+        unread.mention(world, _left(world))
+    return None
+
+
+# ------------------------------------------------------------------------------------- finding out
+
+
+def _neighbours(world: World) -> list[int]:
+    """All others; of many those before and after us, since likeness is passed on."""
+    if world.world_size <= FEW:
+        return [rank for rank in range(world.world_size) if rank != world.rank]
+    return sorted({(world.rank + step) % world.world_size for step in (-1, 1)})
+
+
+def _exchanged(world: World) -> dict[int, dict[int, End]]:
+    """Send our farewell, and take in those that are there or on their way."""
+    mailbox, peers = world.mailbox, _neighbours(world)
+    number = world.default_group.channel.number
+    header = wire.encode(wire.Header(number, wire.FAREWELL, 0, Fingerprint("notice"), ""))
+    said = encode(world.channels)
+    before, end = mailbox.transport.patience, world.clock.deadline(LINGER)
+    for peer in peers:
+        if peer not in mailbox.gone:
+            mailbox.transport.patience = max(end.left() or 0.0, USUAL_PATIENCE)
+            with suppress(DistError, OSError):
+                mailbox.send(peer, header, said)
+    mailbox.transport.patience = before
+
+    def done() -> bool:
+        return all(peer in mailbox.gone for peer in peers)
+
+    deadline = world.clock.deadline(PATIENCE.get(mailbox.transport.scheme, USUAL_PATIENCE))
+    while not done() and not deadline.is_over():
+        mailbox.transport.progress(deadline.left(), done)
+    return {peer: decode(words) for peer, words in list(mailbox.farewells.items())}
+
+
+def _looked_at(world: World) -> dict[int, dict[int, End]]:
+    """The ends of those who have left before us in this simulation."""
+    left = _left(world)
+    left[world.rank] = list(world.channels)
+    return {peer: _ends(left[peer]) for peer in _neighbours(world) if peer in left}
+
+
+def _left(world: World) -> dict[int, list[Channel]]:
+    """Of a simulated world: the groups of those who have left it. Its ranks share one clock."""
+    if isinstance(world.clock, SystemClock):
+        return {}
+    extras: dict[Any, Any] = getattr(world.clock, "extras", {})
+    store = world.store
+    while isinstance(store, PrefixStore):
+        store = store.underlying_store
+    found: dict[int, list[Channel]] = extras.setdefault(("left", id(store), world.identity), {})
+    return found
+
+
+def left_after(world: World, rank: int, group: int) -> str:
+    """What a rank that has left did last in a group, in words; "" if that is not known."""
+    said = world.mailbox.farewells.get(rank)
+    ends = _ends(_left(world).get(rank, [])) if said is None else decode(said)
+    end = ends.get(group)
+    return (
+        "" if end is None or not end.headers else world.mailbox.said(end.headers[max(end.headers)])
+    )
+
+
+def _ends(channels: Iterable[Channel]) -> dict[int, End]:
+    return {channel.number: end_of(channel) for channel in channels if channel.is_sound}
+
+
+def end_of(channel: Channel) -> End:
+    latest = channel.latest(LAST)
+    return End(channel.count, {operation.sequence: operation.header() for operation in latest})
+
+
+def encode(channels: Iterable[Channel]) -> bytes:
+    """The ends of these groups: for each the headers of its last operations, or one of none."""
+    said = b""
+    for channel in channels:
+        if not channel.is_sound:
+            continue
+        headers = list(end_of(channel).headers.values())
+        if not headers:
+            headers = [wire.encode(wire.Header(channel.number, 0, 0, Fingerprint("none"), ""))]
+        words = b"".join(_LENGTH.pack(len(header)) + header for header in headers)
+        if len(said) + len(words) > wire.MAX_FAREWELL:
+            break
+        said += words
+    return said
+
+
+def decode(said: bytes) -> dict[int, End]:
+    """The ends by the groups' numbers; what cannot be read is left out."""
+    found: dict[int, End] = {}
+    at = 0
+    with suppress(struct.error, wire.WireError):
+        while at < len(said):
+            (length,) = _LENGTH.unpack_from(said, at)
+            header = said[at + 2 : at + 2 + length]
+            at += 2 + length
+            group, sequence, _, fingerprint, _ = wire.decode(header)
+            if fingerprint.operation == "none":
+                found.setdefault(group, End(0, {}))
+                continue
+            before = found.get(group, End(0, {}))
+            headers = {**before.headers, sequence: header}
+            found[group] = End(max(before.begun, sequence + 1), headers)
+    return found
+
+
+# --------------------------------------------------------------------------------------- comparing
+
+
+def _difference(channel: Channel, peer: int, theirs: End | None) -> DistMismatch | None:
+    """What a peer and we did differently in a group."""
+    if theirs is None or not channel.is_sound or peer not in channel.ranks:
+        return None
+    mailbox, ours = channel.mailbox, {op.sequence: op for op in channel.latest(LAST)}
+    for sequence in sorted(ours.keys() & theirs.headers.keys()):
+        operation, header = ours[sequence], theirs.headers[sequence]
+        if not header.startswith(operation.expects, wire.MATCH.size):
+            doing = f"has finished {operation.describe()}"
+            return mailbox.difference(doing, peer, header, operation.expects, "has finished")
+    if channel.count == theirs.begun:
+        return None
+    said = {number: mailbox.said(header) for number, header in theirs.headers.items()}
+    own = {number: operation.describe() for number, operation in ours.items()}
+    if channel.count > theirs.begun:
+        more, less, did, had = mailbox.rank, peer, own, said
+    else:
+        more, less, did, had = peer, mailbox.rank, said, own
+    first = min(
+        (number for number in did if number >= min(channel.count, theirs.begun)), default=None
+    )
+    after = f"after {had[max(had)]}" if had else f"without any operation of group {channel.name!r}"
+    called = f"an operation of group {channel.name!r}" if first is None else did[first]
+    return DistMismatch(
+        f"rank {more} has called {called}, which rank {less} never called: it has left {after}. All "
+        "ranks of a group must call the same operations in the same order. Look for a branch or a loop "
+        "in which ranks go different ways; if one only had less to do, see algorithms.join.Join"
+    )

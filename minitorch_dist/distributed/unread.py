@@ -1,0 +1,70 @@
+"""What was sent, and had not been received when its receiver left: said in the log, and no error.
+
+Here a send does not wait for its receive, so a program with a send too many comes to its end. In torch
+(gloo) that send would wait, to its timeout. So it is worth a line: the message, and where it was sent.
+
+It is said where it is found: by who leaves with it in the mailbox; in virtual time also by who leaves while
+its own message is on the way to one that has left, and when one lands where nobody is any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from minitorch_dist.distributed.execution.operations import Channel
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.world import World
+from transports.clock import SystemClock
+
+SHOWN: Final = 3  # messages
+_mentioned: set[str] = set()
+_log = logging.getLogger("minitorch_dist.distributed")
+
+
+def mention(world: World, left: Mapping[int, list[Channel]]) -> None:
+    """This rank has come to its end. In virtual time, `left` are those that have left before."""
+    mailbox = world.mailbox
+    with mailbox.lock:
+        came = [(each.sender, each.header) for each in mailbox.strangers(b"")]
+    _mention(world, world.rank, came)
+    if isinstance(world.clock, SystemClock):
+        return
+    mailbox.on_missed = lambda src, header: _mention(world, world.rank, [(src, header)])
+    for rank, channels in left.items():  # what is on its way to one that has left, or to us
+        for src, dst in ((world.rank, rank), (rank, world.rank)):
+            box = mailbox if src == world.rank else channels[0].mailbox
+            to, header = getattr(box.transport, "under_way", None) or (-1, b"")
+            if to == dst and src != dst:
+                _mention(world, dst, [(src, header)])
+
+
+def _mention(world: World, rank: int, came: Sequence[tuple[int, bytes]]) -> None:
+    """Say what did not get to `rank`."""
+    sends = [(src, world.mailbox.said(header)) for src, header in came if _is_of_send(header)]
+    if not sends:
+        return
+    shown, srcs = ", ".join(text for _, text in sends[:SHOWN]), sorted({src for src, _ in sends})
+    if not isinstance(world.clock, SystemClock):  # a simulation is run again and again
+        if shown in _mentioned:
+            return
+        _mentioned.add(shown)
+    _log.warning(
+        "rank %d leaves and has not received what rank%s %s sent: %s%s. Each send needs its recv: with "
+        "the same tag, in the same group, and as often. Here a send does not wait for its recv; "
+        "torch's would, until the timeout",
+        rank, "s" if len(srcs) > 1 else "", ", ".join(map(str, srcs)), shown,
+        f", and {len(sends) - SHOWN} more" if len(sends) > SHOWN else "",
+    )  # fmt: skip
+
+
+def _is_of_send(header: bytes) -> bool:
+    try:
+        decoded = wire.decode(header)
+    except wire.WireError:
+        return False
+    return decoded.is_point_to_point and decoded.fingerprint.operation in (
+        "send",
+        "send_object_list",
+    )
