@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.execution import lending
+from minitorch_dist.distributed.execution.once import Once
 from minitorch_dist.distributed.execution.plan import Plan
 from minitorch_dist.distributed.execution.showing import Showing
 from minitorch_dist.distributed.groups import Group
@@ -43,13 +44,18 @@ class Recipe(NamedTuple):
 class Kind:
     """A recipe, ready for arrays. `writes`: whether this rank's tensor is written."""
 
-    __slots__ = ("_combine", "_expects", "_group", "_recipe", "_version", "rank", "size", "writes")
+    __slots__ = (
+        "_combine", "_expects", "_fast", "_group", "_recipe", "_version", "names", "rank", "size",
+        "writes",
+    )  # fmt: skip
 
     def __init__(self, group: Group, recipe: Recipe, combine: Combine | None, writes: bool) -> None:
         self._group, self._recipe, self._combine = group, recipe, combine
         self.rank, self.size, self.writes = group.rank(), group.size(), writes
         self._version = choice.version()
         self._expects = wire.encode_fingerprint(recipe.fingerprint)
+        self.names = [(("source", peer), ("work", peer)) for peer in range(self.size)]
+        self._fast: Once | None = None  # what becomes of it on the board
 
     def is_good(self) -> bool:
         """Whether the group would carry it out now, by the same plan."""
@@ -65,8 +71,13 @@ class Kind:
         group, recipe = self._group, self._recipe
         channel, said = group.channel, recipe.fingerprint
         with channel.begin(said, callsite(3), expects=self._expects) as operation:
-            if recipe.showing is not None and group.board is not None:
-                group.board.run(operation, recipe.showing, arrays, self._combine, own)
+            showing, board = recipe.showing, group.board
+            if showing is not None and board is not None:
+                fast = self._fast
+                if fast is None or not board.is_fast:
+                    fast = board.fast(self._expects, showing, arrays, self._combine)
+                    self._fast = fast
+                board.run(operation, showing, arrays, self._combine, own, fast)
             else:
                 if own is not None:
                     own.into[...] = own.of

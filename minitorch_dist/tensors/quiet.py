@@ -40,8 +40,22 @@ if _found:
         finally:
             _leave(before)
 
+    def hush() -> Any:
+        """From here on silently, until `restore` is given what this returns."""
+        return _enter(_silent)
+
+    def restore(before: Any) -> None:
+        _leave(before)
+
 else:
     quiet = naive
+
+    def hush() -> Any:
+        """From here on silently, until `restore` is given what this returns."""
+        return np.seterr(all="ignore")
+
+    def restore(before: Any) -> None:
+        np.seterr(**before)
 
 
 def silent(function: Callable[P, R]) -> Callable[P, R]:

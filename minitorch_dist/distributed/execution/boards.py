@@ -32,7 +32,7 @@ from minitorch_dist.distributed.mail.receives import Array, Own as Copy
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules.postings import is_fit, program
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.quiet import hush, quiet, restore
 from transports.board import EVENTS, FRONT, SLOTS, Board
 from transports.turn import Turn
 
@@ -67,40 +67,45 @@ class BoardEnd:
 
     def run(
         self, operation: Operation, showing: Showing, arrays: Arrays, combine: Combine | None,
-        own: Copy | None = None,
+        own: Copy | None = None, fast: Once | None = None,
     ) -> None:  # fmt: skip
         """Carry out this rank's part; `arrays` as for `executor.execute`. What it has for itself is
-        copied when it has put up what others wait for."""
+        copied when it has put up what others wait for. `fast`: what `fast` says, if it is known."""
         if not self._turn.try_take():
             self._turn.take(self.channel.mailbox.clock.deadline(operation.timeout))
         try:
-            fast = self._fast(operation, showing, arrays, combine)
+            if fast is None:
+                fast = self.fast(operation.expects, showing, arrays, combine)
             if fast is None:
                 running = Run(self, operation, showing, arrays, combine, own)
                 running.run() if combine is None else quiet(running.run)
             elif fast.is_quiet:
                 fast.run(operation, arrays, own)
             else:
-                quiet(fast.run, operation, arrays, own)
+                before = hush()
+                try:
+                    fast.run(operation, arrays, own)
+                finally:
+                    restore(before)
         finally:
             self._turn.give()
         if operation.sequence % DRIVE == 0:
             self.channel.mailbox.poll()
 
-    def _fast(
-        self, operation: Operation, showing: Showing, arrays: Arrays, combine: Combine | None
+    def fast(
+        self, expects: bytes, showing: Showing, arrays: Arrays, combine: Combine | None
     ) -> Once | None:
         """The fast form of an operation, if it has one."""
         if showing.rounds > 1 or showing.scratch or not self.is_fast:
             return None
-        key = id(showing), operation.expects
+        key = id(showing), expects
         kept = self._kept.get(key)
         if kept is None:
             if len(self._kept) >= KEPT:
                 self._kept.clear()
             dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
             sizes = {name: array.size for name, array in arrays.items()}
-            made = Once(self, showing, sizes, dtype, combine, operation.expects)
+            made = Once(self, showing, sizes, dtype, combine, expects)
             kept = self._kept[key] = made, showing
         return kept[0]
 

@@ -52,6 +52,7 @@ class Once:
         self._sizes, self._combine, self._is_agreed = sizes, combine, showing.is_agreed
         self._leads = showing.leads
         self._compared = wire.MATCH.size + len(expects)
+        self._tails: dict[str, bytes] = {}  # of headers, by call site
         self._heads = [end.board.head(end.rank, slot) for slot in range(SLOTS)]
         self.is_quiet = combine is None or dtype.kind in "biu"  # numpy has no warnings to give
         acts, last = (*showing.before, *showing.after), len(showing.before)
@@ -68,7 +69,11 @@ class Once:
         end, words, memory, fence = self._end, self._words, self._memory, self._fence
         number = end.round
         slot = number % SLOTS
-        header = operation.header()
+        tail = self._tails.get(operation.site)
+        if tail is None:
+            tail = operation.header()[len(operation.prefix) :]
+            self._tails[operation.site] = tail
+        header = operation.prefix + tail
         expected, rounds = header[: self._compared], 1
         for act in self._acts[slot]:
             if act[0] is PUT:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
+from numpy import may_share_memory
 
 from minitorch_dist.distributed.collectives import given_and_own
 from minitorch_dist.distributed.mail.receives import Array, Own
@@ -70,9 +70,14 @@ def all_gather_single(output: Any, input: Any, group: Any) -> Any:
     if kind is None:
         return key
     flat, given, rank = _flat(into), _flat(array), kind.rank
-    given, own, early = given_and_own(flat, given, rank)
-    if early is not None:
-        early.into[...] = early.of
+    own: Own | None
+    if may_share_memory(into, array):
+        given, own, early = given_and_own(flat, given, rank)
+        if early is not None:
+            early.into[...] = early.of
+    else:
+        count = given.size
+        own = Own(flat[rank * count : (rank + 1) * count], given)
     kind.run({"work": flat, ("source", rank): given}, own)
     output.storage.version += 1
     return DONE
@@ -83,7 +88,7 @@ def reduce_scatter_single(output: Any, input: Any, op: Any, group: Any) -> Any:
         return None
     array, into = input.array, output.array
     key = "reduce_scatter", id(op), array.dtype, array.shape, into.dtype, into.shape
-    kind = None if np.may_share_memory(array, into) else find(group, key)
+    kind = None if may_share_memory(array, into) else find(group, key)
     if kind is None:
         return key
     kind.run({"source": _flat(array), "work": _flat(into)})
@@ -101,14 +106,14 @@ def all_to_all_single(output: Any, input: Any, group: Any) -> Any:
     if kind is None:
         return key
     given, taken = _flat(array), _flat(into)
-    size = kind.size
-    count = given.size // size
+    count, start = given.size // kind.size, 0
     arrays: dict[Any, Array] = {}
-    for name, flat in (("source", given), ("work", taken)):
-        for peer in range(size):
-            arrays[name, peer] = flat[peer * count : (peer + 1) * count]
-    rank = kind.rank
-    kind.run(arrays, Own(arrays["work", rank], arrays["source", rank]))
+    for source, work in kind.names:
+        stop = start + count
+        arrays[source], arrays[work] = given[start:stop], taken[start:stop]
+        start = stop
+    source, work = kind.names[kind.rank]
+    kind.run(arrays, Own(arrays[work], arrays[source]))
     output.storage.version += 1
     return DONE
 
