@@ -174,28 +174,26 @@ class SimTransport(Growing):
 
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         world = self._working or self._demand_open()
-        if type(payload) is not bytes or len(payload) + len(header) > MAX_HEADER:
+        if type(payload) is not bytes or len(header) > MAX_HEADER:
             payload = flat(header, payload)
-        if not 0 <= dst < self.world_size:
-            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
         if self._told < len(world.departed):
             self._hear(world)
         if dst in self._lost:
             raise PeerLost(dst, self._lost[dst].reason)
         if dst == self.rank:
             return self._deliver(self.rank, header, payload)
-        if dst not in world.ends:
-            raise PeerLost(dst, "it has not come yet")
+        peer, medium = world.ends.get(dst), self.medium
+        if peer is None:
+            raise self._nobody(dst)
         copy = bytes(payload)  # of bytes it is none
-        medium = self.medium
-        message = Message(medium, self, world.ends[dst], header, copy)
+        message = Message(medium, self, peer, header, copy)
         network, meets = medium.network, medium.meets
         if medium.witness is not None:
             medium.witness("send", self.rank, dst, message.nbytes, header, copy)
         if (network.eager is not None and message.nbytes > network.eager) or (
             meets is not None and meets(message)
         ):
-            self._meet(world.ends[dst], message)
+            self._meet(peer, message)
             return None
         if network.window is not None and not self._has_room(message.nbytes, network.window):
             what = f"room to send {message.nbytes} bytes to rank {dst}"
@@ -207,6 +205,9 @@ class SimTransport(Growing):
     def under_way(self) -> tuple[int, bytes] | None:
         """To whom the last message went, and its header, if something has not landed yet."""
         return self.latest if self._outgoing else None
+
+            self._deliver(src, message.header, message.payload)
+            self.nth = None
 
     def _depart(self, message: Message) -> None:
         self.latest = message.dst.rank, message.header
@@ -324,12 +325,10 @@ class SimTransport(Growing):
     def take(self, message: Message) -> None:
         src = message.src.rank
         if not (self._is_closed or message.is_void or src in self._lost):
-            if message.ticket is None:
-                self._deliver(src, message.header, message.payload)
-            else:
+            if message.ticket is not None:
                 self.nth = message.ticket.nth
-                self._deliver(src, message.header, message.payload)
-                self.nth = None
+            self._deliver(src, message.header, message.payload)
+            self.nth = None
         elif self._has_left and not message.is_void:
             inbox: object = self._inbox
             if isinstance(inbox, Regrets):

@@ -50,14 +50,17 @@ class Places:
         self.rank, self.size, self.vector, self.arrays = rank, size, vector, arrays
         self.total = schedule.total(size)
         self.across = schedule.collective == "all_to_all"
+        self.is_in_place = vector.in_place and not self.across
         self.offsets = [0]
         for count in vector.sizes:
             self.offsets.append(self.offsets[-1] + count)
-        self.filled: set[int] = set()  # chunks that came, and are where they belong
+        self.filled: set[int] = set()  # chunks that came, and are not where the source has them
         self.scratch: dict[int, Array] = {}
         self.dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
         results = vector.results
         self.shift = self.offsets[results[0]] if results else 0
+        is_whole = results is None and not (vector.work_list or self.across)
+        self.whole: Array | None = arrays.get("work") if is_whole else None
 
     def count(self, chunk: int) -> int:
         sizes = self.vector.sizes
@@ -68,9 +71,9 @@ class Places:
 
     def held(self, chunk: int) -> Array:
         """The present values of a chunk."""
-        vector = self.vector
-        if chunk in self.filled or (vector.in_place and not self.across):
+        if self.is_in_place or chunk in self.filled:
             return self.place(chunk)
+        vector = self.vector
         number = chunk % self.size if self.across else chunk
         if vector.source_list or self.across:
             return self.arrays["source", number]
@@ -78,6 +81,8 @@ class Places:
 
     def place(self, chunk: int) -> Array:
         """Where a chunk belongs that arrives."""
+        if self.whole is not None and chunk < self.total:
+            return self.whole[self.offsets[chunk] : self.offsets[chunk + 1]]
         vector = self.vector
         if self.across:
             if chunk % self.size == self.rank:
@@ -124,7 +129,6 @@ class Stepwise:
         self._into: Array | None = None
         self._sent: dict[int, int] = {}  # messages, by peer
         self._received: dict[int, int] = {}
-        self._message: Message = (-1, -1)  # that it waits for
         self._needed: dict[Message, list[Message]] | None = None  # by sends: what is noted before
         self._unnoted: dict[Message, Receive] = {}  # came, and no journal has heard of it
         self.failure: BaseException | None = None
@@ -157,7 +161,8 @@ class Stepwise:
                 added = self._begin(step)
                 if self._receive is not None:
                     self._arrive(self._receive)
-                    added = self._end()
+                    added = self._added() if gamma else 0
+                    self._end()
                 if added and gamma:
                     busy(gamma * added)
             if plan is not None:
@@ -168,7 +173,8 @@ class Stepwise:
     def _arrive(self, receive: Receive) -> None:
         self.operation.arrive(receive)
         if self._needed is not None:
-            self._unnoted[self._message] = receive
+            source = int(self._step.source)
+            self._unnoted[source, self._received[source]] = receive
         if self.operation.error is not None:
             raise self.operation.error
 
@@ -229,61 +235,68 @@ class Stepwise:
             self._note(self._needed.get((to, number), ()))
         places = self.places
         if type(chunks) is int:
-            self.operation.send(to, places.held(chunks), number)
-            return
-        held = [places.held(c) for c in steps.numbered(chunks, places.total)]
-        if len(held) != 1:
-            held = [np.concatenate(held) if held else np.empty(0, np.uint8)]
-        self.operation.send(to, held[0], number)
+            payload = places.held(chunks).tobytes()
+        else:
+            held = [places.held(c) for c in steps.numbered(chunks, places.total)]
+            payload = np.concatenate(held).tobytes() if held else b""
+        self.operation.send(to, payload, number)
 
     def _post(self, step: Any) -> None:
         """One chunk is put, or added, where it belongs as it arrives, unless it is to be sent by the
         same step; several come in one piece."""
         source = int(step.source)
         number = self._received[source] = self._received.get(source, 0) + 1
-        self._message = source, number
-        wanted = step.receive if type(step) is steps.Exchange else step.chunks
-        chunks = self._chunks = steps.numbered(wanted, self.places.total)
+        places, is_exchange = self.places, type(step) is steps.Exchange
+        wanted = step.receive if is_exchange else step.chunks
+        chunks = self._chunks = steps.numbered(wanted, places.total)
         into = operand = combine = None
         self._into = None
-        if len(chunks) == 1 and not (type(step) is steps.Exchange and self._is_sent(step, chunks)):
-            into = self.places.place(chunks[0])
+        if len(chunks) == 1 and not (is_exchange and self._is_sent(step.send, chunks[0])):
+            into = places.place(chunks[0])
             if step.reduce:
-                combine, operand = self._ordered(source), self.places.held(chunks[0])
-                operand = None if operand is into else operand
+                combine = self._ordered(source)
+                operand = None if places.is_in_place else places.held(chunks[0])
         elif chunks:
-            self._into = into = np.empty(
-                sum(self.places.count(c) for c in chunks), self.places.dtype
-            )
+            self._into = into = np.empty(sum(map(places.count, chunks)), places.dtype)
         else:
             into = np.empty(0, np.uint8)
         self._step = step
         self._receive = self.operation.receive(source, into, number, combine, operand)
 
-    def _is_sent(self, step: Any, chunks: list[int]) -> bool:
-        return chunks[0] in steps.numbered(step.send, self.places.total)
+    def _is_sent(self, sent: Any, chunk: int) -> bool:
+        if type(sent) is int:
+            return sent == chunk
+        return chunk in steps.numbered(sent, self.places.total)
 
-    def _end(self) -> int:
-        """The message is there; the bytes that were added."""
-        step, receive, message = self._step, self._receive, self._into
+    def _added(self) -> int:
+        """How many bytes were added with this step's message."""
+        places = self.places
+        count = sum(map(places.count, self._chunks)) if self._step.reduce else 0
+        return count * places.dtype.itemsize
+
+    def _end(self) -> None:
+        """The message is there."""
+        places, receive = self.places, self._receive
         assert receive is not None
-        self._step = self._receive = None
-        chunks = self._chunks
-        if message is not None:
-            self._into, at = None, 0
-            for chunk in chunks:
-                count = self.places.count(chunk)
-                theirs, into = message[at : at + count], self.places.place(chunk)
-                at += count
-                if step.reduce:
-                    with np.errstate(all="ignore"):
-                        self._ordered(int(step.source))(self.places.held(chunk), theirs, out=into)
-                else:
-                    into[...] = theirs
-        self.places.filled.update(chunks)
-        if not step.reduce:
-            return 0
-        return sum(self.places.count(c) for c in chunks) * self.places.dtype.itemsize
+        self.operation.forget(receive)
+        if self._into is not None:
+            self._spread(self._into)
+        self._step = self._receive = self._into = None
+        if not places.is_in_place:
+            places.filled.update(self._chunks)
+
+    def _spread(self, message: Array) -> None:
+        """Put, or add, what came in one piece where it belongs."""
+        places, step, at = self.places, self._step, 0
+        for chunk in self._chunks:
+            count = places.count(chunk)
+            theirs, into = message[at : at + count], places.place(chunk)
+            at += count
+            if step.reduce:
+                with np.errstate(all="ignore"):
+                    self._ordered(int(step.source))(places.held(chunk), theirs, out=into)
+            else:
+                into[...] = theirs
 
     def _combine(self, step: steps.Combine) -> int:
         into, of = int(step.into), int(step.of)
@@ -294,7 +307,8 @@ class Stepwise:
                 self.combine(mine, theirs, out=self.places.place(into))
         else:
             self.places.place(into)[...] = theirs
-        self.places.filled.add(into)
+        if not self.places.is_in_place:
+            self.places.filled.add(into)
         return theirs.nbytes if step.reduce else 0
 
     def _ordered(self, source: int) -> Callable[..., Any]:

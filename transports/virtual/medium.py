@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl
 from transports.quantities import amount, span
 from transports.virtual import topology
 from transports.virtual.clock import VirtualClock
-from transports.virtual.topology import Route, Topology
+from transports.virtual.topology import Link, Port, Topology
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,32 @@ class _Counting(dict[int, Counters]):
         return counters
 
 
+class Way:
+    """From one rank to another: its ports, those who count there, and how long the last message held
+    the ports; the next one is often as long."""
+
+    __slots__ = ("hold", "link", "nbytes", "receiver", "rx", "sender", "tx", "wire")
+
+    def __init__(
+        self, link: Link, tx: Port, rx: Port, sender: Counters, receiver: Counters
+    ) -> None:
+        self.link, self.tx, self.rx, self.wire = link, tx, rx, link.wire
+        self.sender, self.receiver = sender, receiver
+        self.nbytes, self.hold = 0, link.hold(0)
+
+    def measure(self, nbytes: int) -> int:
+        """Picoseconds for which a message holds each port."""
+        self.nbytes, self.hold = nbytes, self.link.hold(nbytes)
+        return self.hold
+
+
 class Message:
     __slots__ = (
-        "dst", "has_landed", "header", "hold", "is_void", "medium", "nbytes", "payload", "route", "src",
-        "ticket",
+        "dst", "has_landed", "header", "hold", "is_void", "medium", "nbytes", "payload", "src", "ticket",
+        "way",
     )  # fmt: skip
 
-    route: Route
+    way: Way
     hold: int  # picoseconds in each port
 
     def __init__(self, medium: Medium, src: End, dst: End, header: bytes, payload: bytes) -> None:
@@ -141,7 +160,7 @@ class Medium:
         self.fate: Disturbs | None = None
         self.meets: Callable[[Message], bool] | None = None  # whether it waits for its receiver
         self.witness: Callable[..., None] | None = None  # told of each send, and of computations
-        self._routes: dict[tuple[int, int], Route] = {}
+        self._ways: dict[tuple[int, int], Way] = {}
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}
         self._departing: list[Message] = []  # at this instant
@@ -182,7 +201,7 @@ class Medium:
         if len(arriving) > 1:
             arriving.sort(key=_sender)
         for message in arriving:
-            rx = message.route.rx
+            rx = message.way.rx
             free = rx_free.get(rx, 0)
             over = rx_free[rx] = (free if free > now else now) + message.hold
             at(over, partial(self.land, message))
@@ -194,37 +213,39 @@ class Medium:
         """They take their places at the transmit ports."""
         if now < self._together_until:
             self.crossings += len(messages)
-        routes, tx_free, pack, fate = self._routes, self._tx_free, _RECORD.pack, self.fate
+        ways, tx_free, pack, fate = self._ways, self._tx_free, _RECORD.pack, self.fate
         for message in messages:
             nbytes = message.nbytes
             src, dst = pair = message.src.rank, message.dst.rank
-            route = routes.get(pair)
-            if route is None:
-                route = routes[pair] = self.network.topology.route(src, dst)
-            message.route = route
-            link, tx, _ = route
-            hold = link.hold(nbytes)
+            way = ways.get(pair)
+            if way is None:
+                way = ways[pair] = self._way(src, dst)
+            hold = way.hold if nbytes == way.nbytes else way.measure(nbytes)
             if fate is not None:
                 hold = fate.hold(src, dst, hold)
-            message.hold = hold
-            start = tx_free.get(tx, 0)
+            message.way, message.hold = way, hold
+            start = tx_free.get(way.tx, 0)
             if start < now:
                 start = now
-            tx_free[tx] = start + hold
-            counters = self.counters[src]
+            tx_free[way.tx] = start + hold
+            counters = way.sender
             counters.messages_sent += 1
             counters.bytes_sent += nbytes
             self._records += pack(now, 0, src, dst, nbytes)
-            start += link.wire
+            start += way.wire
             if start == now:
                 self._arriving.append(message)
             else:
                 self.clock.at(start, message.arrive)
 
+    def _way(self, src: int, dst: int) -> Way:
+        route = self.network.topology.route(src, dst)
+        return Way(*route, self.counters[src], self.counters[dst])
+
     def land(self, message: Message) -> None:
         """The last byte is there."""
         src, dst, nbytes = message.src, message.dst, message.nbytes
-        counters = self.counters[dst.rank]
+        counters = message.way.receiver
         counters.messages_received += 1
         counters.bytes_received += nbytes
         self._records += _RECORD.pack(self.clock.now(), 1, src.rank, dst.rank, nbytes)

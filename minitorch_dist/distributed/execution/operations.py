@@ -264,7 +264,7 @@ class Operation:
     prefix: bytes
 
     __slots__ = (
-        "_deadline", "_mailbox", "_receives", "channel", "error", "expects",
+        "_deadline", "_mailbox", "_receives", "_tail", "channel", "error", "expects",
         "fingerprint", "prefix", "sequence", "site", "timeout",
     )  # fmt: skip
 
@@ -278,6 +278,7 @@ class Operation:
         self._mailbox = channel.mailbox
         self.expects = wire.encode_fingerprint(fingerprint) if expects is None else expects
         self._receives: list[Receive] = []
+        self._tail = b""  # of its headers
         self._deadline: Deadline | None = None
         channel._enter(self)
 
@@ -303,6 +304,10 @@ class Operation:
         if self.error is not None:
             receive.fail(self.error)
         return receive
+
+    def forget(self, receive: Receive) -> None:
+        """It has arrived, and nobody will ask for it again."""
+        self._receives.remove(receive)
 
     def send(self, to: int, part: Array | bytes | memoryview, step: int = 0) -> None:
         """Send a contiguous array to group rank `to`; it may be overwritten when this returns."""
@@ -357,7 +362,10 @@ class Operation:
 
     def header(self, step: int = 0) -> bytes:
         """What stands before its messages."""
-        return self.prefix + wire.STEP.pack(step) + self.expects + wire.encode_site(self.site)
+        tail = self._tail
+        if not tail:
+            tail = self._tail = self.expects + wire.encode_site(self.site)
+        return self.prefix + wire.STEP.pack(step) + tail
 
     def compare(self, source: int, header: bytes) -> None:
         """Raise unless group rank `source` does the same."""

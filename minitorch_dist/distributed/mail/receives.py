@@ -177,10 +177,13 @@ class Receive:
             self._combine_at(start // size, piece, combine)
 
     def _combine_at(self, at: int, octets: memoryview | bytes, combine: Combine) -> None:
-        theirs = np.frombuffer(octets, self._flat.dtype)
-        to = at + theirs.size
+        into, operand = self._flat, self._operand
+        theirs = np.frombuffer(octets, into.dtype)
+        if theirs.size != into.size:
+            to = at + theirs.size
+            into, operand = into[at:to], operand[at:to]
         with np.errstate(all="ignore"):  # as torch: an overflow is inf, and nothing is said
-            combine(self._operand[at:to], theirs, out=self._flat[at:to])
+            combine(operand, theirs, out=into)
 
     def __repr__(self) -> str:
         state = f"failed: {self.error}" if self.error else "done" if self.done else "waiting"
