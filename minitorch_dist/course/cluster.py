@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from minitorch_dist.sim import outside
+from minitorch_dist.launching import outside
 from transports.clock import PICO
 from transports.simulation import each_rank
 from transports.virtual.clock import VirtualClock

@@ -5,7 +5,7 @@
 The program runs twice, and of each message that is sent and of each computation it is written down
 when, by whom, with what (its bytes, too) and from which lines. The first entry that differs is shown
 from both runs: what varies was decided shortly before it. Typical are sets and dicts in the order of
-addresses, counters that outlive a run, files, and whatever `sim.outside` cannot replace.
+addresses, counters that outlive a run, files, and whatever `launching.outside` cannot replace.
 """
 
 from __future__ import annotations

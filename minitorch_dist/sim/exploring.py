@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from minitorch_dist.sim import cases, outside
+from minitorch_dist.launching import outside
+from minitorch_dist.sim import cases
 from minitorch_dist.sim.cases import Case
 from minitorch_dist.sim.chaos import Chaos, chaos
 from minitorch_dist.sim.failure import EVENTS, Failure, Outcome, Setting

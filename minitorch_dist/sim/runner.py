@@ -13,8 +13,8 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
-from minitorch_dist.launching import launch
-from minitorch_dist.sim import nets, outside
+from minitorch_dist.launching import chance, launch
+from minitorch_dist.sim import nets
 from minitorch_dist.sim.declared import links_of
 from minitorch_dist.sim.hardship import Hardship
 from minitorch_dist.sim.meetings import MANY, Engine
@@ -94,6 +94,7 @@ def run(
     found = nets.read(net) if isinstance(net, str) else net
     network = hardship.narrowed(found if isinstance(found, Network) else Network(found))
     moving = medium.attach(clock, network)
+    clock.extras[chance.SEED] = seed or 0
     clock.extras["power"] = Power(flops, speeds or {})
     links = links_of(network.topology, gamma)
     together = Engine(clock, moving, gamma, ENGINES[engine])
@@ -130,10 +131,7 @@ def run(
         finally:
             ends[rank] = clock.now(), me.waited, me.slept
 
-    with outside.kept_out():
-        results = launch(
-            observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal
-        )
+    results = launch(observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal)
     ranks = []
     for rank in range(world_size):
         time, idle, busy = ends.get(rank, (0, 0, 0))

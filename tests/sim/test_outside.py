@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+import pickle
 import queue
 import random
 import secrets
+import sys
 import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime as by_name
+from pathlib import Path
 from random import random as taken_out
+from time import monotonic as taken_clock, sleep as taken_sleep
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -36,6 +43,67 @@ def test_clocks_tell_virtual_time(engine: str) -> None:
     assert report.results == [[4000.0] * 5 + [946_688_800.0]] * 3
     assert report.ranks[0].busy == 4000 * 10**12
     assert time.monotonic() - real < 60 and time.time() > 1.6e9
+
+
+def wall() -> list[str]:
+    time.sleep(3600)
+    now = datetime.datetime.now(UTC)
+    assert isinstance(now, by_name) and isinstance(now, date) and type(now).__name__ == "datetime"
+    assert issubclass(by_name, date) and not isinstance(date.today(), by_name)
+    assert pickle.loads(pickle.dumps([now, date.today()])) == [now, datetime.date.today()]
+    assert by_name(2020, 1, 2, tzinfo=UTC) < now - datetime.timedelta(-(10**4))
+    return [
+        f"{now}", f"{by_name.now(UTC)}", f"{by_name.utcnow()}", f"{date.today().year}",
+        time.strftime("%Y", time.gmtime()), f"{time.localtime().tm_year}", time.ctime()[-4:],
+    ]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*utcnow:DeprecationWarning")
+def test_the_clock_on_the_wall_does_too() -> None:
+    before = datetime.datetime.now()
+    now = "2000-01-01 01:00:00"
+    told = [f"{now}+00:00", f"{now}+00:00", now, "2000", "2000", "2000", "2000"]
+    assert launch(wall, 3, "sim://") == [told] * 3
+    after = datetime.datetime.now()
+    assert before <= after and type(after) is by_name and pickle.loads(pickle.dumps(after)) == after
+
+
+def test_so_do_names_that_were_taken_out_of_their_modules() -> None:
+    def program() -> list[Any]:
+        taken_sleep(3600)
+        return [taken_clock(), taken_out()]
+
+    real = time.monotonic()
+    first, again = (sim.run(program, 2, seed=3).results for _ in range(2))
+    assert first == again and [clock for clock, _ in first] == [3600.0, 3600.0]
+    assert time.monotonic() - real < 60 and taken_sleep is time.sleep and taken_out is random.random
+
+
+def test_what_is_installed_keeps_what_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, bool] = {}
+    for name, folder in {"theirs": Path(pytest.__file__).parent, "users": Path("/home")}.items():
+        module = ModuleType(name)
+        module.__dict__.update(__file__=f"{folder / name}.py", clock=time.monotonic)
+        monkeypatch.setitem(sys.modules, name, module)
+    real = time.monotonic
+
+    def program() -> None:
+        seen.update({name: sys.modules[name].clock is real for name in ("theirs", "users")})  # type: ignore[attr-defined]
+
+    launch(program, 1, "sim://")
+    assert seen == {"theirs": True, "users": False} and sys.modules["users"].clock is real  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("transport", ["queue://", "sim://"])
+def test_launch_keeps_them_out_as_well(transport: str) -> None:
+    """Over `sim://` only: threads in real time are in real time."""
+
+    def program() -> list[Any]:
+        time.sleep(0.001 if transport == "queue://" else 3600)
+        return [time.monotonic(), random.random(), os.urandom(4)]
+
+    results = [launch(program, 2, transport) for _ in range(2)]
+    assert (results[0] == results[1]) == (transport == "sim://")
 
 
 def draws() -> list[Any]:
@@ -64,8 +132,9 @@ def test_what_has_no_seed_follows_that_of_the_run() -> None:
 
 
 def test_what_was_taken_out_before_is_noticed() -> None:
+    held = [taken_out]  # a name of a module would be replaced
     with pytest.warns(RuntimeWarning, match="the generator of random was drawn from"):
-        sim.run(taken_out, 2)
+        sim.run(lambda: held[0](), 2)
 
 
 @pytest.mark.parametrize("engine", ["threads", "auto"])
@@ -89,6 +158,8 @@ def test_real_threads_are_an_error_that_says_what_to_use(act: Any, call: str, en
         dist.DistError, match=rf"rank 1 called {call}.* at test_outside.py:\d+ in a"
     ):
         sim.run(program, 2, engine=engine)
+    with pytest.raises(dist.DistError, match=rf"rank 1 called {call}"):
+        launch(program, 2, "sim://")
     assert act.__code__.co_filename == __file__
 
 

@@ -2,29 +2,32 @@
 
 One run shall be the same each time it is made. So while a simulation runs, and for its ranks alone,
 
-    time.time, monotonic, perf_counter, sleep …    tell virtual time, and wait in it
+    time.time, monotonic, sleep, datetime.now …    tell virtual time, and wait in it (`wall_clock`)
     random.random(), numpy.random.rand() …         draw from a generator of the rank's own, which is
-                                                   what a process has; unseeded it follows the run's seed
+                                                   what a process has; unseeded it follows the run's
+                                                   seed (`chance`)
     os.urandom, secrets, uuid4, default_rng()      follow the run's seed, too
     threading.Thread(…).start(), Condition.wait    are an error that names the call, and what to use
 
-Other threads of the process see the real things. They are replaced in their modules, so what was
-taken out of them before (`from time import sleep`) stays what it was; for `random` and
-`numpy.random` that is noticed afterwards and warned of. `datetime.now()` cannot be replaced.
+Other threads of the process see the real things. They are replaced in their own modules, and in the
+user's modules where they were taken out of those before (`from time import sleep`); not in packages
+that are installed. For `random` and `numpy.random` what remains is noticed afterwards and warned of.
 """
 
 from __future__ import annotations
 
+import copyreg
+import datetime
 import functools
 import os
 import random  # noqa: TID251 - to be replaced
 import sys
+import sysconfig
 import threading  # noqa: TID251 - to be replaced
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -32,26 +35,22 @@ import numpy as np
 from numpy.random import mtrand
 
 from minitorch_dist.distributed import world
-from transports.clock import PICO
+from minitorch_dist.launching import chance, wall_clock
+from minitorch_dist.launching.wall_clock import is_simulated
 from transports.errors import DistError
-from transports.virtual.clock import VirtualClock
 
-EPOCH = 946_684_800  # the year 2000, at which virtual time begins for time.time()
-_LIBRARIES = (str(Path(os.__file__).parent) + os.sep, str(Path(__file__).parent.parent) + os.sep)
+_OURS = str(Path(__file__).parent.parent) + os.sep
+_LIBRARIES = (str(Path(os.__file__).parent) + os.sep, _OURS)
+_INSTALLED = (*_LIBRARIES, sysconfig.get_path("purelib") + os.sep, "<frozen")
 _guard = threading.Lock()
 _depth = 0
 _replaced: list[tuple[Any, str, Any]] = []
+_instead: dict[int, Any] = {}  # by the identity of what is replaced
 _starting: set[int] = set()  # threads that start a strand
 
 
 class Outside(DistError):
     """Something was called that a simulated rank cannot use."""
-
-
-def _place() -> world.Place | None:
-    """The caller's, if it is a rank of a simulation."""
-    here = world.place()
-    return here if isinstance(here.clock, VirtualClock) else None
 
 
 @contextmanager
@@ -60,20 +59,19 @@ def kept_out() -> Iterator[None]:
     global _depth
     with _guard:
         _depth += 1
-        if _depth == 1:
+        is_first = _depth == 1
+        if is_first:
             _replace_all()
-    before = _states()
+    before = chance.states() if is_first else None
     try:
         yield
     finally:
-        after = _states()
+        after = chance.states() if is_first else None
         with _guard:
             _depth -= 1
             if _depth == 0:
-                while _replaced:
-                    owner, name, original = _replaced.pop()
-                    setattr(owner, name, original)
-    for module, was, now in zip(("random", "numpy.random"), before, after, strict=True):
+                _put_back()
+    for module, was, now in zip(("random", "numpy.random"), before or (), after or (), strict=True):
         if was != now:
             warnings.warn(
                 f"the generator of {module} was drawn from during the run, through a name that was "
@@ -85,21 +83,21 @@ def kept_out() -> Iterator[None]:
 
 
 def _replace_all() -> None:
-    for name in ("monotonic", "perf_counter", "process_time", "thread_time"):
-        _replace(time, name, lambda: _now() / PICO)
-        _replace(time, f"{name}_ns", lambda: _now() // 1000)
-    _replace(time, "time", lambda: EPOCH + _now() / PICO)
-    _replace(time, "time_ns", lambda: EPOCH * 10**9 + _now() // 1000)
-    _replace(time, "sleep", lambda seconds: world.place().clock.sleep(seconds))
-    _replace(os, "urandom", _octets)
-    _replace(random, "_urandom", _octets)
+    for name, ours in wall_clock.instead().items():
+        _replace(time, name, ours)
+    _replace(os, "urandom", chance.octets)
+    _replace(random, "_urandom", chance.octets)
     for name, found in list(vars(random).items()):
         if getattr(found, "__self__", None) is random._inst:
-            _replace(random, name, functools.partial(_draw, "random", name))
+            _replace(random, name, functools.partial(chance.draw, "random", name))
     for name, found in list(vars(np.random).items()):
         if getattr(found, "__self__", None) is mtrand._rand:
-            _replace(np.random, name, functools.partial(_draw, "numpy.random", name))
-    _replace(np.random, "seed", functools.partial(_draw, "numpy.random", "seed"))
+            _replace(np.random, name, functools.partial(chance.draw, "numpy.random", name))
+    _replace(np.random, "seed", functools.partial(chance.draw, "numpy.random", "seed"))
+    _put(datetime, "datetime", wall_clock.Datetime)
+    _put(datetime, "date", wall_clock.Date)
+    copyreg.dispatch_table.update(wall_clock.REDUCERS)
+    _replace_taken_out()
     _replace_start()
     _replace_wait()
 
@@ -109,17 +107,50 @@ def _replace(owner: Any, name: str, ours: Callable[..., Any]) -> None:
 
     @functools.wraps(original)
     def replacement(*args: Any, **kwargs: Any) -> Any:
-        return (original if _place() is None else ours)(*args, **kwargs)
+        return (ours if is_simulated() else original)(*args, **kwargs)
 
+    _put(owner, name, replacement)
+
+
+def _put(owner: Any, name: str, what: Any) -> None:
+    original = getattr(owner, name)
+    _instead[id(original)] = what
     _replaced.append((owner, name, original))
-    setattr(owner, name, replacement)
+    setattr(owner, name, what)
+
+
+def _put_back() -> None:
+    while _replaced:
+        owner, name, original = _replaced.pop()
+        setattr(owner, name, original)
+    _instead.clear()
+    for kind in wall_clock.REDUCERS:
+        copyreg.dispatch_table.pop(kind, None)
+
+
+def _replace_taken_out() -> None:
+    """Where the user's modules have them by name."""
+    for module in list(sys.modules.values()):
+        names = getattr(module, "__dict__", None)
+        if names is not None and _is_users(names.get("__name__"), names.get("__file__")):
+            for name in [name for name, value in names.items() if id(value) in _instead]:
+                _replaced.append((module, name, names[name]))
+                names[name] = _instead[id(names[name])]
+
+
+@functools.cache
+def _is_users(name: str | None, file: str | None) -> bool:
+    """Whether a module is the user's own: neither the library's, nor installed, nor ours."""
+    if file is None:
+        return name == "__main__"
+    return not file.startswith(_INSTALLED)
 
 
 def _replace_start() -> None:
     original = threading.Thread.start
 
     def start(thread: threading.Thread) -> None:
-        if _place() is None:
+        if not is_simulated():
             return original(thread)
         owner = getattr(getattr(thread, "_target", None), "__self__", None)
         if not type(owner).__module__.startswith("transports."):
@@ -135,8 +166,7 @@ def _replace_start() -> None:
         finally:
             _starting.discard(me)
 
-    _replaced.append((threading.Thread, "start", original))
-    setattr(threading.Thread, "start", start)  # noqa: B010 - it is replaced, not overridden
+    _put(threading.Thread, "start", start)
 
 
 def _replace_wait() -> None:
@@ -144,7 +174,7 @@ def _replace_wait() -> None:
 
     def wait(condition: threading.Condition, timeout: float | None = None) -> bool:
         blocks = timeout is None or timeout > 0
-        if blocks and _place() is not None and threading.get_ident() not in _starting:
+        if blocks and is_simulated() and threading.get_ident() not in _starting:
             raise _error(
                 "threading.Condition.wait() (Event, Queue, Future and others are made of it)",
                 "it would stop all ranks, of which one runs at a time. Use messages, the store, or "
@@ -152,8 +182,7 @@ def _replace_wait() -> None:
             )
         return original(condition, timeout)
 
-    _replaced.append((threading.Condition, "wait", original))
-    setattr(threading.Condition, "wait", wait)  # noqa: B010
+    _put(threading.Condition, "wait", wait)
 
 
 def _error(call: str, why: str) -> Outside:
@@ -169,42 +198,3 @@ def _site() -> str:
             break
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
-def _now() -> int:
-    return world.place().clock.now()
-
-
-def _seed(what: str) -> int:
-    """A number that belongs to this run, this rank and this purpose."""
-    here = world.place()
-    stage = here.clock.extras.get("stage") if isinstance(here.clock, VirtualClock) else None
-    seed = 0 if stage is None else stage.hardship.seed
-    key = f"{seed} {here.given.get('rank')} {what}".encode()
-    return int.from_bytes(blake2b(key, digest_size=8).digest(), "big")
-
-
-def _octets(count: int) -> bytes:
-    drawn = _generator("urandom", lambda: random.Random(_seed("urandom")))
-    return drawn.randbytes(count)  # type: ignore[no-any-return]
-
-
-def _draw(module: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
-    """Call the method of this rank's own generator."""
-    make = random.Random if module == "random" else np.random.RandomState
-    own = _generator(module, lambda: make(_seed(module) % 2**32))
-    return getattr(own, name)(*args, **kwargs)
-
-
-def _generator(name: str, make: Callable[[], Any]) -> Any:
-    given = world.place().given
-    found = given.get(f"generator of {name}")
-    if found is None:
-        found = given[f"generator of {name}"] = make()
-    return found
-
-
-def _states() -> tuple[Any, Any]:
-    """Of the process's own generators."""
-    state: Any = mtrand._rand.get_state()
-    return random.getstate(), (state[1].tobytes(), *state[2:])

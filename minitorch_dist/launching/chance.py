@@ -1,0 +1,51 @@
+"""Chance, for simulated ranks: each has generators of its own, as a process has, and they follow the
+seed of the run."""
+
+from __future__ import annotations
+
+import random  # noqa: TID251 - to be replaced
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.random import mtrand
+
+from minitorch_dist.distributed import world
+from transports.virtual.clock import VirtualClock
+
+SEED = "seed"  # the entry of a clock's `extras`
+
+
+def octets(count: int) -> bytes:
+    drawn = _generator("urandom", lambda: random.Random(_seed("urandom")))
+    return drawn.randbytes(count)  # type: ignore[no-any-return]
+
+
+def draw(module: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Call the method of this rank's own generator."""
+    make = random.Random if module == "random" else np.random.RandomState
+    own = _generator(module, lambda: make(_seed(module) % 2**32))
+    return getattr(own, name)(*args, **kwargs)
+
+
+def states() -> tuple[Any, Any]:
+    """Of the process's own generators."""
+    state: Any = mtrand._rand.get_state()
+    return random.getstate(), (state[1].tobytes(), *state[2:])
+
+
+def _seed(what: str) -> int:
+    """A number that belongs to this run, this rank and this purpose."""
+    here = world.place()
+    seed = here.clock.extras.get(SEED, 0) if isinstance(here.clock, VirtualClock) else 0
+    key = f"{seed} {here.given.get('rank')} {what}".encode()
+    return int.from_bytes(blake2b(key, digest_size=8).digest(), "big")
+
+
+def _generator(name: str, make: Callable[[], Any]) -> Any:
+    given = world.place().given
+    found = given.get(f"generator of {name}")
+    if found is None:
+        found = given[f"generator of {name}"] = make()
+    return found
