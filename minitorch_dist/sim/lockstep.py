@@ -36,6 +36,12 @@ class Moved:
     last: Integers  # and the last one
     how: str  # "closed", "lockstep", "one by one"
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all messages have reached their ports before any rank is done: then nothing that
+        ranks send afterwards can meet them."""
+        return int(self.clock.min()) > int(self.last.max())
+
     def later(self, span: int) -> Moved:
         return Moved(
             self.clock + span, self.tx + span, self.rx + span, self.first + span, self.last + span,
@@ -173,10 +179,12 @@ def move(
     tx: Integers,
     rx: Integers,
     kept: dict[Any, Moved] | None = None,
+    plays: bool = True,
 ) -> Moved:
     """When each rank is done that begins at `entry`, with ports that are free at `tx` and `rx`.
 
-    `kept` is for what need not be computed twice.
+    `kept` is for what need not be computed twice. Overtaken if messages overtake, and it shall not be
+    played message by message.
     """
     size, first = len(entry), int(entry[0])
     latest = max(int(entry.max()), int(tx.max()), int(rx.max()))
@@ -184,7 +192,7 @@ def move(
         key = schedule, size, sizes.tobytes(), links
         found = None if kept is None else kept.get(key)
         if found is None:
-            found = _moved(schedule, sizes, size, links, 0, 0, 0, "closed")
+            found = _moved(schedule, sizes, size, links, 0, 0, 0, "closed", plays)
             if kept is not None:
                 kept[key] = found
         return found.later(first)
@@ -196,6 +204,8 @@ def move(
         try:
             found = _moved(schedule, sizes, size, links, entry, tx.copy(), rx.copy(), "lockstep")
         except Overtaken:
+            if not plays:
+                raise
             found = Moved(*_played(schedule, sizes, links, entry, tx, rx), "one by one")
         if kept is not None and len(kept) < KEPT:
             kept[asked] = found
@@ -214,7 +224,7 @@ def _played(
 
 def _moved(
     schedule: Schedule, sizes: NDArray[np.int64], size: int, links: Links,
-    entry: Numbers, tx: Numbers, rx: Numbers, how: str,
+    entry: Numbers, tx: Numbers, rx: Numbers, how: str, plays: bool = True,
 ) -> Moved:  # fmt: skip
     try:
         ports = Lockstep(schedule, sizes, size, links, entry, tx, rx)
@@ -222,7 +232,7 @@ def _moved(
             ports.take(step)
         ports.check_end()
     except Overtaken:
-        if how != "closed":
+        if how != "closed" or not plays:
             raise
         nothing = np.zeros(size, np.int64)
         return Moved(*_played(schedule, sizes, links, nothing, nothing, nothing), how)

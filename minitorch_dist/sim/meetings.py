@@ -7,6 +7,12 @@ Together can be done what nobody leaves before the last has come: all_reduce, al
 all_to_all and barrier. It is done where ports belong to single ranks, sends are eager and nobody asks
 for the messages themselves (a fault, a journal). Everything else goes message by message (`stepwise`).
 Both give the same times and the same bits.
+
+Clocks are moved together where nothing can come between: all messages have reached their ports before
+the first rank leaves. Else what it sends next might meet them, and the messages pass the network one
+by one after all, without their bytes (`light`); so does what begins while such messages are under
+way. Only where they are too many for that, clocks are moved together all the same, and what crosses is
+counted.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim import declared, fold, lockstep
+from minitorch_dist.sim import crowd, declared, fold, light, lockstep
 from minitorch_dist.sim.stepwise import Stepwise
 from transports.contract import Waiting
 from transports.sim import SimTransport
@@ -62,6 +68,8 @@ class Meeting:
         self.ends: dict[int, SimTransport] = {}  # at which they wait
         self.done: Integers | None = None  # when each rank may go on,
         self.busy: Integers | None = None  # and how long it was busy with adding
+        self.traffic: light.Traffic | None = None  # where its messages go one by one,
+        self.ended = np.full(size, lockstep.NEVER, np.int64)  # and each rank is done with them
         self.error: Exception | None = None
 
     def missing(self) -> list[int]:
@@ -79,13 +87,17 @@ class Engine:
         self.clock, self.medium, self.adding, self.many = clock, moving, adding, many
         network = moving.network
         self.is_eager = network.eager is None and network.window is None
-        self.operations = {"messages": 0, "lockstep": 0, "closed": 0, "one by one": 0}
+        self.operations = dict.fromkeys(
+            ("messages", "lockstep", "closed", "one by one", "light"), 0
+        )
         self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
         self._meetings: dict[tuple[int, int], Meeting] = {}
         self._wires: dict[int, declared.Wires | None] = {}
         self._last: dict[int, int] = {}  # by rank: when the last message of a meeting reached it
         self._moved: dict[Any, lockstep.Moved] = {}
         self._meters: dict[Any, lockstep.Meters] = {}
+        self._rows: dict[Any, light.Rows] = {}
+        self._under_way: set[Meeting] = set()  # whose traffic is not over
 
     def used(self) -> list[str]:
         """In which ways collectives were done together."""
@@ -158,9 +170,13 @@ class Engine:
         meeting = self._meetings.get(key)
         if meeting is None:
             meeting = self._meetings[key] = Meeting(channel.size, operation)
+            if self._under_way:
+                self._begin_at_once(group, meeting, recipe, arrays)
         elif meeting.first.expects != operation.expects:
             self._differ(meeting, operation)
         meeting.came[rank], meeting.arrays[rank] = (self.clock.now(), operation), arrays
+        if meeting.traffic is not None:
+            meeting.traffic.enter(rank)
         if len(meeting.came) == meeting.size and meeting.error is None:
             del self._meetings[key]
             try:
@@ -180,6 +196,7 @@ class Engine:
         except BaseException as error:
             if meeting.error is None and isinstance(error, Exception):
                 meeting.error = error  # nobody can meet any more
+                self._stop(meeting)
             raise
         reason = operation.error or waiting.error()
         if reason is not None:
@@ -200,6 +217,7 @@ class Engine:
 
     def _fail(self, meeting: Meeting, error: Exception) -> None:
         meeting.error = error
+        self._stop(meeting)
         for _, other in meeting.came.values():
             other.fail(error)
         for end in meeting.ends.values():
@@ -216,34 +234,114 @@ class Engine:
         some = next(iter(arrays[0].values()), None)
         meeting.arrays.clear()  # who waits here still shall not keep what others have forgotten
         nbytes = sizes * (some.itemsize if some is not None else 1)
-        links = self._wires_of(group)
-        assert links is not None
-        entry = np.array([meeting.came[rank][0] for rank in range(size)], np.int64)
-        tx, rx = self.medium.ports(ranks)
-        moved = lockstep.move(
-            schedule, nbytes, links, entry, np.array(tx), np.array(rx), self._moved
-        )
-        self.operations[moved.how] += 1
+        meters = self._meters_of(schedule, nbytes, size)
+        meeting.busy = meters.added * self.adding
+        for end in meeting.ends.values():
+            end.need_no_news()
+        if meeting.traffic is None:
+            began = min(instant for instant, _ in meeting.came.values())
+            if began <= self.medium.latest and began < self.clock.now():
+                self.medium.crossings += 1  # others have gone where these should have been
+            moved = self._moved_together(group, meeting, schedule, nbytes, meters)
+            if moved is not None:
+                self._pass(meeting, ranks, moved, meters)
+                return
+            entries = [meeting.came[rank][0] for rank in range(size)]
+            self._send_out(group, meeting, schedule, nbytes).catch_up(entries)
+        self.operations["light"] += 1
+        meeting.done = meeting.ended
+
+    def _meters_of(self, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
         key = schedule, size, nbytes.tobytes()
         meters = self._meters.get(key)
         if meters is None:
             meters = self._meters[key] = lockstep.meters(schedule, nbytes, size)
+        return meters
+
+    def _moved_together(
+        self, group: Group, meeting: Meeting, schedule: Schedule, nbytes: Integers,
+        meters: lockstep.Meters,
+    ) -> lockstep.Moved | None:  # fmt: skip
+        """None where messages that come afterwards could meet these, and these are few enough to be
+        sent one by one."""
+        size, ranks, links = meeting.size, group.channel.ranks, self._wires_of(group)
+        assert links is not None
+        entry = np.array([meeting.came[rank][0] for rank in range(size)], np.int64)
+        tx, rx = self.medium.ports(ranks)
+        are_few = int(meters.messages.sum()) <= light.MOST
+        try:
+            moved = lockstep.move(
+                schedule, nbytes, links, entry, np.array(tx), np.array(rx), self._moved, not are_few
+            )
+        except lockstep.Overtaken:
+            return None
+        if are_few and not moved.is_settled:
+            return None
+        return moved
+
+    def _pass(
+        self, meeting: Meeting, ranks: Sequence[int], moved: lockstep.Moved, meters: lockstep.Meters
+    ) -> None:
+        """All messages have passed the network together; each rank goes on when it is done."""
+        self.operations[moved.how] += 1
         self._look_back(ranks, moved)
-        done = moved.clock
+        done = meeting.done = moved.clock
         self.medium.passed(
             ranks, moved.tx.tolist(), moved.rx.tolist(), meters.messages.tolist(),
             meters.nbytes.tolist(), meters.messages_in.tolist(), meters.nbytes_in.tolist(),
-            done.tobytes(), int(done.max()),
+            done.tobytes(), int(moved.last.max()) + 1,
         )  # fmt: skip
-        meeting.done, meeting.busy = done, meters.added * self.adding
-        for end in meeting.ends.values():
-            end.need_no_news()
         for instant in np.unique(done).tolist():
             if instant > self.clock.now():
                 those = np.flatnonzero(done == instant).tolist()
                 self.clock.at(instant, partial(self._go_on, meeting, those))
             else:
                 self._go_on(meeting, np.flatnonzero(done == instant).tolist())
+
+    # ------------------------------------------------------------------- together, but one by one
+
+    def _begin_at_once(
+        self, group: Group, meeting: Meeting, recipe: Recipe, arrays: Mapping[Any, Array]
+    ) -> None:
+        """Light messages are under way, which those of the first to come may meet."""
+        size = meeting.size
+        try:
+            sizes = _sizes(recipe, [arrays] * size)
+        except DistMismatch:  # rows of an all_to_all are not alike: the others' are not known yet
+            return
+        some = next(iter(arrays.values()), None)
+        nbytes = sizes * (some.itemsize if some is not None else 1)
+        if int(self._meters_of(recipe.schedule, nbytes, size).messages.sum()) <= light.MOST:
+            self._send_out(group, meeting, recipe.schedule, nbytes)
+
+    def _send_out(
+        self, group: Group, meeting: Meeting, schedule: Schedule, nbytes: Integers
+    ) -> light.Traffic:
+        key = schedule, meeting.size, nbytes.tobytes(), group.channel.number
+        rows = self._rows.get(key)
+        if rows is None:
+            links = self._wires_of(group)
+            assert links is not None
+            while len(self._rows) >= lockstep.KEPT:
+                del self._rows[next(iter(self._rows))]
+            script = crowd.Script(schedule, nbytes, links, meeting.size)
+            rows = self._rows[key] = light.rows(script)
+
+        def over(rank: int) -> None:
+            meeting.ended[rank] = self.clock.now()
+            if not traffic.left:
+                self._under_way.discard(meeting)
+            self._go_on(meeting, [rank])
+
+        traffic = light.Traffic(self.medium, rows, group.channel.ranks, over)
+        meeting.traffic = traffic
+        self._under_way.add(meeting)
+        return traffic
+
+    def _stop(self, meeting: Meeting) -> None:
+        if meeting.traffic is not None:
+            meeting.traffic.stop()
+            self._under_way.discard(meeting)
 
     def _look_back(self, ranks: Sequence[int], moved: lockstep.Moved) -> None:
         """Count the ranks at which this operation's messages come before the last one of an earlier

@@ -74,16 +74,13 @@ def in_a_row(name: str, algorithm: str, entries: list[int]) -> list[tuple[bytes,
 @pytest.mark.parametrize("schedule", MEETING, ids=str)
 @settings(max_examples=3)
 @given(world=worlds())
-def test_several_in_a_row_are_exact_unless_it_is_said(
-    schedule: Schedule, world: tuple[Any, list[int], int]
-) -> None:
+def test_several_in_a_row_are_exact(schedule: Schedule, world: tuple[Any, list[int], int]) -> None:
     net, entries, _ = world
     what, size = (schedule.collective, schedule.algorithm, entries), len(entries)
     one = sim.run(in_a_row, size, what, net=net, engine="greenlet")
     other = sim.run(in_a_row, size, what, net=net, engine="lockstep")
-    assert other.crossings or one.ranks == other.ranks
-    if schedule.name == "ring":
-        assert not other.crossings
+    assert one.ranks == other.ranks and one.time == other.time
+    assert not other.crossings
     for ours, theirs in zip(one.results, other.results, strict=True):
         assert [value for value, _ in ours] == [value for value, _ in theirs]
 

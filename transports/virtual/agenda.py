@@ -18,7 +18,7 @@ collected, and take their ports when nobody has anything left to do in it (see `
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush, heapreplace
 from itertools import count
 from math import inf
@@ -34,6 +34,15 @@ PATIENCE = 100_000  # timeouts in a row, with nothing else to come, before nobod
 
 class Ready(Protocol):
     def append(self, strand: Strand, /) -> None: ...
+
+
+class Timeline(Protocol):
+    """What is needed to let something happen in time; a clock has it."""
+
+    @property
+    def at(self) -> Callable[[int, Callable[[], None]], None]: ...
+    def now(self) -> int: ...
+    def settle(self, act: Callable[[], None]) -> None: ...
 
 
 class Agenda:
@@ -116,6 +125,17 @@ class Agenda:
                 heappop(instants)
                 del self._events[instant]
         return True
+
+    def advance_until(self, instant: int) -> None:
+        """Let all happen that happens before `instant`."""
+        while self._settling or (self._instants and self._instants[0] < instant):
+            self.advance()
+
+    def leave(self) -> Iterator[tuple[int, Callable[[], None]]]:
+        """All that is going to happen, in its order; somebody else sees to it."""
+        while self._instants:
+            instant = heappop(self._instants)
+            yield from ((instant, act) for act in self._events.pop(instant))
 
     def is_idle(self) -> bool:
         """Whether nothing will happen but that some give up waiting."""

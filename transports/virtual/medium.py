@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from urllib.parse import parse_qsl
 
 from transports.quantities import amount, span
 from transports.virtual import topology
+from transports.virtual.agenda import Timeline
 from transports.virtual.clock import VirtualClock
 from transports.virtual.topology import Link, Port, Topology
 
@@ -155,6 +157,7 @@ class Medium:
 
     def __init__(self, clock: VirtualClock, network: Network) -> None:
         self.clock, self.network = clock, network
+        self.times: Timeline = clock  # the time in which messages move
         self.counters: dict[int, Counters] = _Counting()
         self.ends: dict[int, End] = {}  # the latest of each rank
         self.fate: Disturbs | None = None
@@ -165,6 +168,7 @@ class Medium:
         self._rx_free: dict[Any, int] = {}
         self._departing: list[Message] = []  # at this instant
         self._together_until = 0  # when the last of the messages that moved together has landed
+        self.latest = -1  # the instant at which a message last left
         self.crossings = 0  # messages that met some of those, whose times are then not exact
         self._arriving: list[Message] = []
         self._digest = hashlib.blake2b(digest_size=16)
@@ -180,13 +184,13 @@ class Medium:
     def transmit(self, message: Message) -> None:
         """It goes as soon as its sender's port is free."""
         if not (self._departing or self._arriving):
-            self.clock.settle(self._settle)
+            self.times.settle(self._settle)
         self._departing.append(message)
 
     def arrive(self, message: Message) -> None:
         """The first byte is at the receiver's port."""
         if not (self._departing or self._arriving):
-            self.clock.settle(self._settle)
+            self.times.settle(self._settle)
         self._arriving.append(message)
 
     def _settle(self) -> None:
@@ -194,7 +198,7 @@ class Medium:
         departing, self._departing = self._departing, []
         if len(departing) > 1:
             departing.sort(key=_sender)
-        now, at, rx_free = self.clock.now(), self.clock.at, self._rx_free
+        now, at, rx_free = self.times.now(), self.times.at, self._rx_free
         if departing:
             self._enter(departing, now)
         arriving, self._arriving = self._arriving, []
@@ -211,6 +215,7 @@ class Medium:
 
     def _enter(self, messages: list[Message], now: int) -> None:
         """They take their places at the transmit ports."""
+        self.latest = now
         if now < self._together_until:
             self.crossings += len(messages)
         ways, tx_free, pack, fate = self._ways, self._tx_free, _RECORD.pack, self.fate
@@ -236,7 +241,7 @@ class Medium:
             if start == now:
                 self._arriving.append(message)
             else:
-                self.clock.at(start, message.arrive)
+                self.times.at(start, message.arrive)
 
     def _way(self, src: int, dst: int) -> Way:
         route = self.network.topology.route(src, dst)
@@ -248,7 +253,7 @@ class Medium:
         counters = message.way.receiver
         counters.messages_received += 1
         counters.bytes_received += nbytes
-        self._records += _RECORD.pack(self.clock.now(), 1, src.rank, dst.rank, nbytes)
+        self._records += _RECORD.pack(self.times.now(), 1, src.rank, dst.rank, nbytes)
         if self.fate is None:
             message.has_landed = True
             dst.take(message)
@@ -269,6 +274,17 @@ class Medium:
         """Whether single messages may fare differently, or are watched: then nobody may move them
         together."""
         return not (self.fate is None and self.meets is None and self.witness is None)
+
+    @contextmanager
+    def at_another_time(self, times: Timeline) -> Iterator[None]:
+        """Within the block, messages move in that time."""
+        here = self._departing, self._arriving
+        self.times, self._departing, self._arriving = times, [], []
+        try:
+            yield
+        finally:
+            self.times = self.clock
+            self._departing, self._arriving = here
 
     def ports(self, ranks: Sequence[int]) -> tuple[list[int], list[int]]:
         """When these ranks' own ports are free."""
