@@ -206,8 +206,10 @@ class SimTransport(Growing):
         """To whom the last message went, and its header, if something has not landed yet."""
         return self.latest if self._outgoing else None
 
-            self._deliver(src, message.header, message.payload)
-            self.nth = None
+    def _nobody(self, dst: int) -> Exception:
+        if 0 <= dst < self.world_size:
+            return PeerLost(dst, "it has not come yet")
+        return ValueError(f"there is no rank {dst} in a world of {self.world_size}")
 
     def _depart(self, message: Message) -> None:
         self.latest = message.dst.rank, message.header

@@ -11,7 +11,7 @@ from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
-from minitorch_dist.launching import cores, outside, ranks
+from minitorch_dist.launching import collector, cores, outside, ranks
 from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM, Clock
 from transports.stores.store import HashStore
@@ -33,7 +33,8 @@ def run(
     sheet = None if journal is None else sheets.Sheet(journal)
     at_once = world_size if clock is SYSTEM else 1  # in virtual time one rank runs at a time
     try:
-        with cores.shared(at_once), nullcontext() if clock is SYSTEM else outside.kept_out():
+        kept_out = nullcontext() if clock is SYSTEM else outside.kept_out()
+        with cores.shared(at_once), collector.shared(world_size), kept_out:
             return _run(fn, world_size, transport, args, kwargs, timeout, clock, sheet)
     finally:
         if sheet is not None:

@@ -15,7 +15,8 @@ from hypothesis import given, settings, strategies as st
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, launch, sim
-from minitorch_dist.distributed import schedules
+from minitorch_dist.distributed import collectives, schedules, world
+from minitorch_dist.distributed.collectives import How
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
 from minitorch_dist.distributed.reductions import COMBINES
 from minitorch_dist.distributed.schedules.schedule import Schedule
@@ -261,9 +262,10 @@ def test_many_ranks_meet_by_themselves_and_a_journal_wants_messages(tmp_path: An
         dist.all_reduce(x)
         return float(x.sum().item())
 
-    few, many = sim.run(program, 8), sim.run(program, 100)
+    few, many, odd = (sim.run(program, size) for size in (8, 128, 100))
     assert few.engine_used == "greenlet" and many.engine_used == "greenlet, closed"
-    assert many.results == [1000.0] * 100
+    assert odd.engine_used == "greenlet, light"  # some of its ranks leave before others are done
+    assert many.results == [1280.0] * 128 and odd.results == [1000.0] * 100
     written = sim.run(program, 64, journal=str(tmp_path / "j"))
     assert written.engine_used == "greenlet"
     shared = sim.two_level(
@@ -271,6 +273,68 @@ def test_many_ranks_meet_by_themselves_and_a_journal_wants_messages(tmp_path: An
     )
     assert sim.run(program, 100, net=shared).engine_used == "greenlet"
     assert sim.run(program, 100, net=sim.Network(eager=0)).engine_used == "greenlet"
+
+
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(data=st.data())
+def test_different_collectives_in_a_row_are_exact(data: st.DataObject) -> None:
+    """Also where uneven lists, of which a rank knows only its own, come after one another."""
+    net, entries, _ = data.draw(worlds())
+    size = len(entries)
+    parts = st.tuples(st.sampled_from(MEETING), st.sampled_from([0, 1, 7, 60]), st.booleans())
+    plan = data.draw(st.lists(parts, min_size=2, max_size=5))
+    gaps = [np.random.default_rng(n).integers(0, 10**7, size).tolist() for n in range(5)]
+
+    def program() -> list[tuple[bytes, int]]:
+        return [
+            collective(s.collective, s.algorithm, count, gaps[n] if late else entries)
+            for n, (s, count, late) in enumerate(plan)
+        ]
+
+    one, other = (sim.run(program, size, net=net, engine=e) for e in ("greenlet", "lockstep"))
+    assert one.results == other.results and one.ranks == other.ranks and not other.crossings
+
+
+@pytest.mark.parametrize("size", [3, 5, 8])
+def test_messages_beside_light_ones_are_exact(size: int) -> None:
+    """A tree's root is done early, so its messages are light, and p2p shares the ports with them."""
+
+    def program() -> None:
+        rank = dist.get_rank()
+        work = all_reduce_by("binomial", asynchronous=True)
+        sim.compute("7us")
+        dist.barrier()
+        if rank == 0:
+            dist.send(torch.ones(5000), size - 1)
+        if rank == size - 1:
+            dist.recv(torch.zeros(5000), 0)
+        work.wait()
+
+    one, other = (sim.run(program, size, engine=engine) for engine in ("greenlet", "lockstep"))
+    assert one.ranks == other.ranks and "light" in other.engine_used
+
+
+def all_reduce_by(algorithm: str, asynchronous: bool) -> Any:
+    how = How(algorithm, asynchronous=asynchronous)
+    return collectives.all_reduce(
+        world.current().default_group, np.ones(20_000, np.float32), how=how
+    )
+
+
+def test_a_light_message_is_nobodys_when_the_operation_has_failed() -> None:
+    """Rank 3 comes to another one, while messages of the others are on their way."""
+
+    def program() -> None:
+        sim.compute(dist.get_rank() * 1e-6)
+        all_reduce_by("binomial", asynchronous=False)
+        x = torch.ones(3 if dist.get_rank() == 3 else 4)
+        dist.all_reduce(x)
+
+    with pytest.raises(
+        DistMismatch, match=r"float32\[3\].*float32\[4\]|float32\[4\].*float32\[3\]"
+    ):
+        sim.run(program, 5, engine="lockstep")
 
 
 def test_other_messages_beside_a_meeting_are_told() -> None:
