@@ -10,8 +10,10 @@ from minitorch_dist.distributed.schedules.choice import named
 from minitorch_dist.sim import estimates, nets
 from minitorch_dist.sim.papers.paper import Paper, Row
 from minitorch_dist.sim.runner import run
+from transports.virtual.clock import has_greenlets
 
 COUNT = 12_000  # divisible by all sizes below; float32
+RANKS_RUN = "greenlet" if has_greenlets() else "threads"  # message by message
 NET = nets.Hockney(0, "100Gb/s")  # n ≫ pα/β
 
 
@@ -23,7 +25,7 @@ def rows() -> Sequence[Row]:
     two = run(_all_reduce, 2, net=NET).time
     found = []
     for size in (2, 3, 4, 8, 16, 60):  # message by message, by ranks that run
-        time = run(_all_reduce, size, net=NET, engine="greenlet" if size < 64 else "auto").time
+        time = run(_all_reduce, size, net=NET, engine=RANKS_RUN).time
         found.append(Row(f"T({size}) / T(2), ranks run", 2 * (size - 1) / size, time / two, 1e-12))
     ring = named("all_reduce", "ring")
     for size in (100, 1000, 10_000):  # all ranks at once
