@@ -110,11 +110,7 @@ def _walk(
             if node.hooks is None:
                 results = execute(grads)
             else:
-                for reached in list(node.hooks.reached.values()):
-                    reached()
-                grads = node.hooks.run_tensor_hooks(grads, task.owned, node.device)
-                grads = node.hooks.run_before(grads, task.owned, node.device)
-                results = node.hooks.run_after(execute(grads), grads, node.device)
+                results = run_hooked(node, grads, task.owned, execute)
                 owns = False
             if node.device is not cpu:
                 ledger.track_all(results, node.device, "gradient")
@@ -127,6 +123,25 @@ def _walk(
                     ready_queue.push(ready, child)
         del grads, results
         grad = None
+
+
+def run_hooked(
+    node: Node, grads: list[Gradient], owned: list[bool], execute: Execute
+) -> Sequence[Gradient]:
+    """Execute a node that has hooks, with those before and after."""
+    grads = hooked(node, grads, owned)
+    results = execute(grads)
+    return results if node.hooks is None else node.hooks.run_after(results, grads, node.device)
+
+
+def hooked(node: Node, grads: list[Gradient], owned: list[bool]) -> list[Gradient]:
+    """What the hooks before a node make of its gradients."""
+    if node.hooks is not None:
+        for reached in list(node.hooks.reached.values()):
+            reached()
+        grads = node.hooks.run_tensor_hooks(grads, owned, node.device)
+        grads = node.hooks.run_before(grads, owned, node.device)
+    return grads
 
 
 def queue_callback(function: Callable[[], None]) -> None:
@@ -189,10 +204,7 @@ def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> N
     """Add a complete gradient to its leaf, with the hooks before and after."""
     hooks = node.hooks
     if hooks is not None:
-        for reached in list(hooks.reached.values()):
-            reached()
-        grads = hooks.run_tensor_hooks(grads, owned, node.device)
-        grads = hooks.run_before(grads, owned, node.device)
+        grads = hooked(node, grads, owned)
     leaf, grad = node.variable, grads[0]
     if leaf is None:
         return
@@ -200,8 +212,7 @@ def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> N
         with _accumulating:
             present = leaf._grad
             if present is None:
-                if not owned[0] or not _fits(grad, leaf) or (hooks is not None and hooks.see()):
-                    grad = _settle(grad, leaf)
+                grad = settled(grad, leaf, owned[0] and (hooks is None or not hooks.see()))
                 leaf._grad = base.new(leaf.plain, grad, leaf.storage.device)
                 if leaf.storage.device is not devices.CPU:
                     ledger.retag(grad, leaf.storage.device, "gradient")
@@ -222,8 +233,11 @@ def _fits(grad: Array, leaf: TensorBase) -> bool:
     )
 
 
-def _settle(grad: Array, leaf: TensorBase) -> Array:
-    """A copy with the leaf's dtype, and with its strides if those leave no gaps."""
+def settled(grad: Array, leaf: TensorBase, is_ours: bool) -> Array:
+    """The gradient as the leaf keeps it: this very array, if nobody else has it and it fits; else a
+    copy with the leaf's dtype, and with its strides if those leave no gaps."""
+    if is_ours and _fits(grad, leaf):
+        return grad
     own = np.empty_like(leaf.array)
     own[...] = grad
     return own

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import threading
+import tracemalloc
 import weakref
 from typing import Any
 
@@ -397,3 +398,34 @@ def test_what_a_context_holds_is_freed_when_it_ends(transport: str) -> None:
         assert [ref() for ref in kept] == [None] * 3
     finally:
         gc.enable()
+
+
+def test_a_gradient_is_freed_once_it_was_used() -> None:
+    """A chain of fifty steps needs room for a few gradients, and not for fifty."""
+
+    def program(rank: int) -> None:
+        x = mtd.ones(1 << 16, requires_grad=True)
+        with autograd.context() as context_id:
+            y = x
+            for _ in range(50):
+                y = y * 1.0
+            loss = y.sum()
+            tracemalloc.start()
+            autograd.backward(context_id, [loss])
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert most < 6 * x.array.nbytes
+
+    run(program, 1)
+
+
+def test_a_gradient_that_a_hook_has_seen_is_not_the_contexts_own() -> None:
+    def program(rank: int) -> None:
+        x, kept = mtd.ones(3, requires_grad=True), []
+        x.register_hook(lambda grad: kept.append(grad))
+        with autograd.context() as context_id:
+            autograd.backward(context_id, [(x * 2.0).sum()])
+            kept[0].zero_()
+            assert autograd.get_gradients(context_id)[x].tolist() == [2.0] * 3
+
+    run(program, 1)

@@ -25,6 +25,7 @@ from typing import Any, Final
 from minitorch_dist.distributed.rpc import operations
 from minitorch_dist.distributed.rpc.agent import Agent, current
 from minitorch_dist.distributed.rpc.errors import WorkerLost
+from minitorch_dist.tensors import base, engine
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.nodes import Edge, Gradient, Node
 
@@ -75,12 +76,13 @@ class Context:
         if self.error is not None:
             raise self.error
 
-    def add(self, leaf: TensorBase, grad: Array, tensor: Any) -> None:
-        """Collect a gradient of one of our leaves."""
+    def add(self, leaf: TensorBase, grad: Array, is_ours: bool) -> None:
+        """Collect a gradient of one of our leaves: this very array, if nobody else has it."""
         with self.lock:
             present = self.grads.get(leaf)
             if present is None:
-                self.grads[leaf] = tensor(grad)
+                kept = engine.settled(grad, leaf, is_ours)
+                self.grads[leaf] = base.new(leaf.plain, kept, leaf.storage.device)
             else:
                 present.array += grad
                 present.storage.version += 1

@@ -34,7 +34,7 @@ from minitorch_dist.distributed.rpc import operations
 from minitorch_dist.distributed.rpc.agent import Agent, current
 from minitorch_dist.distributed.rpc.calls import RpcFuture
 from minitorch_dist.distributed.rpc.serving import Later
-from minitorch_dist.tensors import base, devices, grad_mode, ledger, ready_queue
+from minitorch_dist.tensors import devices, engine, grad_mode, ledger, ready_queue
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.graph import edge_of
 from minitorch_dist.tensors.nodes import AccumulateGrad, Edge, Gradient, Node
@@ -125,41 +125,38 @@ class Pass:
                     return
                 task = ready_queue.pop(self._ready)
             node, grads = task.node, task.grads
+            del task.grads  # what has been used is freed before the next node allocates
             if isinstance(node, AccumulateGrad):
                 self._collect(node, grads, task.owned)
-                continue
-            if isinstance(node, RecvRpcBackward):
-                self._send_back(node, self._hooked(node, task))
-                continue
-            results = self._run(node, task)
-            with self._lock:
-                for edge, grad in zip(node.edges, results, strict=True):
-                    if edge is not None:
-                        child = self._tasks[edge[0]]
-                        if child.arrive(edge[1], grad, False):
-                            ready_queue.push(self._ready, child)
+            elif isinstance(node, RecvRpcBackward):
+                self._send_back(node, engine.hooked(node, grads, task.owned))
+            else:
+                self._hand_on(node, self._run(node, grads, task.owned))
 
-    def _hooked(self, node: Node, task: Task) -> list[Gradient]:
-        grads = task.grads
-        if node.hooks is not None:
-            grads = node.hooks.run_tensor_hooks(grads, task.owned, node.device)
-            grads = node.hooks.run_before(grads, task.owned, node.device)
-        return grads
-
-    def _run(self, node: Node, task: Task) -> Sequence[Gradient]:
-        grads = self._hooked(node, task)
+    def _run(self, node: Node, grads: list[Gradient], owned: list[bool]) -> Sequence[Gradient]:
         try:
-            results = node.run(grads)
+            if node.hooks is None:
+                results = node.run(grads)
+            else:
+                results = engine.run_hooked(node, grads, owned, node.run)
         except RuntimeError as error:
             self._explain(node, error)
             raise
-        if node.hooks is not None:
-            results = node.hooks.run_after(results, grads, node.device)
         if node.device is not devices.CPU:
             ledger.track_all(results, node.device, "gradient")
         if not self._retain and not isinstance(node, SendRpcBackward):
             node.release()
         return results
+
+    def _hand_on(self, node: Node, results: Sequence[Gradient]) -> None:
+        """To those whose results the node read."""
+        owns = node.owns and node.hooks is None
+        with self._lock:
+            for edge, grad in zip(node.edges, results, strict=True):
+                if edge is not None:
+                    child = self._tasks[edge[0]]
+                    if child.arrive(edge[1], grad, owns):
+                        ready_queue.push(self._ready, child)
 
     def _explain(self, node: Node, error: RuntimeError) -> None:
         """If what the node reads was written to by an optimizer's step, say whose."""
@@ -174,11 +171,11 @@ class Pass:
 
     def _collect(self, node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> None:
         """A leaf's gradient stays in the context; `.grad` is left alone."""
-        if node.hooks is not None:
-            grads = node.hooks.run_tensor_hooks(grads, owned, node.device)
+        grads = engine.hooked(node, grads, owned)
         leaf, grad = node.variable, grads[0]
         if leaf is not None and grad is not None:
-            self._context.add(leaf, grad, lambda grad: _tensor_for(leaf, grad))
+            is_ours = owned[0] and (node.hooks is None or not node.hooks.see())
+            self._context.add(leaf, grad, is_ours)
 
     def _send_back(self, node: RecvRpcBackward, grads: list[Gradient]) -> None:
         """The gradients of what came with a message go back to where it set out."""
@@ -225,12 +222,6 @@ class Pass:
 
     def __repr__(self) -> str:
         return f"<Pass {self._number} of {self._context!r}, {len(self._ready)} nodes are ready>"
-
-
-def _tensor_for(leaf: TensorBase, grad: Any) -> Any:
-    own = np.empty_like(leaf.array)
-    own[...] = grad
-    return base.new(leaf.plain, own, leaf.storage.device)
 
 
 # --------------------------------------------------------------------------------------- torch's face
