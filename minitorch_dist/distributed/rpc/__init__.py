@@ -1,7 +1,8 @@
 """PyTorch's `torch.distributed.rpc`: functions of other workers, and objects that live there.
 
-Read from the ground up: `frames` (one message), `writing`, `calls` and `outstanding` (one call, and all of
-them), `crew` and `watch` (which thread does what), `serving` (the other side), `agent` (all of one worker),
+Read from the ground up: `frames` and `post` (messages come and go), `writing`, `calls` and `outstanding` (one
+call, and all of them), `crew` and `watch` (which thread does what), `calling` (our side of a call) and `serving`
+(the other side), `agent` (all of one worker),
 `ending` (shutdown), `roll` and `joining` (worlds that grow), `api`, `references` (who holds what), `owning`,
 `rref`.
 The same code runs over every transport, and in virtual time.

@@ -144,7 +144,7 @@ class Ending:
     def _be_quiet(self) -> None:
         agent = self._agent
         while True:
-            calls = agent.outstanding
+            calls = agent.caller.of_users()
             if calls:
                 words = ", ".join(map(str, calls[:3])) + (", …" if len(calls) > 3 else "")
                 future = calls[0].future
@@ -158,7 +158,8 @@ class Ending:
     def _round(self) -> bool:
         agent, number = self._agent, self._number
         self._number += 1
-        said = (number, dict(agent.issued), dict(agent.server.served), not agent.has_given_up)
+        issued, served = dict(agent.caller.issued), dict(agent.server.served)
+        said = (number, issued, served, not agent.caller.has_given_up)
         future = agent.call(
             agent.worker(LEADER), operations.JOIN, lambda writer: writer.value(said), "shutdown",
             0.0, is_system=True,

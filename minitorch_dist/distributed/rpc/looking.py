@@ -36,7 +36,7 @@ def _get_debug_info() -> dict[str, str]:
     agent = current()
     return {
         **_rref_context_get_debug_info(),
-        "agent.num_pending_requests": str(len(agent.outstanding)),
+        "agent.num_pending_requests": str(len(agent.caller.of_users())),
         "agent.thread_pool_size": str(agent.crew.size),
         "agent.num_running_functions": str(agent.crew.running),
         "agent.num_waiting_functions": str(agent.crew.waiting),

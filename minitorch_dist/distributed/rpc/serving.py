@@ -1,7 +1,9 @@
 """The other side of a call: read what is asked for, run it, answer; each request at most once.
 
-    CALL      function, args, kwargs        the answer is what it returns
-    others    see `operations`: what RRefs, autograd and shutdown ask of each other
+    REQUEST   CALL   function, args, kwargs    the answer is what it returns
+              others see `operations`: what RRefs, autograd and shutdown ask of each other
+    PROBE     what has become of a request?    its answer again, or STATE
+    DONE      the answer has arrived           it need not be kept
 
 Where messages can get lost or come twice, a request is remembered with its answer until the caller
 says that it has it: a second copy is answered again, and not carried out again.
@@ -20,8 +22,20 @@ from minitorch_dist.distributed.codec import Reader, UnknownName, Unsendable
 from minitorch_dist.distributed.rpc import baggage, functions, operations
 from minitorch_dist.distributed.rpc.crew import Job
 from minitorch_dist.distributed.rpc.errors import RpcError
-from minitorch_dist.distributed.rpc.frames import ANSWER, FAILURE, ONE_WAY, SYSTEM, Message
+from minitorch_dist.distributed.rpc.frames import (
+    ANSWER,
+    DONE,
+    FAILURE,
+    KNOWN,
+    ONE_WAY,
+    PROBE,
+    STATE,
+    SYSTEM,
+    Message,
+)  # fmt: skip
+from minitorch_dist.distributed.rpc.post import Post
 from minitorch_dist.distributed.rpc.workers import WorkerInfo
+from minitorch_dist.distributed.rpc.writing import DeviceNames, RpcWriter
 from minitorch_dist.futures import Future
 
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
@@ -31,14 +45,9 @@ class Home(Protocol):
     """What serving needs of the agent."""
 
     me: WorkerInfo
-    may_lose: bool
+    names: DeviceNames
 
     def worker(self, id: int) -> WorkerInfo: ...
-    def reply(self, dst: int, kind: int, id: int, write: Callable[[Any], None]) -> list[Any]:
-        """Write and send an answer; the parts that were sent."""
-
-    def send_again(self, dst: int, kind: int, id: int, parts: list[Any]) -> None: ...
-    def state(self, dst: int, id: int, is_known: bool) -> None: ...
 
 
 class Request:
@@ -54,8 +63,8 @@ class Request:
 class Server:
     """Carries out requests."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self, home: Home, post: Post) -> None:
+        self._home, self._post = home, post
         self.served: Counter[int] = Counter()  # requests of users that were answered, by caller
         self._lock = Lock()
         self._remembered: dict[int, OrderedDict[int, Request]] = {}
@@ -81,23 +90,23 @@ class Server:
         if request is None:
             known[id] = Request()
             return True
-        if request.answer is not None:
-            self._home.send_again(src, request.kind, id, request.answer)
+        if request.answer:
+            self._post.send_if_there(src, request.kind, id, request.answer)
         return False
 
     def _request(self, message: Message) -> Request | None:
         known = self._remembered.get(message.src)
         return None if known is None else known.get(message.id)
 
-    def probe(self, message: Message) -> None:
+    def _probe(self, message: Message) -> None:
         """The caller asks what has become of its request."""
-        request = self._request(message)
-        if request is not None and request.answer is not None:
-            self._home.send_again(message.src, request.kind, message.id, request.answer)
-        else:
-            self._home.state(message.src, message.id, request is not None)
+        request, src, id = self._request(message), message.src, message.id
+        if request is None or request.answer is None:
+            self._post.send_if_there(src, STATE, id, flags=0 if request is None else KNOWN)
+        elif request.answer:
+            self._post.send_if_there(src, request.kind, id, request.answer)
 
-    def done(self, message: Message) -> None:
+    def _done(self, message: Message) -> None:
         """The caller has the answer: only that there was such a request is remembered."""
         request = self._request(message)
         if request is not None:
@@ -116,13 +125,18 @@ class Server:
     # ------------------------------------------------------------------------------- carrying out
 
     def take(self, message: Message) -> Job | None:
-        """What there is to run for this request; None if nothing is, or all is done already."""
-        if self._home.may_lose and not self._is_new(message):
-            return None
-        if message.flags & SYSTEM:
+        """What there is to run for what a caller says; None if nothing is, or all is done already."""
+        if message.kind == PROBE:
+            self._probe(message)
+        elif message.kind == DONE:
+            self._done(message)
+        elif self._post.may_lose and not self._is_new(message):
+            pass  # a copy
+        elif message.flags & SYSTEM:
             self._system(message)
-            return None
-        return lambda: copy_context().run(self._serve, message)
+        else:
+            return lambda: copy_context().run(self._serve, message)
+        return None
 
     def _system(self, message: Message) -> None:
         """An operation of our own. It does not wait, and runs nothing of the user's."""
@@ -210,11 +224,16 @@ class Server:
         self._reply(message, FAILURE, write)
 
     def _reply(self, message: Message, kind: int, write: Callable[[Any], None]) -> None:
-        parts = self._home.reply(message.src, kind, message.id, write)
+        src, names = message.src, self._home.names
+        writer = RpcWriter(src, names.at(self._home.worker(src), is_answer=True))
+        write(writer)
+        writer.depart()
+        parts = self._post.sealed([writer.out, *writer.buffers])
+        self._post.send_if_there(src, kind, message.id, parts)
         if not message.flags & SYSTEM:
             with self._lock:
-                self.served[message.src] += 1
-        if self._home.may_lose:
+                self.served[src] += 1
+        if self._post.may_lose:
             request = self._request(message)
             if request is not None and request.answer is None:
                 request.kind, request.answer = kind, parts
