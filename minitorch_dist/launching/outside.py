@@ -59,19 +59,18 @@ def kept_out() -> Iterator[None]:
     global _depth
     with _guard:
         _depth += 1
-        is_first = _depth == 1
-        if is_first:
+        if _depth == 1:
             _replace_all()
-    before = chance.states() if is_first else None
+    before = chance.states()
     try:
         yield
     finally:
-        after = chance.states() if is_first else None
+        after = chance.states()
         with _guard:
             _depth -= 1
             if _depth == 0:
                 _put_back()
-    for module, was, now in zip(("random", "numpy.random"), before or (), after or (), strict=True):
+    for module, was, now in zip(("random", "numpy.random"), before, after, strict=True):
         if was != now:
             warnings.warn(
                 f"the generator of {module} was drawn from during the run, through a name that was "
