@@ -61,3 +61,7 @@ class QueueEmptyError(DistStoreError):
 
 class TrustError(DistError):
     """A peer could not prove that it holds the job's key."""
+
+
+class NotLetIn(TrustError, DistNetworkError):
+    """The broker did not take our name and password."""

@@ -13,7 +13,7 @@ from tests.transports.brokers import KINDS, Broker, Client, Proxy, free_port, to
 from transports import keys
 from transports.channel.keeper import MAX_BODY
 from transports.channel.store import MQTTStore
-from transports.errors import DistNetworkError, DistStoreError
+from transports.errors import DistNetworkError, DistStoreError, NotLetIn
 
 
 @pytest.fixture(params=KINDS)
@@ -84,7 +84,7 @@ def test_no_broker(rank: int) -> None:
 @pytest.mark.parametrize("rank", [0, 1])
 def test_the_wrong_key(broker: Broker, monkeypatch: pytest.MonkeyPatch, rank: int) -> None:
     monkeypatch.setenv(keys.VARIABLE, "another key")
-    with pytest.raises(DistNetworkError, match=r"does not let us in.*MINITORCH_DIST_KEY"):
+    with pytest.raises(NotLetIn, match=r"does not let us in.*MINITORCH_DIST_KEY"):
         MQTTStore(broker.address, rank)
 
 

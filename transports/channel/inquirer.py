@@ -17,7 +17,7 @@ from transports.channel.frames import Frame, Refused
 from transports.channel.keeper import MAX_BODY, Topics
 from transports.channel.peers import ASLEEP, GRACE, SILENCE
 from transports.clock import PICO, Clock, Deadline
-from transports.errors import DistNetworkError, DistStoreError
+from transports.errors import DistNetworkError, DistStoreError, NotLetIn
 from transports.stores import protocol
 from transports.stores.protocol import Request
 
@@ -39,6 +39,7 @@ class Inquirer:
         self._asked: dict[int, bytearray] = {}
         self._answers: dict[int, bytes] = {}
         self._problem = ""  # nothing will be answered any more
+        self._is_refused = False
         self._heard = self._said = self._last_tick = self._now()
         self._down_since: float | None = self._now()
         self._why_down = "it was not reached yet"
@@ -60,7 +61,7 @@ class Inquirer:
                 self.changed.wait(deadline.left())
         if self._problem:
             self._connection.close()
-            raise DistNetworkError(self._problem)
+            raise (NotLetIn if self._is_refused else DistNetworkError)(self._problem)
 
     def _why_nobody(self, seconds: float) -> str:
         if self._down_since is not None:
@@ -169,7 +170,7 @@ class Inquirer:
 
     def refused(self, reason: str) -> None:
         with self.changed:
-            self._problem = refusal(self.address, reason)
+            self._problem, self._is_refused = refusal(self.address, reason), True
             self.changed.notify_all()
 
     def tick(self) -> None:

@@ -22,7 +22,7 @@ from transports.channel.connection import Connection, Post, refusal
 from transports.channel.frames import Frame, Refused
 from transports.channel.peers import SILENCE
 from transports.clock import PICO, Clock, Deadline
-from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
+from transports.errors import DistNetworkError, DistStoreError, NotLetIn, StoreTimeout
 from transports.stores import protocol
 from transports.stores.protocol import Request
 from transports.stores.shelf import READS, NotYet, Shelf
@@ -76,6 +76,7 @@ class Keeper:
         self._is_alone = self._is_closed = False
         self._rival: float | None = None  # since when we know that another was, or is, here
         self._problem = ""
+        self._is_refused = False
         filters = [(self._topics.owner, 1), (self._topics.ask, 0)]
         will = Post(self._topics.owner, self._frame(frames.DEAD), 1, True)
         self._connection = Connection(address, f"mtd{mark:016x}", filters, will, self, clock)
@@ -97,7 +98,7 @@ class Keeper:
                 self.changed.wait(deadline.left())
         if self._problem:
             self._connection.close()
-            raise DistNetworkError(self._problem)
+            raise (NotLetIn if self._is_refused else DistNetworkError)(self._problem)
 
     # -- commands ---------------------------------------------------------------------------
 
@@ -241,7 +242,7 @@ class Keeper:
 
     def refused(self, reason: str) -> None:
         with self.changed:
-            self._problem = refusal(self.address, reason)
+            self._problem, self._is_refused = refusal(self.address, reason), True
             self.changed.notify_all()
 
     def written(self, tag: object) -> None: ...

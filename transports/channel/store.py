@@ -59,6 +59,11 @@ class MQTTStore(Store):
             raise DistStoreError(f"{self!r} was closed")
         return self._end.command(operation, keys, values, timeout)
 
+    @property
+    def mark(self) -> int:
+        """The random number by which this end is known."""
+        return self._end.mark
+
     def clone(self) -> MQTTStore:
         """Another handle to the same connection, which any number of threads may use."""
         with self._end.changed:
