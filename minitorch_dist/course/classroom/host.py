@@ -1,0 +1,57 @@
+"""The teacher's end: a room on a store. What stands at the desk is heard, what the room orders is sent.
+
+desk          a queue: "<who> <message>" of every laptop
+to/<who>      a queue: orders for one laptop
+g/<n>/…       what the ranks of generation n tell each other, to find each other
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from minitorch_dist.course.classroom import messages
+from minitorch_dist.course.classroom.room import Room
+from transports.clock import PICO, SYSTEM
+from transports.errors import QueueEmptyError
+from transports.stores.store import Store
+
+PORT: Final = 1883  # MQTT's, unless the teacher says otherwise
+STORE: Final = "class"  # its name at the broker
+AT_ONCE: Final = 500  # words that are heard before time is looked at
+MARK: Final = 16  # letters of who it is
+
+
+class Host:
+    """One class."""
+
+    def __init__(self, store: Store, room: Room) -> None:
+        self.store, self.room = store, room
+
+    def now(self) -> float:
+        return SYSTEM.now() / PICO
+
+    def pump(self) -> int:
+        """Hear all that waits at the desk, let time pass, send the orders. How many words there were."""
+        heard = 0
+        while heard < AT_ONCE:
+            try:
+                data = self.store.queue_pop("desk", block=False)
+            except QueueEmptyError:
+                break
+            heard += 1
+            who, _, said = data.partition(b" ")
+            if len(who) == MARK and who.isalnum():
+                self.room.hear(who.decode("ascii"), said, self.now())
+            else:
+                self.room.dropped["nobody"] += 1
+        self.room.tick(self.now())
+        self.send()
+        return heard
+
+    def send(self) -> None:
+        orders, self.room.outbox = self.room.outbox, []
+        for who, order in orders:
+            self.store.queue_push(f"to/{who}", messages.encode(order))
+
+    def __repr__(self) -> str:
+        return f"<Host of {self.room!r}>"

@@ -1,0 +1,70 @@
+"""The word of a class: four words on the projector, from which everybody makes the same key.
+
+    maple-river-otter-cloud  ──scrypt──►  32 bytes, which stand for MINITORCH_DIST_KEY
+
+Four of 256 words are 32 bits. That is little for a key and much for a lesson: each guess at the broker costs a
+connection, and who has recorded a conversation and tries words at home pays a scrypt of 16 MB for each, some years of
+one processor for half of them. A class takes another word each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Final
+
+COUNT: Final = 4
+COST: Final = {"n": 1 << 14, "r": 8, "p": 1, "dklen": 32}  # 16 MB, some 50 ms
+SALT: Final = b"minitorch_dist class"
+LONGEST: Final = 200  # letters; nobody's word is longer
+
+
+class WordError(ValueError):
+    """This is no word of a class."""
+
+
+def draw() -> str:
+    """A new word; all 2**32 are as likely."""
+    return "-".join(WORDS[byte] for byte in os.urandom(COUNT))
+
+
+def normal(said: str) -> str:
+    """However it was typed: capitals, spaces and commas do not count."""
+    parts = "".join(c if c.isalnum() else " " for c in said.casefold()).split()
+    if not parts or len(said) > LONGEST:
+        raise WordError(
+            f"{said[:40]!r} is no word of a class. It stands on the projector, like maple-river-otter-cloud"
+        )
+    return "-".join(parts)
+
+
+def key(word: str) -> str:
+    """The job's key, as text for the environment."""
+    return hashlib.scrypt(normal(word).encode(), salt=SALT, **COST).hex()
+
+
+def unknown(word: str) -> list[str]:
+    """Parts that are in no word drawn here: most likely mistyped, unless the teacher made it up."""
+    return [part for part in normal(word).split("-") if part not in WORDS]
+
+
+_TEXT: Final = """
+acorn amber anchor apple april apron arrow aspen autumn badge bagel baker bamboo banjo barn basil
+basket beach bean bear beaver berry bird bison blanket blossom boat book bottle branch bread breeze
+brick bridge brook broom bucket butter button cabin cactus camel camera candle canoe canyon carpet
+carrot castle cedar chalk cherry chess circle cliff clock cloud clover coast cobalt coconut coffee
+comet copper coral corner cotton cousin crane crater cricket crystal cupcake daisy dancer dawn
+desert diamond dolphin donkey dragon drum eagle earth echo elbow elephant ember engine fabric falcon
+farmer feather fern fiddle field finger flag flute forest fossil fountain fox frog galaxy garden
+garlic gecko ginger giraffe glacier glove goose grape grass guitar hammer harbor harvest hazel hedge
+helmet heron hill honey horizon horse island ivory jacket jaguar jasmine jelly jungle kayak kettle
+kitten kiwi koala ladder lagoon lake lamp lantern lava leaf lemon library lily lizard lotus magnet
+mango maple marble market meadow melon mirror mitten monkey moon moss mountain mushroom napkin
+nectar needle nest notebook nutmeg oasis ocean olive onion orange orchid otter owl oyster paddle
+palm panda paper parrot peach peanut pearl pebble pelican pencil pepper piano pigeon pillow pine
+pirate planet plum pocket pond poppy potato pumpkin puzzle quilt rabbit radish rain raven ribbon
+river robin rocket saddle saffron sailor salmon sand satin saturn shadow shell silver sister snow
+spider spoon spring squirrel star summer sunset swan table teapot thunder tiger timber tomato tulip
+tunnel turtle valley velvet violet violin walnut water whale willow window winter wolf yellow zebra
+"""
+WORDS: Final = tuple(_TEXT.split())
