@@ -38,12 +38,14 @@ COMMANDS = {
     "contest": "a schedule of your own against all that are built in, and against the bound",
     "capstone": "the course: one script in seven worlds, and a certificate of it",
     "game": "be the network and break an algorithm, or be a rank and race the ring",
+    "class": "a class of laptops trains one model: host opens it, join takes part",
     "dev": "for who writes lessons: judge them, and make what is made from them",
 }
 
 # Where a command's module is not beside this one, or not called like the command.
 MODULES = {
     "bench": "bench.command",
+    "class": "classroom.command",
     "list": "lessons.listing",
     **{
         name: f"lessons.{name}"

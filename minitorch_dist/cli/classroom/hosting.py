@@ -1,0 +1,190 @@
+"""`mtd class host`: opens a class, and stays its console until it is finished."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console as Terminal
+
+from minitorch_dist.cli.classroom.screen import Lines, Whole
+from minitorch_dist.cli.lessons import keyboard
+from minitorch_dist.cli.page import Page, refuse
+from minitorch_dist.course.classroom import pages, racing, words
+from minitorch_dist.course.classroom.console import Console, Finish
+from minitorch_dist.course.classroom.host import PORT, STORE, Host
+from minitorch_dist.course.classroom.room import Plan, Room
+from minitorch_dist.course.classroom.training import STEPS
+from transports import keys
+from transports.broker import launch
+from transports.channel.store import MQTTStore
+from transports.clock import SYSTEM
+from transports.errors import DistError, DistNetworkError
+
+MOST_SEATS = 256
+TICK = 0.02  # seconds between two looks at the desk
+FRESH = 1.0  # seconds between two pages
+FAREWELL = 2.0  # seconds for the last orders to be fetched
+
+
+class NoClass(ValueError):
+    """A class cannot be opened so."""
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        check(options)
+        word = words.normal(options.word) if options.word else words.draw()
+    except (NoClass, racing.NoRace, words.WordError) as error:
+        return refuse("class host", error)
+    os.environ[keys.VARIABLE] = words.key(word)
+    os.environ.pop(keys.GENERATION, None)
+    try:
+        broker = launch.start("--host", options.listen, "--port", str(options.port))
+    except DistNetworkError as error:
+        print(f"mtd class host: {in_words(error, options)}", file=sys.stderr)
+        return 1
+    port = int(broker.address.rpartition(":")[2])
+    with broker:
+        try:
+            store = MQTTStore(f"mqtt://{near(options.listen)}:{port}/{STORE}", rank=0, timeout=20)
+        except DistError as error:
+            print(f"mtd class host: {error}", file=sys.stderr)
+            return 1
+        try:
+            return teach(options, store, join_with(options, port, word))
+        finally:
+            store.close()
+
+
+def check(options: argparse.Namespace) -> None:
+    if not 1 <= options.seats <= MOST_SEATS:
+        raise NoClass(f"--seats {options.seats}: between 1 and {MOST_SEATS}")
+    if not 1 <= options.steps <= STEPS:
+        raise NoClass(
+            f"--steps {options.steps}: between 1 and {STEPS}, so many are recorded in lesson 4"
+        )
+    if not 0 <= options.pace <= 60:
+        raise NoClass(f"--pace {options.pace}: between 0 and 60 seconds")
+    racing.contest(options.race)
+    for path in (options.page, options.certificate):
+        if not path.resolve().parent.is_dir():
+            raise NoClass(f"there is no folder for {path}")
+
+
+def in_words(error: Exception, options: argparse.Namespace) -> str:
+    text = str(error)
+    if "in use" in text:
+        return (
+            f"port {options.port} is taken, perhaps by another class or broker on this machine. End it, or take "
+            f"another port: mtd class host --port {options.port + 1}"
+        )
+    return text
+
+
+def near(listen: str) -> str:
+    """By which address this machine itself reaches the broker."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listen, listen)
+    return f"[{host}]" if ":" in host else host
+
+
+def reachable(options: argparse.Namespace) -> str:
+    """By which address laptops most likely reach this machine."""
+    if options.address:
+        return str(options.address)
+    if options.listen not in ("0.0.0.0", "::"):
+        return str(options.listen)
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # an address of nobody (RFC 5737); nothing is sent
+        return str(probe.getsockname()[0])
+    return socket.gethostname()
+
+
+def join_with(options: argparse.Namespace, port: int, word: str) -> str:
+    host = reachable(options)
+    shown = host if port == PORT else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"mtd class join {shown} --word {word}"
+
+
+def teach(options: argparse.Namespace, store: MQTTStore, join: str) -> int:
+    """The console, until finish or Ctrl-C."""
+    room = Room(options.seats, Plan(steps=options.steps, pace=options.pace))
+    host, console = Host(store, room), Console(room, options.race)
+    is_whole = keyboard.is_there() and not options.plain
+    with (
+        Whole(room, join) if is_whole else Lines(room, join, Page(Terminal(highlight=False)))
+    ) as screen:
+        status = _converse(host, console, screen, options, join)
+        _end(host, options, status)
+        _write(options.page, pages.live(room, join))
+    _report(room, options, status)
+    return status
+
+
+def _converse(
+    host: Host, console: Console, screen: Whole | Lines, options: argparse.Namespace, join: str
+) -> int:
+    written = SYSTEM.deadline(0)
+    screen.say(f"The page for the projector: {options.page}   help lists all words")
+    try:
+        while True:
+            host.pump()
+            if written.is_over():
+                trouble = _write(options.page, pages.live(host.room, join))
+                written = SYSTEM.deadline(FRESH if not trouble else 60)
+                if trouble:
+                    screen.say(trouble)
+            for line in screen.read(TICK):
+                answer = screen.picture() if line.strip().startswith("pic") else console.do(line)
+                host.send()
+                if answer:
+                    screen.say(answer)
+            screen.show()
+    except Finish:
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _end(host: Host, options: argparse.Namespace, status: int) -> None:
+    """Tell everybody, and wait a little until they have heard it."""
+    room = host.room
+    if status == 0 and room.is_golden:
+        text = f"The class is over: {room.step} steps, and the weights are the golden ones, bit for bit."
+    elif status == 0:
+        text = f"The class is over after {room.step} steps." if room.step else "The class is over."
+    else:
+        text = "The class is over: the teacher has ended it."
+    room.end(text)
+    host.send()
+    deadline = SYSTEM.deadline(FAREWELL)
+    with suppress(KeyboardInterrupt):
+        waiting = [f"to/{seat.me}" for seat in room.seats.here()]
+        while waiting and not deadline.is_over():
+            SYSTEM.sleep(TICK)
+            waiting = [queue for queue in waiting if host.store.queue_len(queue)]
+
+
+def _write(path: Path, text: str) -> str:
+    """What went wrong; nothing, mostly."""
+    try:
+        pages.write(path, text)
+    except OSError as error:
+        return f"the page {path} cannot be written: {error.strerror}"
+    return ""
+
+
+def _report(room: Room, options: argparse.Namespace, status: int) -> None:
+    page = Page(Terminal(highlight=False))
+    if room.step:
+        trouble = _write(options.certificate, pages.certificate(room))
+        sign = "✔" if room.is_golden else "✘" if room.is_finished else "–"
+        said = room.verdict if room.is_finished else "training was not finished"
+        page.say(f"{sign} {room.step} steps: {said}")
+        page.say(trouble or f"wrote {options.certificate}")
+    else:
+        page.say("The class is over." if status == 0 else "The class was ended.")

@@ -1,0 +1,160 @@
+"""`mtd class` as real processes over the broker: joining, dying, ending; and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist.cli import main
+from minitorch_dist.cli.classroom import joining
+from minitorch_dist.course.classroom.training import golden
+from minitorch_dist.version import __version__
+from tests.course.classroom.people import WORD, Students, Teacher
+from transports import keys
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `mtd class` sets in its process is not for the next test."""
+    monkeypatch.setenv(keys.VARIABLE, "another job's key")
+
+
+@pytest.mark.slow
+def test_sixteen_join_two_are_killed_and_the_weights_are_the_golden_ones(tmp_path: Path) -> None:
+    names = [f"P{n}" for n in range(16)]
+    with (
+        Teacher(tmp_path, "--pace", "0", "--steps", "80") as teacher,
+        Students(tmp_path, teacher.address, names) as students,
+    ):
+        teacher.wait_for(lambda lines: sum(" joins: " in line for line in lines) == 16)
+        teacher.say("start")
+        teacher.wait_for(r"step 2\d of 80")
+        students.kill("P3")
+        students.kill("P8")
+        teacher.wait_for("80 steps are made, and the weights are the golden ones, bit for bit")
+        teacher.say("finish")
+        status, said = teacher.end()
+        assert status == 0 and "14 laptops go on from step" in said
+        ends = students.statuses()
+        assert ends.pop("P3") == ends.pop("P8") == -signal.SIGKILL and set(ends.values()) == {0}
+        assert f"weights {golden()[80]}" in students.said("P0")
+    certificate = (tmp_path / "class-certificate.html").read_text("utf-8")
+    assert (
+        certificate.count(f"✔ <code>{golden()[80]}</code>") == 14
+        and "was not there at the end" in certificate
+    )
+    live = (tmp_path / "class.html").read_text("utf-8")
+    assert "the class is over" in live and 'http-equiv="refresh"' not in live
+
+
+@pytest.mark.slow
+def test_a_small_class_its_race_who_leaves_and_a_teacher_who_goes(tmp_path: Path) -> None:
+    names = ["Ada", "Bob", "Kim", "Lee"]
+    with (
+        Teacher(tmp_path, "--pace", "0.05") as teacher,
+        Students(tmp_path, teacher.address, names) as students,
+    ):
+        teacher.wait_for(lambda lines: sum(" joins: " in line for line in lines) == 4)
+        teacher.say("race")
+        teacher.wait_for("wins")
+        teacher.say("start")
+        teacher.wait_for("step 1 of 160")
+        students.kill("Kim", signal.SIGINT)
+        teacher.wait_for("Kim leaves")
+        teacher.wait_for("3 laptops go on")
+        teacher.say("unplug Ada")
+        teacher.wait_for("2 laptops go on")
+        teacher.say("plug Ada")
+        teacher.wait_for(lambda lines: sum("3 laptops go on" in line for line in lines) == 2)
+        students.kill("Lee", signal.SIGSTOP)  # the lid is closed
+        teacher.wait_for("Lee is gone")
+        students.kill("Lee", signal.SIGCONT)
+        teacher.wait_for("Lee is back")
+        teacher.wait_for(lambda lines: sum("3 laptops go on" in line for line in lines) == 3)
+        teacher.interrupt()
+        status, said = teacher.end()
+        assert status == 130 and "training was not finished" in said and "Traceback" not in said
+        ends = students.statuses()
+        assert ends == {"Ada": 0, "Bob": 0, "Lee": 0, "Kim": 130}
+        assert "the teacher has ended it" in students.said("Bob")
+        assert "goes on without you" in students.said("Kim")
+        assert not any("Traceback" in students.said(name) for name in names)
+
+
+@pytest.mark.slow
+def test_a_teacher_who_is_killed_and_what_wrong_ways_in_say(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Teacher(tmp_path, "--seats", "1") as teacher:
+        address = teacher.address
+
+        def join(*words: str) -> str:
+            assert main(["class", "join", *words]) != 0
+            return " ".join(capfd.readouterr().err.split())
+
+        assert "(rivet: that looks mistyped)" in join(
+            address, "--word", "maple-rivet-otter-cloud", "--name", "Bob"
+        )
+        with Students(tmp_path, address, ["Ada"]) as students:
+            teacher.wait_for("Ada joins")
+            assert "--seats 2" in join(address, "--word", WORD, "--name", "\x1b[31mBob[red]")
+            teacher.wait_for(r"\[31mBob\[red\] could not join")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("minitorch_dist.course.classroom.pupil.__version__", "0.0.9")
+                found = join(address, "--word", WORD, "--name", "Old")
+            assert "0.0.9" in found and f"pip install minitorch_dist=={__version__}" in found
+            teacher.process.kill()
+            teacher.process.wait()
+            students.statuses()
+            assert "does not answer any more" in " ".join(students.said("Ada").split())
+
+
+def test_wrong_addresses_and_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "PATIENCE", 0.5)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        closed = f"127.0.0.1:{free.getsockname()[1]}"
+        assert main(["class", "join", closed, "--word", WORD, "--name", "Ada"]) == 1
+    assert "connection refused" in " ".join(capsys.readouterr().err.split())
+    for place in ("", "a b", "host:port", "host:0", "host:99999", "http://x/y"):
+        assert main(["class", "join", place, "--word", WORD, "--name", "Ada"]) == 2, place
+        assert "no address" in capsys.readouterr().err
+    assert main(["class", "join", "host", "--word", " - ", "--name", "Ada"]) == 2
+    monkeypatch.setattr("builtins.input", lambda question: (_ for _ in ()).throw(EOFError))
+    assert main(["class", "join", "host"]) == 2
+    assert "give --word" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("192.168.1.5", ("192.168.1.5", 1883)), ("192.168.1.5:99", ("192.168.1.5", 99)), ("[::1]:7", ("::1", 7)),
+        ("::1", ("::1", 1883)), ("mqtt://teacher.local:80/", ("teacher.local", 80)),
+    ],
+)  # fmt: skip
+def test_addresses(said: str, found: tuple[str, int]) -> None:
+    assert joining.place(said) == found
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [["--seats", "0"], ["--seats", "9999"], ["--steps", "161"], ["--pace", "-1"], ["--race", "ring"], ["--word", "?"],
+     ["--page", "/nowhere/at/all.html"]],
+)  # fmt: skip
+def test_a_class_that_cannot_be(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["class", "host", *wrong]) == 2
+    assert "mtd class host:" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["class", "host", "--listen", "127.0.0.1", "--port", str(port)]) == 1
+    assert f"--port {port + 1}" in capsys.readouterr().err
