@@ -49,6 +49,7 @@ class How(NamedTuple):
 
 NOW: Final = How()
 Parts = tuple[int, ...] | None  # the sizes of several tensors that lie side by side in one array
+BARRIER: Final = Fingerprint("barrier")
 COALESCED: Final = {
     "all_reduce": "all_reduce_coalesced",
     "all_gather_into_tensor": "all_gather_coalesced",
@@ -406,7 +407,7 @@ def all_to_all(
     return _run(group, recipe, arrays, how, own=own)
 
 
-def barrier(group: Group, how: How = NOW, name: str = "barrier") -> Work | None:
+def barrier(group: Group, how: How = NOW, said: Fingerprint = BARRIER) -> Work | None:
     """Return when every rank has called it."""
-    recipe = _recipe(group, "barrier", Fingerprint(name), 0, how, lambda _: Vector((), 1))
+    recipe = _recipe(group, "barrier", said, 0, how, lambda _: Vector((), 1))
     return _run(group, recipe, {}, how)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import launch
+from minitorch_dist.distributed import world
 
 
 def test_ranks_are_translated() -> None:
@@ -70,18 +73,116 @@ def test_messages_of_groups_with_the_same_ranks_do_not_meet() -> None:
     launch(rank, 3)
 
 
-def test_cross_wired_groups_are_told_apart() -> None:
-    """Also to those who came first, and have done nothing wrong."""
+@pytest.mark.parametrize("transport", ["queue://", "sim://"])
+def test_cross_wired_groups_are_told_apart(transport: str) -> None:
+    """At the call, to all ranks: also to those who came first, and have done nothing wrong."""
 
+    def rank() -> str:
+        try:
+            dist.new_group([0, 1] if dist.get_rank() < 2 else [2, 3])
+        except dist.DistMismatch as error:
+            return str(error)
+        return ""
+
+    for text in launch(rank, 4, transport):
+        assert re.search(r"new_group #0 \(\[0, 1\]\) at test_groups\.py:\d+ of group", text), text
+        assert re.search(r"new_group #0 \(\[2, 3\]\) at test_groups\.py:\d+ of group", text)
+        assert "Every rank of the world must make the same groups in the same order" in text
+
+
+def calls(rank: int) -> dict[str, tuple[Callable[[], Any], str]]:
+    """Calls that do not go together, and what is said of them."""
+    return {
+        "split": (
+            lambda: dist.split_group(split_ranks=[[0, 1], [2]] if rank else [[0], [1, 2]]),
+            r"split_group #0 \(\[0 \| 1, 2\]\).*split_group #0 \(\[0, 1 \| 2\]\)",
+        ),
+        "something else": (
+            lambda: dist.new_group([0, 1]) if rank else dist.barrier(),
+            r"barrier #0 at test_groups\.py:\d+.*new_group #0 \(\[0, 1\]\)",
+        ),
+        "order": (
+            lambda: dist.new_group([0, 1] if rank else [1, 0], sort_ranks=False),
+            r"new_group #0 \(\[1, 0\]\).*new_group #0 \(\[0, 1\]\)",
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", calls(0))
+def test_calls_that_do_not_go_together(name: str) -> None:
+    def rank() -> str:
+        act, pattern = calls(dist.get_rank())[name]
+        try:
+            act()
+        except dist.DistMismatch as error:
+            return str(error) if re.search(pattern, str(error)) is None else "told"
+        return "nothing"
+
+    said = launch(rank, 3)
+    assert "told" in said and "nothing" not in said, said
+
+
+def test_long_lists_that_differ_are_told_as_well() -> None:
     def rank() -> None:
-        dist.new_group([0, 1] if dist.get_rank() < 2 else [2, 3])
+        ranks = list(range(70))
+        dist.new_group(ranks if dist.get_rank() else ranks[:-1] + [71])
 
-    with pytest.raises(dist.DistMismatch) as caught:
-        launch(rank, 4)
-    text = str(caught.value)
-    assert "new_group([0, 1])" in text and "new_group([2, 3])" in text
-    assert text.count("test_groups.py:") == 2
-    assert "every rank of the world must make the same groups in the same order" in text
+    with pytest.raises(dist.DistMismatch, match=r"new_group #0 \(\[0, 1, 2.*, 7, … 70 in all\]\)"):
+        launch(rank, 72, "sim://")
+
+
+def test_it_returns_when_all_have_come() -> None:
+    def rank() -> list[float]:
+        clock, me = world.current().clock, dist.get_rank()
+        came = []
+        for make in (
+            lambda: dist.new_group([0, 2]),
+            lambda: dist.split_group(split_ranks=[[0], [1, 2]]),
+            lambda: me and dist.new_group([1, 2], use_local_synchronization=True),
+        ):
+            clock.sleep(1.0 if me == 2 else 0.0)
+            make()
+            came.append(clock.now() // 10**12)
+        return came
+
+    assert launch(rank, 3, "sim://") == [[1, 2, 2], [1, 2, 3], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_who_does_not_come_is_named(local: bool) -> None:
+    def rank() -> str:
+        me = dist.get_rank()
+        try:
+            if me != 1:
+                limit = timedelta(seconds=0.2)
+                dist.new_group([0, 1, 2], limit, use_local_synchronization=local)
+        except dist.DistTimeout as late:
+            return str(late)
+        except dist.DistError:
+            return "another was told first"
+        world.current().clock.sleep(3)
+        return ""
+
+    said = launch(rank, 3, "sim://")
+    assert any(re.search(r"waited 0\.2 s for rank [12] in new_group #0", text) for text in said), (
+        said
+    )
+    assert any("rank 1: nothing was heard of rank 1 since the start" in text for text in said), said
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_who_is_lost_meanwhile_is_named(size: int) -> None:
+    def rank() -> str:
+        if dist.get_rank() == 1:
+            return ""
+        try:
+            dist.new_group([0, 1])
+        except dist.PeerLost as lost:
+            return f"{lost.rank} {lost}"
+        return "made"
+
+    for place, text in enumerate(launch(rank, size)):
+        assert text.startswith("1 rank 1 is lost") == (place != 1), text
 
 
 def test_only_the_members_call_it() -> None:

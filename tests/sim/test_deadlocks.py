@@ -57,7 +57,7 @@ def test_a_step_of_a_collective_is_named() -> None:
     )
     assert "of group 'pair', step " in said and "of group 'default_pg', step " in said
     assert "op #0 of group 'pair' is {all_reduce (float32[8], SUM): 0; missing: 1}" in said
-    assert "op #0 of group 'default_pg' is {barrier: 1; missing: 0}" in said
+    assert "op #1 of group 'default_pg' is {barrier: 1; missing: 0}" in said
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8])

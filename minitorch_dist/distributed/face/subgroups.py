@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from minitorch_dist.distributed import bootstrap, groups
+from minitorch_dist.distributed import bootstrap, new_groups
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.face.membership import (
     _get_default_group,
@@ -38,11 +38,11 @@ def new_group(
     """A group of these ranks. Every rank of the world calls this, in the same order, also those
     that are not in it: they get GroupMember.NON_GROUP_MEMBER.
 
-    Whoever passes other ranks than the first who came raises DistMismatch. With
+    It returns when all have called it; if they pass other ranks, all raise DistMismatch. With
     `use_local_synchronization` only the members call it. Ranks are numbered in ascending order, or
     as given with `sort_ranks=False`. A group uses the world's transport, whatever its `backend`.
     """
-    made = groups.new_group(
+    made = new_groups.new_group(
         ranks, _limit(timeout), backend and Backend(backend), pg_options,
         use_local_synchronization, group_desc, sort_ranks,
     )  # fmt: skip
@@ -68,7 +68,7 @@ def split_group(
     calls it, with the same lists of ranks of the parent. torch demands an accelerator; we do not."""
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
-    made = groups.split_group(
+    made = new_groups.split_group(
         or_default(parent_pg), split_ranks, _limit(timeout), backend, pg_options, group_desc
     )
     found = _bound(made)
@@ -87,7 +87,7 @@ def shrink_group(
 ) -> ProcessGroup:
     """The group without these of its ranks, for instance because they have died; only the others
     call this. The default group stays what it is: pass the new one as `group=`."""
-    made = groups.shrink_group(
+    made = new_groups.shrink_group(
         ranks_to_exclude, or_default(group), bool(shrink_flags & SHRINK_ABORT), pg_options
     )
     assert isinstance(made, ProcessGroup)
@@ -133,7 +133,7 @@ def new_subgroups_by_enumeration(
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """One group for each list of ranks: this rank's own (or None), and all."""
-    own, made = groups.new_subgroups(
+    own, made = new_groups.new_subgroups(
         ranks_per_subgroup_list, _limit(timeout), backend, pg_options, group_desc
     )
     return _bound(own), [_bound(each) for each in made]

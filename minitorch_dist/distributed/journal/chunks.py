@@ -18,6 +18,9 @@ COLLECTIVES = {
     "all_to_all_single": "all_to_all",
     "all_reduce_coalesced": "all_reduce",
     "monitored_barrier": "barrier",
+    "new_group": "barrier",
+    "split_group": "barrier",
+    "shrink_group": "barrier",
 }
 
 

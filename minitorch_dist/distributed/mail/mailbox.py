@@ -50,6 +50,14 @@ _POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 MAX_NOTICE: Final = 8192  # bytes
 SLOW: Final = 10.0  # seconds of waiting, after which the log says for whom; 0 is never
 SLOW_VARIABLE: Final = "MINITORCH_DIST_SLOW"
+ALIKE: Final = (
+    "All ranks of a group must call the same operations in the same order, with tensors of the same "
+    "shape and dtype."
+)
+GROUPS: Final = (
+    "Every rank of the world must make the same groups in the same order, also those it is not a "
+    "member of (or pass use_local_synchronization=True)."
+)
 LEFT: Final = "it closed its transport"
 _log = logging.getLogger("minitorch_dist.distributed")
 
@@ -434,10 +442,10 @@ class Mailbox:
                 "MINITORCH_DIST_ALGORITHM alike."
             )
         both = sorted([(self.rank, doing), (src, f"{and_it} {self.said(header)}")])
+        makes = f"{doing} {self.said(header)}".count("_group #")
         return DistMismatch(
             f"these ranks should do the same: {'; '.join(f'rank {r} {what}' for r, what in both)}. "
-            "All ranks of a group must call the same operations in the same order, with tensors of "
-            "the same shape and dtype."
+            f"{GROUPS if makes else ALIKE}"
         )
 
     def _unreachable(self, receive: Receive) -> PeerLost | None:

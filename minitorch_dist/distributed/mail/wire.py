@@ -35,6 +35,9 @@ KIND_SIZE: Final = 3  # the fingerprint's version, operation and dtype: what a r
 MAX_TAG: Final = 2**32 - 1
 MAX_DIMENSIONS: Final = 64
 MAX_EXTENT: Final = 2**48
+BETWEEN: Final = (
+    2**40
+)  # stands between two lists of ranks; more, before its length, for the rest of one
 MAX_SITE: Final = 512  # bytes
 MAX_HEADER: Final = MATCH.size + FINGERPRINT.size + 8 * MAX_DIMENSIONS + MAX_SITE
 
@@ -50,6 +53,7 @@ OPERATIONS: Final = (
     "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_coalesced", "all_to_all",
     "all_to_all_single", "broadcast_object_list", "all_gather_object", "gather_object",
     "scatter_object_list", "barrier", "monitored_barrier", "rpc", "custom",
+    "new_group", "split_group", "shrink_group",
 )  # fmt: skip
 REDUCTIONS: Final = (
     "none", "sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum",
@@ -93,8 +97,14 @@ class Fingerprint(NamedTuple):
 
 def extent(operation: str, shape: Sequence[int] | None) -> str:
     """`[2, 3]`; of tensors that lie side by side their sizes, `[4 + 6]`."""
-    between = " + " if operation.endswith("_coalesced") else ", "
-    return "" if shape is None else f"[{between.join(map(str, shape))}]"
+    if shape is None:
+        return ""
+    if operation.endswith("_coalesced"):
+        return f"[{' + '.join(map(str, shape))}]"
+    text = ", ".join("|" if extent == BETWEEN else str(extent) for extent in shape)
+    if len(shape) > 1 and BETWEEN < shape[-2] <= MAX_EXTENT:  # it was too long
+        text = f"{', '.join(map(str, shape[:-2]))}, … {shape[-1]} in all"
+    return f"[{text.replace(', |, ', ' | ')}]"
 
 
 class Header(NamedTuple):
