@@ -361,11 +361,15 @@ def test_a_late_rank_is_named(tmp_path: Path) -> None:
 
 def first_only() -> None:
     group = world.current().default_group
+    store = group.world.store
     if group.rank() == 0:
         group.set_timeout(0.3)
-        collectives.all_reduce(group, np.zeros(3, np.float32))
+        try:
+            collectives.all_reduce(group, np.zeros(3, np.float32))
+        finally:
+            store.set("told", "")
     else:
-        time.sleep(1.5)
+        store.wait(["told"])
 
 
 def everybody_is_root(rank: int, name: str, count: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from tests.launching.waiting import PATIENCE
 
 RUN = "minitorch_dist.distributed.run"
-QUICK = "last_call_timeout=0.2,keep_alive_interval=0.2,keep_alive_max_attempt=20,join_timeout=60"
+QUICK = "last_call_timeout=0.2,keep_alive_interval=0.2,keep_alive_max_attempt=30,join_timeout=60"
 
 
 def environment(**more: str) -> dict[str, str]:

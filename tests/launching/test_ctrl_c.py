@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from minitorch_dist.multiprocessing.births import deaf_births
+from tests.launching.waiting import until
 
 ROOT = Path(__file__).parents[2]
 LAUNCHED = """
@@ -43,13 +42,6 @@ STARTS = {
     "loader": "list(DataLoader(Slow(), num_workers=2, multiprocessing_context='spawn'))",
 }
 SCRIPT = LAUNCHED.replace('"__mp_main__"', '"__main__"').replace("START", "stay()")
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def interrupted(folder: Path, instant: str, *command: object) -> subprocess.CompletedProcess[str]:

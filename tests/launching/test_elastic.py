@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from tests.launching.agents import QUICK, agents, run, written
 from tests.launching.waiting import is_running, until
+from tests.ports import free_port
 
 # Says who it is in a file per generation, and ends when it is told to.
 HOLD = """
@@ -26,11 +26,6 @@ said = " ".join(env[name] for name in names)
 while not (folder / "done").exists():
     time.sleep(0.02)
 """
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def said(folder: Path, generation: int) -> list[list[int]]:

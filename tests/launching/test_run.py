@@ -16,6 +16,7 @@ import pytest
 
 from tests.launching.agents import agents, run, written
 from tests.launching.waiting import is_running, until
+from tests.ports import free_port
 
 TELL = """
 import json, os, sys
@@ -370,11 +371,6 @@ PLAIN = HARD_CODED.replace('os.environ["MASTER_ADDR"]', "_").replace(
     'os.environ["MASTER_PORT"]', "_"
 )
 PLAIN = PLAIN.replace("sys.argv[1]", "0")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def test_a_script_with_an_address_of_its_own(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching.agents import environment, run, written
+from tests.ports import free_port
 
 DEVICES = {"MINITORCH_DIST_DEVICES": "2x80GB"}
 
@@ -151,8 +151,7 @@ def test_elastic_ddp_under_torchrun(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_demo_basic_spawned(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     script = written(tmp_path, "basic.py", SPAWNED.replace("PORT'] = 'PORT", f"PORT'] = '{port}"))
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, env=environment(**DEVICES),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 import minitorch_dist.multiprocessing as mp
 from tests.launching import acts
 from tests.launching.agents import environment, written
+from tests.ports import free_port
 
 torch_mp = pytest.importorskip("torch.multiprocessing")
 
@@ -52,8 +52,7 @@ def test_the_environment_of_workers_is_torchruns(
     options: list[str], differ: set[str], tmp_path: Path
 ) -> None:
     script = written(tmp_path, "tell.py", TELL)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = str(server.getsockname()[1])
+    port = str(free_port())
     command = [option.replace("PORT", port) for option in options] + [str(script), "--lr", "1"]
     theirs, ours = workers_of("torch", command), workers_of("minitorch_dist", command)
     assert len(theirs) == len(ours)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.parity import oracle
+from tests.ports import free_port
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
@@ -23,14 +23,8 @@ BETTER = {
 }
 
 
-def port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def begin(library: str) -> list[subprocess.Popen[str]]:
-    where = port()
+    where = str(free_port())
     return [
         subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", "tests.parity.rpc_program", library, str(rank), where],

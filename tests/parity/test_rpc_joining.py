@@ -6,11 +6,12 @@ Only what torch does without hanging: there, one refused name or number blocks a
 from __future__ import annotations
 
 import importlib.util
-import socket
 import subprocess
 import sys
 
 import pytest
+
+from tests.ports import free_port
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,9 +48,7 @@ SCENE = [  # the process, and what it is told
 
 
 def played(library: str) -> list[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     command = [sys.executable, "-W", "ignore", "-m", "tests.parity.joining_program", library, port]
     workers = [
         subprocess.Popen(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import socket
 from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
 from tests.programs.playing import command, output
 
 pytestmark = pytest.mark.slow
@@ -30,9 +30,7 @@ def test_one_command(line: str) -> None:
 
 
 def test_a_terminal_for_each_rank_with_the_seeds_flags() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     flags = (
         f"--world_size=3 --num_gpus=2 --master_addr=localhost --master_port={port} "
         "--train_size=64 --test_size=32 --epochs=1"

@@ -12,11 +12,12 @@ import importlib
 import json
 import multiprocessing
 import os
-import socket
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
+
+from tests.ports import free_port
 
 
 def rank_of(folder: Path, name: str, rank: int, options: Any, others_left: Any) -> None:
@@ -39,9 +40,7 @@ def rank_of(folder: Path, name: str, rank: int, options: Any, others_left: Any) 
 
 def played(folder: Path, name: str, options: Any) -> list[int | None]:
     """The exit codes of the ranks."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(probe.getsockname()[1]))
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
     fork = multiprocessing.get_context("fork")
     left = fork.Event()
     ranks = [

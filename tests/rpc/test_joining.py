@@ -14,9 +14,9 @@ import pytest
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import autograd, rpc, world
+from tests.ports import free_port
 from tests.rpc import test_rref, worlds
 from tests.rpc.worlds import THREADS, add
-from tests.transports.brokers import free_port
 
 PROCESSES = ("tcp://", "mqtt://")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist.distributed import autograd, rpc, world
+from tests.ports import free_port
 from tests.rpc import test_rref, worlds
 from tests.transports.brokers import KINDS, Broker
 
@@ -121,9 +121,7 @@ rpc.init_rpc("w" + sys.argv[1], rank=int(sys.argv[1]), world_size=2)
 
 
 def test_a_stranger_never_reaches_the_codec() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     workers = []
     for rank in range(2):
         environment = {

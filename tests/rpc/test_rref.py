@@ -116,7 +116,7 @@ def test_what_a_reference_can_do(transport: str) -> None:
         assert rref.rpc_async().add(2).wait() == 6
         assert rref.remote().add(1).to_here() == 7
         assert rref.rpc_sync().later("w2") == 8
-        assert rref.remote().later("w2").to_here(timeout=5) == 8
+        assert rref.remote().later("w2").to_here(timeout=60) == 8
         assert rref._get_type() is Counter
         assert rref.remote().make(5).rpc_sync().add() == 6
         assert repr(rref).startswith("UserRRef(RRefId = GloballyUniqueId(created_on=0, local_id=")

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.ports import free_port
 from transports import keys
 from transports.broker import launch, packets
 from transports.broker.credentials import credentials
@@ -100,11 +101,6 @@ class Broker:
     def stop(self) -> None:
         self.kill()
         shutil.rmtree(self._folder)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def text(value: str | bytes) -> bytes:

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.transports.brokers import KINDS, Broker, Client, Proxy, free_port, together
+from tests.ports import free_port
+from tests.transports.brokers import KINDS, Broker, Client, Proxy, together
 from transports import conformance, keys
 from transports.broker import launch
 from transports.broker.credentials import credentials

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.transports.brokers import KINDS, Broker, Client, Proxy, free_port, together
+from tests.ports import free_port
+from tests.transports.brokers import KINDS, Broker, Client, Proxy, together
 from transports import keys
 from transports.channel.keeper import MAX_BODY
 from transports.channel.store import MQTTStore
@@ -70,13 +71,13 @@ def test_who_comes_first_waits_for_the_keeper(broker: Broker) -> None:
 
 def test_nobody_keeps_it(broker: Broker) -> None:
     with pytest.raises(DistNetworkError, match=r"nobody keeps a store named 'job'.*Rank 0 does"):
-        MQTTStore(f"{broker.address}/job", 1, timeout=0.5)
+        MQTTStore(f"{broker.address}/job", 1, timeout=1)
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_no_broker(rank: int) -> None:
     with pytest.raises(DistNetworkError, match=r"refused.*Does a broker listen there"):
-        MQTTStore(f"mqtt://127.0.0.1:{free_port()}", rank, timeout=0.4)
+        MQTTStore(f"mqtt://127.0.0.1:{free_port()}", rank, timeout=1)
     with pytest.raises(ValueError, match="names no broker"):
         MQTTStore("mqtt://", rank)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.ports import free_port
 from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
 from transports.sockets import endpoints
 from transports.stores import tcp
@@ -66,13 +67,11 @@ def test_an_error_of_one_key_ends_nothing() -> None:
 
 
 def test_the_master_waits_for_its_workers() -> None:
-    port: list[int] = []
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port.append(probe.getsockname()[1])
+    port = free_port()
     made: list[TCPStore] = []
 
     def join(is_master: bool) -> None:
-        made.append(TCPStore("127.0.0.1", port[0], 3, is_master, timeout=60))
+        made.append(TCPStore("127.0.0.1", port, 3, is_master, timeout=60))
 
     threads = [threading.Thread(target=join, args=(role,)) for role in (False, True, False)]
     for thread in threads:
@@ -104,8 +103,7 @@ def test_a_port_in_use_is_named_with_its_holder() -> None:
 
 
 def test_an_unreachable_master_is_named_and_the_timeout_kept() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     start = time.monotonic()
     with pytest.raises(DistNetworkError, match=rf"localhost:{port} within 0\.2 s"):
         TCPStore("localhost", port, timeout=timedelta(seconds=0.2))
