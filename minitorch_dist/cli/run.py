@@ -37,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--faults", help="a file of faults, or their texts with ; between them")
     parser.add_argument("--seed", type=int, help="of chances, and of the order of ranks")
-    parser.add_argument("--hard", default="", help="hardships by letter (ojrwah; see sim.hardship)")
+    parser.add_argument(
+        "--hard", default="", help="hardships by letter (ojrwahg; see sim.hardship)"
+    )
     parser.add_argument("--seeds", type=int, help="explore so many seeds, up to the first failure")
     parser.add_argument("--unreliable", action="store_true", help="what is dropped is gone")
     parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")

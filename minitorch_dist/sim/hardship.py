@@ -6,6 +6,7 @@
     w  window       little room for messages on their way, so that sends have to wait
     a  any source   a receive from anybody takes any of the messages that are there
     h  hesitation   is_completed() says no for a while
+    g  gradients    parameters whose gradients are complete at once call their hooks in any order
 
 None of these is a fault: networks do all of them on a good day. Which of them befall a run, and
 where, follows from its seed, each by a key of its own; so one can be left out, and the others stay.
@@ -18,11 +19,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from minitorch_dist.distributed.world import World
+from minitorch_dist.tensors import engine
 from transports.faults import plans
 from transports.faults.rules import chance
 from transports.virtual.medium import Medium, Message, Network
 
-ALL = "ojrwah"
+ALL = "ojrwahg"
 JITTER = plans.jitter("20us")
 WINDOWS = (None, 1, 4096)  # bytes
 MOST = 3  # times in a row that is_completed() says no without reason
@@ -38,6 +40,7 @@ class Hardship:
         self.letters, self.seed = letters, seed
         self._sends: Counter[tuple[int, int]] = Counter()
         self._choices: Counter[int] = Counter()
+        self._lots: Counter[int] = Counter()
         self._asked: Counter[int] = Counter()
         self._in_a_row: Counter[int] = Counter()
 
@@ -62,6 +65,8 @@ class Hardship:
         """A rank has made its world."""
         if "a" in self.letters:
             here.mailbox.choose_source = lambda sources: self._choose(here.rank, sources)
+        if "g" in self.letters:
+            engine.leaf_order.set(lambda: self._lot(here.rank))
         if "h" in self.letters:
             here.answers = lambda is_over: is_over() and not self._hesitates(here.rank)
 
@@ -74,6 +79,10 @@ class Hardship:
         self._choices[rank] += 1
         drawn = chance(self.seed, "any source", rank, rank, self._choices[rank])
         return sorted(sources)[int(drawn * len(sources))]
+
+    def _lot(self, rank: int) -> int:
+        self._lots[rank] += 1
+        return int(chance(self.seed, "gradients", rank, rank, self._lots[rank]) * 2**32)
 
     def _hesitates(self, rank: int) -> bool:
         self._asked[rank] += 1

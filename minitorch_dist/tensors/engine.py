@@ -54,6 +54,9 @@ class Pass:
 
 
 current: ContextVar[Pass | None] = ContextVar("backward_pass", default=None)
+leaf_order: ContextVar[Callable[[], int] | None] = ContextVar("leaf_order", default=None)
+"""Draws lots among the leaves: of those that are complete at the same time, whoever has the highest
+collects first, and calls its hooks. Without it they have torch's order, which torch does not promise."""
 
 
 def run(
@@ -68,6 +71,11 @@ def run(
     them are walked, and nothing else collects; `accumulate` decides whether they do.
     """
     tasks = ready_queue.count_edges([edge for edge, _ in roots])
+    draw = leaf_order.get()
+    if draw is not None:
+        for node, task in tasks.items():
+            if isinstance(node, AccumulateGrad):
+                task.priority += draw()
     wanted = None if inputs is None else Wanted(inputs, tasks, accumulate)
     ready: list[Task] = []
     for (node, output), grad in roots:

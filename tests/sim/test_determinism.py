@@ -12,6 +12,7 @@ import pytest
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
+from minitorch_dist.sim.hardship import ALL
 
 ROOT = Path(__file__).parent.parent.parent
 FAULTS = ["drop=0.1", "jitter=30us", "crash=4,at=900us", "partition=0|1+2,at=1ms,heal=3ms"]
@@ -32,7 +33,7 @@ def program() -> float:
 
 
 def digest(engine: str = "auto", seed: int = 7) -> str:
-    return sim.run(program, 5, seed=seed, faults=FAULTS, hardships="ojrwah", engine=engine).digest
+    return sim.run(program, 5, seed=seed, faults=FAULTS, hardships=ALL, engine=engine).digest
 
 
 def test_in_other_processes_and_engines() -> None:
@@ -50,7 +51,7 @@ def test_in_other_processes_and_engines() -> None:
 
 def test_what_is_deterministic_passes() -> None:
     for seed in range(5):
-        sim.check_determinism(program, 5, seed=seed, faults=FAULTS, hardships="ojrwah")
+        sim.check_determinism(program, 5, seed=seed, faults=FAULTS, hardships=ALL)
     sim.check_determinism(lambda: 1 / 0, 3)  # it fails alike
     sim.check_determinism(print, 1, args=("",))
 

@@ -8,6 +8,8 @@ import pytest
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.sim import cases
 from minitorch_dist.sim.hardship import ALL
 
@@ -76,11 +78,24 @@ def not_twice() -> None:
             assert float(x.item()) == number, f"{x.item()} instead of {number}"
 
 
+def averaged_as_they_come() -> None:
+    """Each parameter's hook reduces its gradient: right if all ranks call their hooks in one order.
+    Both are equally long, so no rank can see that it was given the sum of the other."""
+    size = dist.get_world_size()
+    ours, other = (torch.full((2,), k, requires_grad=True) for k in (3.0, 4.0))
+    for x in (ours, other):
+        x.register_post_accumulate_grad_hook(lambda leaf: dist.all_reduce(leaf.grad))
+    (ours * other).sum().backward()
+    assert ours.grad.tolist() == [4.0 * size] * 2, "that is not the sum of these gradients"
+    assert other.grad.tolist() == [3.0 * size] * 2, "that is not the sum of those gradients"
+
+
 @pytest.mark.parametrize(
     ("program", "faults", "needed"),
     [
         (first_is_rank_one, None, 1),
         (done_when_asked, None, 1),
+        (averaged_as_they_come, None, 1),
         (not_twice, sim.Plan((sim.duplicate(0.2),), reliable=False), 1),
     ],
 )
@@ -102,6 +117,60 @@ def test_planted_bugs_are_found_made_small_and_replayed(
         explained = failure.explain()
         assert f"seed {failure.seed}: AssertionError in rank " in explained
         assert token in explained and f"after event {failure.event}" in explained
+
+
+def layers() -> torch.nn.Sequential:
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2))
+
+
+def trained(kind: str) -> list[float]:
+    """Two steps of training; whatever order hooks are called in, the same weights."""
+    model: Any = layers()
+    if kind == "ddp":
+        model = DistributedDataParallel(model, bucket_cap_mb=1e-5)
+    elif kind == "fsdp":
+        model = FullyShardedDataParallel(model)
+    else:
+        for layer in (model[0], model[2], model):
+            fully_shard(layer)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(2):
+        loss = (model(torch.ones(2, 3) * (dist.get_rank() + 1)) ** 2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.item()))
+    return losses
+
+
+@pytest.mark.parametrize("kind", ["ddp", "fsdp", "fully_shard"])
+def test_the_order_of_hooks_does_not_show_in_training(kind: str) -> None:
+    calm = sim.run(trained, 3, (kind,)).results
+    for seed in range(4):
+        report = sim.run(trained, 3, (kind,), seed=seed, hardships="g")
+        for ours, expected in zip(report.results, calm, strict=True):
+            assert ours == pytest.approx(
+                expected, rel=1e-5
+            )  # sums of other buckets round otherwise
+
+
+def test_lots_change_the_order_of_hooks_and_nothing_else() -> None:
+    def order() -> list[int]:
+        leaves = [torch.full((2,), float(n), requires_grad=True) for n in range(5)]
+        seen: list[int] = []
+        for n, leaf in enumerate(leaves):
+            leaf.register_post_accumulate_grad_hook(lambda _, n=n: seen.append(n))
+        torch.stack(leaves).prod(0).sum().backward()
+        return seen
+
+    calm = sim.run(order, 3).results
+    assert calm == [calm[0]] * 3
+    drawn = [sim.run(order, 3, seed=seed, hardships="g").results for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len({tuple(seen) for seen in [*drawn[0], *drawn[2], calm[0]]}) == 7
+    assert sim.run(order, 3, seed=1, hardships="ojrwah").results == calm
 
 
 def test_of_twenty_faults_one_remains() -> None:
