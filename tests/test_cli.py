@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from minitorch_dist.cli import COMMANDS, main, plots
-from minitorch_dist.cli.bench import comm, comm_worlds, command
+from minitorch_dist.cli.bench import comm, comm_brokers, comm_worlds, command
+from tests.transports.brokers import KEY, KINDS, Broker
+from transports import keys
 
 
 def test_its_help_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,6 +169,54 @@ def test_collectives_are_timed_in_worlds_that_take_turns() -> None:
     assert sum(line.startswith("all_reduce") for line in lines) == 12
     assert sum(line.startswith("queue / file: geometric mean") for line in lines) == 2
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_broker_is_asked_what_it_is(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker(kind)
+    try:
+        monkeypatch.setenv(keys.VARIABLE, KEY)
+        said = comm_brokers.title(broker.address)
+        assert said.startswith(f"{broker.address} (")
+        assert ("mosquitto version" if kind == "mosquitto" else "does not say") in said
+        with pytest.raises(ConnectionError, match=f"127.0.0.1:{broker.port}: .*in the address"):
+            comm_brokers.title(broker.address.replace("//", "//somebody:secret@"))
+    finally:
+        broker.stop()
+    with pytest.raises(ConnectionError, match="Is a broker there") as caught:
+        comm_brokers.title(broker.address.replace("//", "//somebody:secret@"))
+    assert "secret" not in str(caught.value)
+
+
+def test_what_a_broker_is_called_and_where_ranks_meet() -> None:
+    assert comm_brokers.title("mqtt") == "mqtt, our own broker"
+    with pytest.raises(ValueError, match="names no broker"):
+        comm_brokers.title("mqtt://")
+    one, other = (comm_brokers.meeting("mqtt://me:pass@there:99/job?tls=1") for _ in "ab")
+    assert (
+        one != other and one.startswith("mqtt://me:pass@there:99/job-") and one.endswith("?tls=1")
+    )
+
+
+@pytest.mark.slow
+def test_a_broker_of_ones_own_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker = Broker("embedded")
+    try:
+        monkeypatch.setenv(keys.VARIABLE, KEY)
+        monkeypatch.setattr(
+            "sys.argv",
+            ["comm", "--transports", broker.address, "--against", "none", "--pairs", "1",
+             "--only", "send_recv", "--sizes", "1KB"],
+        )  # fmt: skip
+        assert comm.main() == 0
+    finally:
+        broker.stop()
+    said = capsys.readouterr().out
+    assert f"{broker.address} (a broker that does not say which), 2 ranks, medians" in said
+    assert "send_recv" in said
 
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

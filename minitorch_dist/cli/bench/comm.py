@@ -22,6 +22,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli.bench import comm_brokers
 from minitorch_dist.cli.bench.comm_worlds import PEERS, World, missing
 
 OPERATIONS = (
@@ -78,10 +79,13 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def table_of(name: str, ranks: int, cells: list[Cell], peers: list[str], pairs: int) -> Table:
+def table_of(
+    name: str, called: str, ranks: int, cells: list[Cell], peers: list[str], pairs: int
+) -> Table:
     """One transport: time, bandwidths, what it held beyond its tensors, and the ratios."""
-    title = f"{name}, {ranks} ranks, medians of {pairs} turns"
-    table = Table(title=title, box=SIMPLE, padding=(0, 0), show_edge=False)
+    title = f"{called}, {ranks} ranks, medians of {pairs} turns"
+    width = min(len(title), 79)
+    table = Table(title=title, box=SIMPLE, padding=(0, 0), show_edge=False, min_width=width)
     headings = ["", "bytes", "time", "GB/s", "bus", "held"]
     for heading in [*headings, *[word for peer in peers for word in (peer, f"/{peer}")]]:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
@@ -99,17 +103,17 @@ def table_of(name: str, ranks: int, cells: list[Cell], peers: list[str], pairs: 
     return table
 
 
-def summary(cells: list[Cell], ours: str, theirs: str) -> str:
+def summary(cells: list[Cell], ours: str, theirs: str, called: str) -> str:
     """`file / gloo: geometric mean 0.13, worst 0.47 (send_recv 64MB)`"""
     ratios = {str(cell): cell.ratio(ours, theirs) for cell in cells}
     mean = math.exp(statistics.fmean(math.log(r) for r in ratios.values()))
     worst = max(ratios, key=lambda cell: ratios[cell])
-    return f"{ours} / {theirs}: geometric mean {mean:.2f}, worst {ratios[worst]:.2f} ({worst})"
+    return f"{called} / {theirs}: geometric mean {mean:.2f}, worst {ratios[worst]:.2f} ({worst})"
 
 
-def report(console: Console, ranks: int, names: list[str], peers: list[str],
+def report(console: Console, ranks: int, names: dict[str, str], peers: list[str],
            operations: list[str], sizes: list[str], pairs: int) -> None:  # fmt: skip
-    """Measure one number of ranks, and print it."""
+    """Measure one number of ranks, and print it. `names`: what each transport is called."""
     with tempfile.TemporaryDirectory() as folder:
         worlds: list[World] = []
         try:
@@ -123,11 +127,11 @@ def report(console: Console, ranks: int, names: list[str], peers: list[str],
             for world in worlds:
                 world.close()
     for name in names:
-        console.print(table_of(name, ranks, cells, peers, pairs))
+        console.print(table_of(name, names[name], ranks, cells, peers, pairs))
     for name in names:
         others = [*peers, *(["file"] if name == "queue" and "file" in names else [])]
         for other in others:
-            console.print(summary(cells, name, other))
+            console.print(summary(cells, name, other, names[name]))
 
 
 def main() -> int:
@@ -137,7 +141,9 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=9, help="turns of each world per cell (9)")
     parser.add_argument("--ranks", default="2", help="numbers of ranks, as in 2,4 (2)")
     parser.add_argument("--sizes", default=",".join(SIZES), help=f"of {','.join(SIZES)}")
-    parser.add_argument("--transports", default="tcp,file", help=f"of {','.join(TRANSPORTS)}")
+    parser.add_argument("--transports", default="tcp,file",
+                        help=f"of {','.join(TRANSPORTS)}; mqtt: over our own broker, "
+                             "mqtt://host:port: over the one there")  # fmt: skip
     parser.add_argument("--against", default=",".join(PEERS), help=f"of {','.join(PEERS)}, or none")
     options = parser.parse_args()
     chosen = {
@@ -148,11 +154,17 @@ def main() -> int:
     }
     for option, (given, known) in chosen.items():
         for word in given:
-            if word not in known:
+            if word not in known and not (
+                option == "--transports" and comm_brokers.is_broker(word)
+            ):
                 parser.error(f"{option}: there is no {word!r}; there are {', '.join(known)}")
     if not all(word.isdigit() and int(word) > 1 for word in options.ranks.split(",")):
         parser.error(f"--ranks: numbers from 2 on, as in 2,4; got {options.ranks!r}")
-    operations, sizes, names, wanted = ([*given] for given, _ in chosen.values())
+    operations, sizes, words, wanted = ([*given] for given, _ in chosen.values())
+    try:
+        names = {word: comm_brokers.title(word) if "mqtt" in word else word for word in words}
+    except (ValueError, ConnectionError) as error:
+        parser.error(f"--transports: {error}")
     console = Console(highlight=False)
     for peer in [peer for peer in wanted if missing(peer)]:
         wanted.remove(peer)

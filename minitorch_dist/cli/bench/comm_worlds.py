@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import IO
 
+from minitorch_dist.cli.bench import comm_brokers
+
 WORKER = "minitorch_dist.cli.bench.comm_worker"
 PEER = "gloo"
 PEERS = (PEER, "mpi")
@@ -64,6 +66,8 @@ class World:
         address = f"tcp://127.0.0.1:{free_port()}"
         if name == "file":
             address = f"file://{folder}/{name}.{size}"
+        elif comm_brokers.is_broker(name):
+            name, address = "mqtt", comm_brokers.meeting(name)
         for rank in range(1 if name == "queue" else size):
             process = subprocess.Popen(
                 [sys.executable, "-m", self._worker, library, name, address, str(rank), str(size)],
