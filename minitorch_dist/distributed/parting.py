@@ -26,7 +26,8 @@ from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed import unread
 from minitorch_dist.distributed.exceptions import DistError, DistMismatch
-from minitorch_dist.distributed.execution.operations import FEW, Channel
+from minitorch_dist.distributed.execution.notices import FEW
+from minitorch_dist.distributed.execution.operations import Channel
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.world import World

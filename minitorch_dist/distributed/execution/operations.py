@@ -28,10 +28,9 @@ from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import (
     DistBackendError,
     DistError,
-    DistMismatch,
-    PeerFailed,
     PeerLost,
 )
+from minitorch_dist.distributed.execution.notices import Notice, those_to_tell
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.mail.receives import Array, Receive, octets
@@ -41,7 +40,6 @@ from transports import errors
 from transports.clock import Deadline
 
 REMEMBERED = 64  # finished operations per group, so that latecomers can be told what it was
-FEW = 32  # members, up to which each passes bad news on to all
 
 
 class Channel:
@@ -134,11 +132,8 @@ class Channel:
             has_told, self._has_told = self._has_told, True
             self.unsaid = None
         if not has_told and self.broken is None:
-            self._send_notice(
-                f"{first}\n{kind}\n-1\n\n{text}",
-                "",
-                [r for r in self.ranks if r != self.mailbox.rank],
-            )
+            others = [rank for rank in self.ranks if rank != self.mailbox.rank]
+            self._send_notice(Notice(first, kind, -1, "", text), "", others)
 
     # ----------------------------------------------------------------- called by operations below
 
@@ -173,32 +168,15 @@ class Channel:
             has_told, self._has_told = self._has_told, True
             if has_told:
                 return
-        lost, kind, text = -1, "failed", str(error)
-        if isinstance(error, PeerLost):
-            lost, kind, text = error.rank, "lost", error.reason
-        elif isinstance(error, DistMismatch):
-            kind = "mismatch"
-        elif isinstance(error, PeerFailed):
-            kind = "passed on"
-        doing = self.describe(fingerprint, sequence, site)
-        to = [rank for rank in (*self._those_to_tell(is_first), *also) if rank != lost]
-        self._send_notice(f"{sequence}\n{kind}\n{lost}\n{doing}\n{text}", site, to)
+        notice = Notice.of(error, sequence, self.describe(fingerprint, sequence, site))
+        to = [self.ranks[rank] for rank in those_to_tell(self.rank, self.size, is_first)]
+        self._send_notice(notice, site, [rank for rank in (*to, *also) if rank != notice.lost])
 
-    def _send_notice(self, note: str, site: str, ranks: Sequence[int]) -> None:
+    def _send_notice(self, notice: Notice, site: str, ranks: Sequence[int]) -> None:
         header = wire.encode(wire.Header(self.number, wire.NOTICE, 0, Fingerprint("notice"), site))
         for rank in ranks:
             with suppress(DistError, OSError):  # whom we cannot tell will notice by itself
-                self.mailbox.send(rank, header, note.encode(errors="replace")[:8000])
-
-    def _those_to_tell(self, is_first: bool) -> list[int]:
-        """All members, if we are the first to know; else, if they are many, those at distances of
-        powers of two: with them most schedules have to do."""
-        others = [rank for rank in self.ranks if rank != self.mailbox.rank]
-        if is_first or self.size <= FEW:
-            return others
-        steps = [1 << k for k in range(self.size.bit_length()) if 1 << k < self.size]
-        near = {(self.rank + sign * step) % self.size for step in steps for sign in (1, -1)}
-        return [self.ranks[rank] for rank in sorted(near - {self.rank})]
+                self.mailbox.send(rank, header, notice.written())
 
     def describe(self, fingerprint: Fingerprint, sequence: int, site: str) -> str:
         """`all_reduce #5 (float32[10], SUM) at train.py:41 of group 'default_pg'`"""
@@ -224,25 +202,14 @@ class Channel:
 
     def noticed(self, sender: int, payload: bytes) -> None:
         """A member says that an operation failed there: this rank's cannot succeed either."""
-        try:
-            number, kind, lost, doing, text = payload.decode(errors="replace").split("\n", 4)
-            first, rank = int(number), int(lost)
-        except ValueError:
+        notice = Notice.read(payload)
+        if notice is None:
             return
-        error: Exception
-        if kind == "lost" and 0 <= rank < self.mailbox.world_size:
-            error = PeerLost(rank, text, f"rank {sender} needs in {doing}")
-        elif kind == "mismatch":
-            error = DistMismatch(text)
-        elif kind == "passed on":
-            error = PeerFailed(text)
-        elif kind == "raised":
-            error = PeerFailed(f"rank {sender} raised {text}")
-            self.mailbox.last_words.setdefault(sender, text.partition("\n")[0])
-        else:
-            error = PeerFailed(f"rank {sender} has failed in {doing}: {text}")
+        if notice.kind == "raised":
+            self.mailbox.last_words.setdefault(sender, notice.text.partition("\n")[0])
+        error = notice.error(sender, self.mailbox.world_size)
         with self.mailbox.lock:  # of an earlier operation than we heard of before: it fails as well
-            self._break(self.broken or error, first)
+            self._break(self.broken or error, notice.first)
 
     def _break(self, error: Exception, first: int = 0) -> None:
         self._broken_from = first if self.broken is None else min(first, self._broken_from)
