@@ -9,39 +9,30 @@ The tensors that a state *has* are what is asked for; so the model is made first
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d, world
-from minitorch_dist.distributed.checkpoint import folder, state, values
+from minitorch_dist.distributed.checkpoint import folder, planned, state, values
 from minitorch_dist.distributed.checkpoint.attendance import hear
+from minitorch_dist.distributed.checkpoint.default_planner import (
+    DefaultLoadPlanner,
+    DefaultSavePlanner,
+)
+from minitorch_dist.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint, CheckpointException, Written
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
+from minitorch_dist.distributed.checkpoint.planner import LoadPlanner, SavePlanner
+from minitorch_dist.distributed.checkpoint.stateful import Stateful
+from minitorch_dist.distributed.checkpoint.storage import Path_, StorageReader, StorageWriter
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.face import object_collectives
 from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.tensor import Tensor
-
-Path_ = str | os.PathLike[str]
-
-
-class FileSystemWriter:
-    """Where to save: torch's name for a folder."""
-
-    def __init__(self, path: Path_, *_: Any, **__: Any) -> None:
-        self.path = Path(path)
-
-
-class FileSystemReader(FileSystemWriter):
-    """Where to load from."""
-
-    def read_metadata(self) -> Checkpoint:
-        return Checkpoint(self.path)
 
 
 class Plan(NamedTuple):
@@ -63,13 +54,19 @@ def save(
     state_dict: dict[str, Any],
     *,
     checkpoint_id: Path_ | None = None,
-    storage_writer: FileSystemWriter | None = None,
-    planner: Any = None,
+    storage_writer: StorageWriter | None = None,
+    planner: SavePlanner | None = None,
     process_group: ProcessGroup | None = None,
     no_dist: bool = False,
     use_collectives: bool = True,
-) -> Checkpoint:
-    """Save the state of all ranks in one folder. Collective; returns when it is complete."""
+) -> Any:
+    """Save the state of all ranks in one place. Collective; returns what is there when it is complete."""
+    if not _is_plain(storage_writer, planner):
+        if storage_writer is None:
+            storage_writer = FileSystemWriter(_path(checkpoint_id, None))
+        storage_writer.reset(checkpoint_id)
+        planner = planner or DefaultSavePlanner()
+        return planned.save(state_dict, storage_writer, planner, process_group, no_dist)
     flat, paths = _flat(state_dict)
     target = _path(checkpoint_id, storage_writer)
     plan = _planned(flat, paths, target, process_group, no_dist)
@@ -82,15 +79,27 @@ def async_save(
     state_dict: dict[str, Any],
     *,
     checkpoint_id: Path_ | None = None,
-    storage_writer: FileSystemWriter | None = None,
-    planner: Any = None,
+    storage_writer: StorageWriter | None = None,
+    planner: SavePlanner | None = None,
     process_group: ProcessGroup | None = None,
     async_checkpointer_type: Any = None,
     async_stager: Any = None,
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Saving:
-    """As `save`, but the files are written beside the training; the state is copied first."""
+    """As `save`, but the files are written beside the training; the state is copied first.
+
+    With a planner or a place of one's own it is written at once.
+    """
+    if not _is_plain(storage_writer, planner):
+        done = Saving()
+        done.set_result(
+            save(
+                state_dict, checkpoint_id=checkpoint_id, storage_writer=storage_writer,
+                planner=planner, process_group=process_group, no_dist=no_dist,
+            )
+        )  # fmt: skip
+        return done
     flat, paths = _flat(state_dict)
     target = _path(checkpoint_id, storage_writer)
     plan = _planned(flat, paths, target, process_group, no_dist)
@@ -110,10 +119,10 @@ def async_save(
     return saving
 
 
-class Saving(Future[Checkpoint]):
+class Saving(Future[Any]):
     """A checkpoint that is being written."""
 
-    def result(self, timeout: float | None = None) -> Checkpoint:
+    def result(self, timeout: float | None = None) -> Any:
         """Wait until it is complete; raises what went wrong."""
         return self.wait()
 
@@ -129,12 +138,20 @@ def load(
     state_dict: dict[str, Any],
     *,
     checkpoint_id: Path_ | None = None,
-    storage_reader: FileSystemReader | None = None,
-    planner: Any = None,
+    storage_reader: StorageReader | None = None,
+    planner: LoadPlanner | None = None,
     process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
-    """Fill what is in `state_dict` from a checkpoint, in place. No rank needs another for it."""
+    """Fill what is in `state_dict` from a checkpoint, in place. No rank needs another for it, unless there
+    is a planner or a place of one's own."""
+    if not _is_plain(storage_reader, planner):
+        if storage_reader is None:
+            storage_reader = FileSystemReader(_path(checkpoint_id, None))
+        storage_reader.reset(checkpoint_id)
+        planner = planner or DefaultLoadPlanner()
+        planned.load(state_dict, storage_reader, planner, process_group, no_dist)
+        return
     checkpoint = Checkpoint(_path(checkpoint_id, storage_reader))
     told = state.asked(state_dict)
     missing = []
@@ -149,14 +166,14 @@ def load(
                 leaf.put(values.unpacked(checkpoint.values[leaf.name]))
             else:
                 missing.append(leaf.name)
-    if missing:
+    if missing and not (isinstance(planner, DefaultLoadPlanner) and planner.allow_partial_load):
         raise CheckpointException(
             f"Missing key in checkpoint state_dict: {', '.join(missing[:5])}"
             f"{' …' if len(missing) > 5 else ''}. {checkpoint!r} has for example "
             f"{', '.join([*checkpoint.tensors, *checkpoint.values][:5])}"
         )
     for key, value in state_dict.items():
-        if isinstance(value, state.Stateful):
+        if isinstance(value, Stateful):
             value.load_state_dict(told[key])
         else:
             state_dict[key] = told[key]
@@ -179,12 +196,21 @@ def _flat(state_dict: MutableMapping[str, Any]) -> tuple[dict[str, Any], dict[st
     return {leaf.name: leaf.value for leaf in found}, paths
 
 
-def _path(given: Path_ | None, storage: FileSystemWriter | None) -> Path:
-    if given is not None:
-        return Path(given)
-    if storage is None:
+def _is_plain(storage: Any, planner: Any) -> bool:
+    """Whether nobody has anything to say about what is saved, and where: then the short way will do."""
+    own = storage is not None and type(storage) not in (FileSystemWriter, FileSystemReader)
+    if planner is None or own:
+        return not own
+    usual = type(planner) in (DefaultSavePlanner, DefaultLoadPlanner) and planner.flatten_state_dict
+    return bool(usual and not getattr(planner, "dedup_save_to_lowest_rank", False))
+
+
+def _path(given: Path_ | None, storage: Any) -> Path:
+    if given is None and storage is None:
         raise ValueError("say where: checkpoint_id=folder (or a FileSystemWriter or -Reader)")
-    return storage.path
+    if isinstance(storage, FileSystemWriter):
+        storage.check_overwriting()
+    return Path(storage.path if given is None else given)
 
 
 def _planned(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -42,6 +42,9 @@ class Written(NamedTuple):
 
     file: str
     boxes: dict[str, Box]
+    more: Sequence[
+        tuple[str, Box, str]
+    ] = ()  # chunks whose key in the file is not the tensor's name
 
 
 def file_name(generation: str, rank: int, size: int) -> str:
@@ -68,6 +71,9 @@ def write_index(
     for part in parts:
         for name, box in part.boxes.items():
             chunks[name].append({"file": part.file, "offsets": box.offsets, "sizes": box.sizes})
+        for name, box, key in part.more:
+            chunk = {"file": part.file, "offsets": box.offsets, "sizes": box.sizes}
+            chunks[name].append(chunk | ({"key": key} if key != name else {}))
     index = {
         "format": FORMAT,
         "generation": generation,
@@ -143,7 +149,7 @@ class Checkpoint:
             part = overlap(saved, box)
             if part is None and not (box.sizes == () or saved.sizes == ()):
                 continue
-            array = self._array(chunk["file"], name)
+            array = self._array(chunk["file"], chunk.get("key", name))
             if tuple(array.shape) != saved.sizes:
                 raise CheckpointException(
                     f"{name} in {chunk['file']} is {list(array.shape)}, the index says {list(saved.sizes)}"

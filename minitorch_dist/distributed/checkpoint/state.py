@@ -7,23 +7,16 @@ is put back in place when loading.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitorch_dist.distributed.checkpoint.pieces import About, Box
+from minitorch_dist.distributed.checkpoint.stateful import Stateful
 from minitorch_dist.distributed.tensor.dtensor import DTensor
 from minitorch_dist.distributed.tensor.placements import Shard, local_ranges
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.tensor import Tensor
-
-
-@runtime_checkable
-class Stateful(Protocol):
-    """An object that gives its state as a dict, and takes it back."""
-
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state_dict: dict[str, Any]) -> Any: ...
 
 
 class Leaf(NamedTuple):

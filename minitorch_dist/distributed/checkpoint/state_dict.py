@@ -20,6 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.algorithms._checkpoint.checkpoint_wrapper import (
+    INNER as RECOMPUTED,
+    ActivationWrapper,
+)
 from minitorch_dist.distributed.checkpoint import optimizer_names
 from minitorch_dist.distributed.face import object_collectives
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, api
@@ -35,6 +39,7 @@ from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 State = dict[str, Any]
+WRAPPED = (INNER, RECOMPUTED)
 Optimizers = Optimizer | Iterable[Optimizer]
 
 
@@ -119,10 +124,14 @@ def _walked(model: Module, name: str) -> Iterator[tuple[str, bool]]:
     """The parts of a name, and which of them stand for a wrapper."""
     here: Any = model
     for part in name.split("."):
-        if isinstance(here, FullyShardedDataParallel) and part != INNER:
-            here = here.module  # a state_dict leaves this one out
+        while (
+            isinstance(here, (FullyShardedDataParallel, ActivationWrapper)) and part not in WRAPPED
+        ):
+            here = here._modules[
+                INNER if INNER in here._modules else RECOMPUTED
+            ]  # not in a state_dict
         is_ddp = isinstance(here, DistributedDataParallel) and part == "module"
-        yield part, is_ddp or part == INNER
+        yield part, is_ddp or part in WRAPPED
         here = here._modules.get(part) if isinstance(here, Module) else None
 
 
@@ -130,7 +139,8 @@ def _names(model: Module) -> list[str]:
     """All names of a state_dict, gathering nothing."""
     names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
     names += [name for name, _ in model.named_buffers(remove_duplicate=False)]
-    return [n.replace(f"{INNER}.", "") for n in names if not n.endswith("_flat_param")]
+    names = [n for n in names if not n.endswith("_flat_param")]
+    return [n.replace(f"{INNER}.", "").replace(f"{RECOMPUTED}.", "") for n in names]
 
 
 def _of_submodules(model: Module, chosen: set[Module], state: State, keep: bool) -> State:

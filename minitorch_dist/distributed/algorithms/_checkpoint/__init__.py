@@ -1,0 +1,1 @@
+"""torch's address of `checkpoint_wrapper`."""
