@@ -178,7 +178,7 @@ class DefaultLoadPlanner(LoadPlanner):
 
     def transform_tensor(self, read_item: ReadItem, tensor: Tensor) -> Tensor:
         """The region of it that the item fills."""
-        window = tensor.array[(*_region(read_item.dest_offsets, read_item.lengths), ...)]
+        window = tensor.array[_region(read_item.dest_offsets, read_item.lengths)]
         out: Tensor = base.new(Tensor, window, tensor.device)
         out.storage = tensor.storage
         return out
@@ -308,5 +308,6 @@ def _packed(value: Any) -> io.BytesIO:
     return octets
 
 
-def _region(offsets: Size, lengths: Size) -> tuple[slice, ...]:
-    return tuple(slice(o, o + n) for o, n in zip(offsets, lengths, strict=True))
+def _region(offsets: Size, lengths: Size) -> tuple[Any, ...]:
+    """As an index; the dots keep it a view of a tensor without dimensions."""
+    return *(slice(o, o + n) for o, n in zip(offsets, lengths, strict=True)), ...
