@@ -52,10 +52,19 @@ class Pipe(NamedTuple):
     ranks: int
     microbatches: int
     local: int = 1
+    is_v: bool = False  # stages go down the ranks and up again, instead of round and round
 
     @property
     def stages(self) -> int:
         return self.ranks * self.local
+
+    def rank_of(self, stage: int) -> int:
+        """Which rank has a stage."""
+        turn, place = divmod(stage, self.ranks)
+        return self.ranks - 1 - place if self.is_v and turn % 2 else place
+
+    def stages_of(self, rank: int) -> list[int]:
+        return [stage for stage in range(self.stages) if self.rank_of(stage) == rank]
 
 
 def gpipe(rank: int, pipe: Pipe) -> Order:
@@ -166,8 +175,8 @@ def faults(orders: Iterable[Order], pipe: Pipe) -> Iterator[str]:
         for action in order:
             seen[action] += 1
             stage, kind, number = action
-            if stage % pipe.ranks != rank:
-                yield f"rank {rank} computes {action}, but stage {stage} is on rank {stage % pipe.ranks}"
+            if pipe.rank_of(stage) != rank:
+                yield f"rank {rank} computes {action}, but stage {stage} is on rank {pipe.rank_of(stage)}"
             if number >= pipe.microbatches:
                 yield (
                     f"rank {rank} computes {action}, but the last micro-batch is {pipe.microbatches - 1} "

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minitorch_dist.distributed.pipelining import orders
+from minitorch_dist.distributed.pipelining import orders, v_orders
 from minitorch_dist.distributed.pipelining.microbatch import (
     FIRST,
     merge_chunks,
@@ -32,6 +32,7 @@ class _PipelineSchedule:
     """`make` gives each rank's order; the rest is the same for all."""
 
     make: Make
+    is_v = False  # how stages lie on ranks
 
     def __init__(
         self,
@@ -51,8 +52,12 @@ class _PipelineSchedule:
         self._n_microbatches, self._loss_fn = n_microbatches, loss_fn
         self._args_chunk_spec, self._kwargs_chunk_spec = args_chunk_spec, kwargs_chunk_spec
         self._output_merge_spec = output_merge_spec
-        self.pipe = Pipe(first.group_size, n_microbatches, len(stages))
+        self.pipe = Pipe(first.group_size, n_microbatches, len(stages), self.is_v)
         self._check_stages(first)
+        for stage in stages:
+            stage.stage_index_to_group_rank = {
+                s: self.pipe.rank_of(s) for s in range(stage.num_stages)
+            }
         self.pipeline_order: dict[int, Order] = {
             rank: type(self).make(rank, self.pipe) for rank in range(self.pipe.ranks)
         }
@@ -64,12 +69,13 @@ class _PipelineSchedule:
         self.spans: list[Span] = []  # what the last step did, when
 
     def _check_stages(self, first: PipelineStage) -> None:
-        own = [s for s in range(first.num_stages) if s % first.group_size == first.group_rank]
+        rule = self.pipe._replace(local=-(-first.num_stages // first.group_size))
+        own = [s for s in rule.stages_of(first.group_rank) if s < first.num_stages]
         if sorted(self._stages) != own:
             raise ValueError(
                 f"rank {first.group_rank} of {first.group_size} was given the stages "
                 f"{sorted(self._stages)} of {first.num_stages}, and should have {own}: stage s "
-                "belongs to rank s % P"
+                + ("lies on the ranks in a V" if self.is_v else "belongs to rank s % P")
             )
 
     # ----------------------------------------------------------------------------------------- steps
@@ -247,6 +253,26 @@ class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
     make = staticmethod(orders.interleaved_zero_bubble)
 
 
+class ScheduleZBVZeroBubble(PipelineScheduleMulti):
+    """Two stages on each rank, in a V: the first rank has the first and the last."""
+
+    make = staticmethod(v_orders.zero_bubble_v)
+    is_v = True
+
+    def _check_stages(self, first: PipelineStage) -> None:
+        if len(self._stages) != 2:
+            raise ValueError(
+                f"ZBV requires exactly 2 stages per rank, but got {len(self._stages)}."
+            )
+        super()._check_stages(first)
+
+
+class ScheduleDualPipeV(ScheduleZBVZeroBubble):
+    """The same stages; forward of one beside backward of the other."""
+
+    make = staticmethod(v_orders.dual_pipe_v)
+
+
 def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
     """A schedule by name, in any case: "1F1B", "gpipe", "Interleaved1F1B", …"""
     table = {cls.__name__.removeprefix("Schedule").lower(): cls for cls in _ALL}
@@ -261,5 +287,5 @@ def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
 
 _ALL: list[type[_PipelineSchedule]] = [
     ScheduleGPipe, Schedule1F1B, ScheduleLoopedBFS, ScheduleInterleaved1F1B,
-    ScheduleInterleavedZeroBubble,
+    ScheduleInterleavedZeroBubble, ScheduleZBVZeroBubble, ScheduleDualPipeV,
 ]  # fmt: skip

@@ -25,7 +25,8 @@ class Held(NamedTuple):
 
 
 class PipelineStage:
-    """Stage `stage_index` of `num_stages`; stage s belongs to rank s % P of the group."""
+    """Stage `stage_index` of `num_stages`; stage s belongs to rank s % P of the group, unless the schedule
+    has another rule."""
 
     def __init__(
         self,

@@ -6,11 +6,12 @@ formulas of the papers exactly:
 
     GPipe, 1F1B    idle / busy = (p-1)/m              in memory  m,  min(m, p - rank)
     interleaved    idle / busy = (p-1)/(v·m)
+    in a V         idle / busy = (p-1)/(6m)          with F, I and W of equal length (`v_orders`)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -61,15 +62,18 @@ class Timing(NamedTuple):
         return f"<Timing of {len(self.rows)} ranks: {self.total} in all, bubble {self.bubble}>"
 
 
-def needs(action: Action, pipe: Pipe, whole: bool) -> list[Action]:
-    """What has to be finished before, on this rank or another. `whole`: backward is not in parts."""
+Parts = Set[tuple[int, int]]  # stages and micro-batches whose backward is in two parts
+
+
+def needs(action: Action, pipe: Pipe, parts: Parts) -> list[Action]:
+    """What has to be finished before, on this rank or another."""
     stage, kind, number = action
     if kind is F:
         return [Action(stage - 1, F, number)] if stage else []
     if kind is W:
         return [Action(stage, I, number)]
     own = [Action(stage, F, number)]
-    behind = B if whole else I
+    behind = I if (stage + 1, number) in parts else B
     return own + ([Action(stage + 1, behind, number)] if stage + 1 < pipe.stages else [])
 
 
@@ -80,7 +84,7 @@ def times(
     link: int = 0,
 ) -> Timing:
     """Carry the orders out in time: `cost` of each kind of action, `link` for each message."""
-    whole = not any(action.kind is I for order in orders for action in order)
+    parts = {(one.stage, one.microbatch) for order in orders for one in order if one.kind is I}
     ends: dict[Action, int] = {}
     rows: list[list[Span]] = [[] for _ in orders]
     places = [0] * len(orders)
@@ -90,12 +94,12 @@ def times(
         for rank, order in enumerate(orders):
             while places[rank] < len(order):
                 action = order[places[rank]]
-                wanted = needs(action, pipe, whole)
+                wanted = needs(action, pipe, parts)
                 if any(one not in ends for one in wanted):
                     break
                 free = rows[rank][-1].end if rows[rank] else 0
                 arrivals = [
-                    ends[one] + (0 if one.stage % pipe.ranks == rank else link) for one in wanted
+                    ends[one] + (0 if pipe.rank_of(one.stage) == rank else link) for one in wanted
                 ]
                 begin = max([free, *arrivals])
                 ends[action] = begin + cost[action.kind]
@@ -104,7 +108,7 @@ def times(
                 moved = True
     waiting = [
         f"rank {rank} waits in {order[place]} for "
-        + ", ".join(str(n) for n in needs(order[place], pipe, whole) if n not in ends)
+        + ", ".join(str(n) for n in needs(order[place], pipe, parts) if n not in ends)
         for rank, (order, place) in enumerate(zip(orders, places, strict=True))
         if place < len(order)
     ]

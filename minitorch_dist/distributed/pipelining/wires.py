@@ -51,6 +51,7 @@ class Wires:
         self.group, self.device = stages[0].group, stages[0].device
         self.rank, self.size = self.group.rank(), self.group.size()
         self.microbatches = microbatches
+        self._ranks = stages[0].stage_index_to_group_rank
         self._signatures: list[Any] = []  # as the first stage has met them
         self._known: dict[tuple[int, int, int], Shapes] = {}  # signature, stage, micro-batch
         self._now, self._is_new = 0, True
@@ -94,7 +95,7 @@ class Wires:
                     f"stage {stage} returns {len(whole)} tensors, at most {MOST} can go on"
                 )
             self._expected[stage, chunk] = described(whole)
-        rank = target % self.size
+        rank = self._ranks[target]
         if rank == self.rank:
             self._local[target, chunk, way] = [t if t is None else t.detach() for t in tensors]
             return
@@ -123,7 +124,7 @@ class Wires:
     def expect(self, stage: int, chunk: int, way: int) -> None:
         """Let what `stage` will need arrive while something else is computed."""
         key = stage, chunk, way
-        source = (stage + (-1 if way == FORWARD else 1)) % self.size
+        source = self._ranks[stage + (-1 if way == FORWARD else 1)]
         if key in self._waiting or source == self.rank:
             return
         if way == FORWARD:
@@ -147,7 +148,7 @@ class Wires:
     def take(self, stage: int, chunk: int, way: int) -> list[Tensor | None]:
         """What `stage` needs for this micro-batch: its inputs, or its outputs' gradients."""
         key = stage, chunk, way
-        source = (stage + (-1 if way == FORWARD else 1)) % self.size
+        source = self._ranks[stage + (-1 if way == FORWARD else 1)]
         if source == self.rank:
             found = list(self._local.pop(key))
             if way == FORWARD:
