@@ -38,13 +38,15 @@ _accumulating = Lock()
 class Pass:
     """What a running backward pass lets others know and ask."""
 
-    __slots__ = ("callbacks", "notes", "outer", "tasks", "wanted")
+    __slots__ = ("callbacks", "kept", "notes", "outer", "tasks", "wanted")
 
     def __init__(
-        self, tasks: dict[Node, Task], wanted: Wanted | None, outer: Pass | None = None
-    ) -> None:
+        self, tasks: dict[Node, Task], wanted: Wanted | None, outer: Pass | None = None,
+        kept: dict[TensorBase, Any] | None = None,
+    ) -> None:  # fmt: skip
         self.tasks, self.wanted = tasks, wanted
         self.outer = outer  # the pass during which this one began (a re-entrant checkpoint's does)
+        self.kept = kept  # where gradients of leaves are collected; None: in their `.grad`
         self.callbacks: list[Callable[[], None]] = []
         self.notes: dict[object, Any] = {}  # whatever a hook wants to remember until the end
 
@@ -228,7 +230,7 @@ def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> N
                 present.array += grad
                 present.storage.version += 1
     if hooks is not None:
-        for hook in list(hooks.collected.values()):
+        for hook in (*hooks.collected.values(), *hooks.kept.values()):
             hook(leaf)
         hooks.run_after((), grads, node.device)
 

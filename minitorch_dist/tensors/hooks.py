@@ -8,6 +8,8 @@ At one node of the graph, in this order:
     before           `node.register_prehook`: all outputs' gradients at once
     (the node runs, or the leaf collects)
     collected        `leaf.register_post_accumulate_grad_hook`: called with the leaf
+    kept             the same for whoever also cares for gradients that a context of distributed autograd
+                     keeps, and not `.grad` (DDP does)
     after            `node.register_hook`: sees the inputs' and the outputs' gradients
 """
 
@@ -55,7 +57,7 @@ class RemovableHandle:
 class NodeHooks:
     """All hooks of one node; made when the first is registered."""
 
-    __slots__ = ("after", "before", "collected", "reached", "retained", "tensor")
+    __slots__ = ("after", "before", "collected", "kept", "reached", "retained", "tensor")
 
     def __init__(self) -> None:
         self.reached: Hooks = {}
@@ -63,6 +65,7 @@ class NodeHooks:
         self.retained: dict[int, weakref.ref[TensorBase]] = {}  # by output
         self.before: Hooks = {}
         self.collected: Hooks = {}
+        self.kept: Hooks = {}
         self.after: Hooks = {}
 
     def see(self) -> bool:

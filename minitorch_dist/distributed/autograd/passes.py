@@ -64,6 +64,8 @@ class Pass:
         sends: list[Edge] = [(node, 0) for node in list(context.sends.values())]
         self._sends = {node.message for node, _ in sends if isinstance(node, SendRpcBackward)}
         self._tasks = ready_queue.count_edges([*roots, *sends])
+        self._open = len(self._tasks)  # how many have not run
+        self._local = engine.Pass(self._tasks, None, kept=context.grads)  # what hooks may know
 
     # ------------------------------------------------------------------------------- being drawn in
 
@@ -91,11 +93,12 @@ class Pass:
                 return
             self._is_running = True
         try:
-            mode = grad_mode.mode.set(grad_mode.OFF)
+            mode, outer = grad_mode.mode.set(grad_mode.OFF), engine.current.set(self._local)
             try:
                 quiet(self._walk)
             finally:
                 grad_mode.mode.reset(mode)
+                engine.current.reset(outer)
         except Exception as error:
             me = self._ours.agent.me
             error.add_note(f"(Error on Node {me.id}, {me.name!r})")
@@ -119,11 +122,21 @@ class Pass:
 
     def _walk(self) -> None:
         while True:
+            task: Task | None = None
+            last: list[Callable[[], None]] = []
             with self._lock:
-                if not self._ready or self._context.error is not None:
+                if self._context.error is None and self._ready:
+                    task = ready_queue.pop(self._ready)
+                    self._open -= 1
+                elif self._context.error is None and not self._open:  # our part of it is complete
+                    last, self._local.callbacks = self._local.callbacks, []
+                if task is None and not last:
                     self._is_running = False
                     return
-                task = ready_queue.pop(self._ready)
+            for callback in last:
+                callback()
+            if task is None:
+                continue
             node, grads = task.node, task.grads
             del task.grads  # what has been used is freed before the next node allocates
             if isinstance(node, AccumulateGrad):
@@ -174,8 +187,10 @@ class Pass:
         grads = engine.hooked(node, grads, owned)
         leaf, grad = node.variable, grads[0]
         if leaf is not None and grad is not None:
-            is_ours = owned[0] and (node.hooks is None or not node.hooks.see())
-            self._context.add(leaf, grad, is_ours)
+            hooks = node.hooks
+            self._context.add(leaf, grad, owned[0] and (hooks is None or not hooks.see()))
+            for hook in () if hooks is None else list(hooks.kept.values()):
+                hook(leaf)
 
     def _send_back(self, node: RecvRpcBackward, grads: list[Gradient]) -> None:
         """The gradients of what came with a message go back to where it set out."""

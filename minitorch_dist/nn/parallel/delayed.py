@@ -13,6 +13,7 @@ import numpy as np
 
 from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.face.tensor_collectives import all_reduce
+from minitorch_dist.nn.parallel import gradients
 from minitorch_dist.nn.parallel.buckets import Bucket
 from minitorch_dist.nn.parallel.reducer import Reducer
 from minitorch_dist.tensors import base
@@ -33,7 +34,8 @@ class Delayed:
         """Begin to average what is in `.grad` now; call the result to wait for it."""
         flat, size = self.bucket.flat, self.group.size()
         for p, view in zip(self.bucket.parameters, self.bucket.views, strict=True):
-            view.array[...] = 0 if p._grad is None else p._grad.array
+            grad = gradients.of(p)
+            view.array[...] = 0 if grad is None else grad.array
         np.divide(flat.array, flat.array.dtype.type(size), out=flat.array)
         work = all_reduce(flat, group=self.group, async_op=size > 1)
 
@@ -41,11 +43,12 @@ class Delayed:
             if work is not None:
                 work.wait()
             for p, view in zip(self.bucket.parameters, self.bucket.views, strict=True):
-                if p._grad is None:
-                    p._grad = base.new(Tensor, view.array.copy(), p.storage.device)
+                grad = gradients.of(p)
+                if grad is None:
+                    gradients.keep(p, base.new(Tensor, view.array.copy(), p.storage.device))
                 else:
-                    p._grad.array[...] = view.array
-                    p._grad.storage.version += 1
+                    grad.array[...] = view.array
+                    grad.storage.version += 1
 
         return late
 

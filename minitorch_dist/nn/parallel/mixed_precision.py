@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parallel import gradients
 from minitorch_dist.tensors import base, dtypes, engine, graph
 from minitorch_dist.tensors.base import TensorBase
 from minitorch_dist.tensors.hooks import RemovableHandle
@@ -81,9 +82,10 @@ class LowPrecision:
         self._pass = None
         self._restore()
         for p in self._parameters:
-            grad = p._grad
+            grad = gradients.of(p)
             if grad is not None and grad.array.dtype != p.array.dtype:
-                p._grad = base.new(Tensor, grad.array.astype(p.array.dtype), p.storage.device)
+                whole = base.new(Tensor, grad.array.astype(p.array.dtype), p.storage.device)
+                gradients.keep(p, whole)
 
     def cast(self, value: Any) -> Any:
         """Floating tensors in `value`, in the parameters' low precision."""

@@ -119,7 +119,7 @@ class Reducer:
             self._begin(running)
 
     def _arrived(self, number: int) -> None:
-        """The gradient of a parameter is complete in its `.grad`."""
+        """The gradient of a parameter is complete."""
         running = engine.outermost()
         if running is None:
             return
@@ -129,7 +129,7 @@ class Reducer:
             try:
                 self._begin(running)
             except BaseException:
-                self.parameters[number]._grad = None
+                gradients.keep(self.parameters[number], None)
                 raise
         self._fires[number] += 1
         if self.static and self.iteration == 0:
@@ -298,7 +298,7 @@ class Reducer:
                 for bucket in self.buckets[len(self._sent) :]:
                     self._send(bucket)
                 more = [begin() for begin in self.extra]
-                here = {n for n in self.missing if self.parameters[n]._grad is None}
+                here = {n for n in self.missing if gradients.of(self.parameters[n]) is None}
                 nowhere = self._unused_everywhere(here)
                 for bucket, wait in self._sent:
                     if wait is not None:
@@ -313,7 +313,7 @@ class Reducer:
         except BaseException:
             for bucket in open_buckets:
                 for p in bucket.parameters:
-                    p._grad = None  # rather none than one that was not averaged
+                    gradients.keep(p, None)  # rather none than one that was not averaged
             raise
         finally:
             self._pass, self._sent = None, []

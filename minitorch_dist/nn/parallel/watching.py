@@ -47,10 +47,10 @@ class Outputs:
 
 
 def when_complete(p: TensorBase, number: int, arrived: Callable[[int], None]) -> RemovableHandle:
-    """Call `arrived(number)` whenever a gradient was collected in `p.grad`."""
+    """Call `arrived(number)` whenever a gradient was collected, in `p.grad` or where the pass keeps it."""
     edge = graph.edge_of(p)
     assert edge is not None, "parameters of a reducer require grad"
-    return RemovableHandle(edge[0].hooked().collected, _calls(weakref.WeakMethod(arrived), number))
+    return RemovableHandle(edge[0].hooked().kept, _calls(weakref.WeakMethod(arrived), number))
 
 
 def _calls(method: weakref.WeakMethod[Any], *given: Any) -> Callable[..., None]:
