@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from minitorch_dist.cli.page import Page, marked, refuse
-from minitorch_dist.course import levels, network_game, rank_game
+from minitorch_dist.course import levels, network_game, rank_game, rooms
 from minitorch_dist.course.network_game import Impossible, Level, NoLevel, State
 from minitorch_dist.pictures import player, spacetime
 from minitorch_dist.pictures.scene import Arrow, Scene
@@ -193,13 +193,21 @@ def won(page: Page, level: Level, state: State, moves: list[str]) -> int:
     found = network_game.search(level)
     if found.moves is None:
         page.say(f"Solved in {len(moves)} moves.")
+        solved(level, STARS, f"in {len(moves)} moves")
         return 0
     over = len(moves) - found.par
     stars = STARS if over <= 0 else 2 if over <= 2 else 1
     page.say(
         f"Solved in {len(moves)} moves; par is {found.par}.  {'★' * stars}{'☆' * (STARS - stars)}"
     )
+    solved(level, stars, f"in {len(moves)} moves")
     return 0
+
+
+def solved(level: Level, stars: int, said: str) -> None:
+    """Into the learner's progress; levels of one's own are not counted."""
+    if level.name in levels.NAMES:
+        rooms.enter("game", level.name, stars, f"{'★' * stars}{'☆' * (STARS - stars)} {said}")
 
 
 def claimed(page: Page, level: Level) -> int:
@@ -212,6 +220,7 @@ def claimed(page: Page, level: Level) -> int:
                 f"Right: {found.states} states, all there are, and it holds in each.  ★★★", "green"
             )
         )
+        solved(level, STARS, "it cannot be broken")
         return 0
     if found.moves is None:
         page.say(f"Nobody knows: {found.states} states were looked at, and there are more.")
@@ -292,4 +301,6 @@ def verdict(page: Page, game: rank_game.Game) -> int:
         f"{game.round} rounds (the ring: {rank_game.PAR}), {game.sent[rank_game.ME]} chunks sent (the ring: {rank_game.PAR})   "
         + "★" * stars + "☆" * (STARS - stars)
     )  # fmt: skip
+    if stars:
+        rooms.enter("game", "rank", stars, f"{'★' * stars}{'☆' * (STARS - stars)}")
     return 0 if stars else 1

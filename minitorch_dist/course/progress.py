@@ -38,6 +38,14 @@ class Prediction:
     truth: float
 
 
+@dataclass(frozen=True)
+class Done:
+    """The best result of something beside the lessons."""
+
+    points: float  # the more the better
+    said: str
+
+
 @dataclass
 class Progress:
     present: int | None = None  # the lesson where the learner is
@@ -48,6 +56,9 @@ class Progress:
     explained: set[int] = field(default_factory=set)  # lessons whose "why" has been said
     given_up: set[int] = field(default_factory=set)  # lessons whose solution was shown before
     written: dict[str, str] = field(default_factory=dict)  # by file: the digest of what we wrote
+    rooms: dict[str, dict[str, Done]] = field(
+        default_factory=dict
+    )  # museum, game, contest, capstone
     notice: str = ""  # what was wrong with the file; not kept
 
     def to_json(self) -> dict[str, Any]:
@@ -61,6 +72,10 @@ class Progress:
             "explained": sorted(self.explained),
             "given_up": sorted(self.given_up),
             "written": dict(sorted(self.written.items())),
+            "rooms": {
+                room: {name: vars(one) for name, one in sorted(done.items())}
+                for room, done in sorted(self.rooms.items())
+            },
         }  # fmt: skip
 
     @classmethod
@@ -83,6 +98,13 @@ class Progress:
             {int(n) for n in found["explained"]},
             {int(n) for n in found["given_up"]},
             {str(name): str(value) for name, value in found["written"].items()},
+            {
+                str(room): {
+                    str(name): Done(float(one["points"]), str(one["said"]))
+                    for name, one in done.items()
+                }
+                for room, done in found.get("rooms", {}).items()  # the first courses had none
+            },
         )
 
 
