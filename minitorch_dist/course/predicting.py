@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from statistics import median
 
 from minitorch_dist.course.progress import Prediction
 
@@ -59,6 +60,31 @@ def summary(found: Sequence[Prediction]) -> list[str]:
             f"The first {half}: {_share(found[:half])}. The last {half}: {_share(found[-half:])}."
         )
     return lines
+
+
+def by_part(found: Sequence[Prediction], parts: Mapping[int, str]) -> list[tuple[str, float, int]]:
+    """Each part of the course, in order: how many times too much or too little in the middle, and of how many guesses."""
+    shares: dict[str, list[float]] = {}
+    for one in sorted(found, key=lambda one: one.lesson):
+        if one.lesson in parts:
+            shares.setdefault(parts[one.lesson], []).append(off(one))
+    return [(part, median(factors), len(factors)) for part, factors in shares.items()]
+
+
+def off(one: Prediction) -> float:
+    """How many times too much or too little; 1 is exact."""
+    times = ratio(one.given, one.truth)
+    return max(times, 1 / times)
+
+
+def furthest(found: Sequence[Prediction], most: int = 3) -> list[Prediction]:
+    """Those worth another look: off by more than two, the furthest first."""
+    return sorted([one for one in found if off(one) > 2], key=off, reverse=True)[:most]
+
+
+def number(value: float) -> str:
+    """8,000,000 and 1.33333; what is longer as 1e+15."""
+    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e10 else f"{value:,.6g}"
 
 
 def _share(found: Sequence[Prediction]) -> str:

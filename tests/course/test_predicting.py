@@ -58,3 +58,18 @@ def test_the_second_half_beside_the_first() -> None:
     assert predicting.summary(worse + better)[1] == (
         "The first 3: 0 of 3 exact, 0 within a factor of two. The last 3: 3 of 3 exact, 3 within a factor of two."
     )
+
+
+def test_by_parts_of_the_course_and_the_furthest() -> None:
+    found = [
+        Prediction(1, "how many", 40, 10),
+        Prediction(2, "how long", 5, 10),
+        Prediction(5, "how far", 10, 10),
+    ]
+    parts = {1: "first", 2: "first", 5: "second"}
+    assert predicting.by_part(found, parts) == [("first", 3.0, 2), ("second", 1.0, 1)]
+    assert [one.ask for one in predicting.furthest(found)] == ["how many"]
+    assert math.isinf(predicting.off(Prediction(1, "none", 0, 5)))
+    assert [predicting.number(each) for each in (8e6, 4 / 3, 1e15, 0)] == [
+        "8,000,000", "1.33333", "1e+15", "0",
+    ]  # fmt: skip

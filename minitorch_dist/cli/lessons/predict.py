@@ -6,6 +6,7 @@ A guess is a number: 144, 1.5e3, 3/2, 2*72. An empty line leaves a question out.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator
 
 from minitorch_dist.cli.lessons.commands import chosen, opened
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         workspace, progress = opened(page)
         if options.lesson is None:
-            history(page, progress.predictions)
+            history(page, progress.predictions, workspace.lessons())
             return 0
         lesson = chosen(workspace, progress, options.lesson)
         return ask(page, workspace, lesson, options.guesses)
@@ -117,18 +118,34 @@ def _tell(page: Page, question: Question, one: Prediction) -> None:
     page.say(f"because  {question.formula}", indent=2)
 
 
-def history(page: Page, found: list[Prediction]) -> None:
+def history(page: Page, found: list[Prediction], lessons: list[Lesson]) -> None:
     if not found:
         page.say(
             marked("No predictions yet. Before you begin a lesson: ", ("mtd predict 1", "bold"))
         )
         return
     width = min(33, (page.width - 34) // 2 * 2 + 1)
-    scale = "1/16" + "the truth".center(width - 6) + "16×"
+    scale = "1/16" + "the truth".center(width - 7) + "16×"
     page.say(f"{'':<6}{scale[:width]:<{width}}{'you':>13}{'truth':>13}", "dim")
     for one in sorted(found, key=lambda one: one.lesson):
         marks = predicting.strip(one.given, one.truth, width)
-        page.say(f"{one.lesson:>4}  {marks}{one.given:>13,.6g}{one.truth:>13,.6g}")
+        sign = " ✔" if predicting.is_right(one.given, one.truth) else ""
+        given, truth = predicting.number(one.given), predicting.number(one.truth)
+        page.say(f"{one.lesson:>4}  {marks}{given:>13}{truth:>13}{sign}")
     page.say()
     for line in predicting.summary(found):
         page.say(line)
+    parts = predicting.by_part(found, {one.number: one.part for one in lessons})
+    if len(parts) > 1:
+        page.say()
+        page.say("Half of your guesses were off by less than")
+        for part, factor, count in parts:
+            bar = "━" * min(round(4 * math.log2(factor)), 24) if math.isfinite(factor) else "»"
+            page.say(f"{part:<30}{count:>3} {factor:>7.3g}×  {bar}".rstrip(), indent=2)
+    again = predicting.furthest(found)
+    if again:
+        page.say()
+        page.say("Furthest off, worth another look:")
+        for one in again:
+            given, truth = predicting.number(one.given), predicting.number(one.truth)
+            page.say(f"{one.lesson:>2}  {one.ask}  You: {given}; measured: {truth}", indent=2)
