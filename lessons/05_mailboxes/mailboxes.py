@@ -49,7 +49,10 @@ class World:
             links = sorted(link for link, messages in self.under_way.items() if messages)
             choices = [*sorted(self.ready), *links]
             if not choices:  # all wait, and nothing will come: let each of them raise
-                asked = [f"rank {rank} for {self.asks[rank]}" for rank in sorted(self.waiting)]
+                asked = [
+                    f"rank {rank} for {self.asks[rank]} (in its mailbox: {len(self.mailboxes[rank])})"
+                    for rank in sorted(self.waiting)
+                ]
                 self.error = self.error or Deadlock("waiting: " + ", ".join(asked))
                 choices = [min(self.waiting)]
             choice = choices[self.draw.integers(len(choices))]

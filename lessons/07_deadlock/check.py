@@ -71,6 +71,20 @@ def never_stuck():
         )
 
 
+@lamp("frozen")
+def frozen():
+    """When shift returns its tensor is the caller's again: nothing is on its way that was not waited for."""
+    with strict() as sends:
+        try:
+            sim.run(twice, 3, (3,))
+        except sim.Deadlock:
+            raise AssertionError("where sends wait it never ends: see 'never stuck'") from None
+    for words in sends.forgotten()[:1]:
+        raise AssertionError(
+            f"3 ranks: {words}. When shift returns, the caller may write to its tensor, which may still be read"
+        )
+
+
 @lamp("rounds")
 def rounds():
     """Where sends wait: one message, one word back that it is being received. For any number of ranks."""

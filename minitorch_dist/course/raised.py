@@ -103,11 +103,15 @@ def _values(frame: FrameType, line: int) -> str:
     text = _text(frame.f_code.co_filename, line)
     found = {}
     for name in re.findall(r"(?<![.\w'\"])[A-Za-z_]\w*", text):
-        value = frame.f_locals.get(name, frame)
+        value = frame.f_locals.get(name, frame)  # `frame` itself: it is no local name
         if value is None or isinstance(value, (bool, int, float, str, bytes, tuple, list, dict)):
-            shown = repr(value)
+            shown = repr(value.item() if hasattr(value, "item") else value)
             if len(shown) <= SHORT:
                 found[name] = f"{name} = {shown}"
+        elif isinstance(getattr(value, "shape", None), tuple):
+            found[name] = f"{name} of shape {tuple(value.shape)}"
+        elif value is not frame and name != "self" and not callable(value):
+            found[name] = f"{name}: {type(value).__name__}"
     for name, call in re.findall(r"([A-Za-z_]\w*(?:\.\w+)+)(\(?)", text):
         name = name.rpartition(".")[0] if call else name
         if "." in name and _is_none(frame, name):

@@ -174,8 +174,13 @@ def _run(
     try:
         if case.mode != "rendezvous":
             return play()
-        with strict():
-            return play()
+        with strict() as sends:
+            found = play()
+        for words in sends.forgotten()[:1]:
+            verdict.complain(
+                "frozen", f"{where}: {words}; the caller may write to its tensor meanwhile", case
+            )
+        return found
     except Overwritten as error:
         verdict.complain("frozen", f"{where}: {error}", case)
     except (sim.Deadlock, sim.Livelock) as error:

@@ -7,6 +7,8 @@ neither promise, so a program that leans on one hangs or sends rubbish elsewhere
     isend         is over when its receive has been posted; until then its array is compared with what
                   it held: `wait` raises Overwritten if it was written to
 
+Nobody has to notice that an `isend` was never waited for: `strict() as sends` tells, `sends.forgotten()`.
+
 With `strict(room=k)` a receiver has room for k messages of each sender, and only the next one waits.
 
 On a virtual clock a circle of such sends is a Deadlock at once. Receives from anybody let their sender
@@ -44,8 +46,15 @@ class Frozen(Work):
     def __init__(self, parts: Sequence[Work], group: Group, array: Array, dst: int) -> None:
         super().__init__(group.world, parts[0]._output)
         self._parts, self._array, self._before = parts, array, array.copy()
+        self._never = (
+            f"rank {group.rank()} never waits for its isend to rank {dst}, at {callsite()}"
+        )
         self._what = f"rank {group.rank()} wrote to the tensor of its isend to rank {dst}"
         self._site = callsite()
+
+    def forgotten(self) -> str:
+        """In words; "" if the caller knows that it is over."""
+        return "" if self._is_known else self._never
 
     def _finish(self, timeout: float | None) -> None:
         if self._array.tobytes() != self._before.tobytes():
@@ -54,13 +63,26 @@ class Frozen(Work):
             part.wait(timeout)
 
     def is_completed(self) -> bool:
-        return all(part.is_completed() for part in self._parts)
+        self._is_known = self._is_known or all(part.is_completed() for part in self._parts)
+        return self._is_known
+
+
+class Sends:
+    """The isends of a block."""
+
+    def __init__(self) -> None:
+        self.made: list[Frozen] = []
+
+    def forgotten(self) -> list[str]:
+        """Those that nobody waited for: until then their tensors belong to the messages."""
+        return [said for one in self.made if (said := one.forgotten())]
 
 
 @contextmanager
-def strict(room: int = 0) -> Iterator[None]:
+def strict(room: int = 0) -> Iterator[Sends]:
     """Within the block sends of this process are strict: each waits for the receive of the message
     that went `room` messages before it to the same rank, with the same tag."""
+    sends = Sends()
     sent: Counter[tuple[Group, int, int]] = Counter()
 
     def waits(group: Group, dst: int, tag: int) -> bool:
@@ -80,7 +102,8 @@ def strict(room: int = 0) -> Iterator[None]:
     ) -> Work:
         answers = [irecv(group, EMPTY.copy(), dst, tag + ANSWER)] if waits(group, dst, tag) else []
         work = isend(group, array, dst, tag, *rest, **more)
-        return Frozen([work, *answers], group, array, dst)
+        sends.made.append(Frozen([work, *answers], group, array, dst))
+        return sends.made[-1]
 
     def strict_receive(group: Group, array: Array, src: int, tag: int = 0) -> None:
         send(group, EMPTY, src, tag + ANSWER)
@@ -108,7 +131,7 @@ def strict(room: int = 0) -> Iterator[None]:
     vars(point_to_point).update(ours)
     vars(repeated_messages).update(dict.fromkeys(short, _the_long_way))
     try:
-        yield
+        yield sends
     finally:
         vars(point_to_point).update(before)
         vars(repeated_messages).update(short)

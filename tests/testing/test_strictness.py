@@ -80,3 +80,21 @@ def test_messages_of_a_known_kind_wait_too(size: int) -> None:
     assert sim.run(program, size).messages == 4 * size
     with strict(), pytest.raises(sim.Deadlock):
         sim.run(program, size)
+
+
+@pytest.mark.parametrize("way", ["waits", "asks", "forgets"])
+def test_an_isend_that_nobody_waits_for_is_told(way: str) -> None:
+    def program() -> None:
+        rank, size = dist.get_rank(), dist.get_world_size()
+        work = dist.isend(torch.ones(2), (rank + 1) % size)
+        dist.recv(torch.zeros(2), (rank - 1) % size)
+        if way == "waits":
+            work.wait()
+        while way == "asks" and not work.is_completed():
+            pass
+
+    with strict() as sends:
+        sim.run(program, 3)
+    said = sends.forgotten()
+    assert len(said) == (3 if way == "forgets" else 0)
+    assert all("never waits for its isend to rank" in words and ".py:" in words for words in said)
