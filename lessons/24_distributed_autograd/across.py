@@ -8,7 +8,7 @@
              x ◄── send ◄═════════ gradient 7 ══════ recv ◄───────┘
 
 The number of a message is all that links the two graphs. Nodes hold one number here; in the library they hold
-tensors: minitorch_dist/distributed/autograd/passes.py, whose `_count` yours can be.
+tensors: minitorch_dist/distributed/autograd/passes.py, whose `count_edges` yours can be.
 """
 
 from collections import defaultdict, deque

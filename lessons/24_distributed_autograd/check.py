@@ -1,6 +1,7 @@
 """Lesson 24: the gradients of one graph, wherever it is cut, and in whatever order the letters come."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import across
 from hypothesis import given, strategies as st
@@ -181,7 +182,8 @@ def first_line(error):
 @lamp("library", star=2)
 def library():
     """The library's own distributed backward, on tensors, with your count."""
-    theirs, passes._count = passes._count, counted
+    theirs = passes.ready_queue
+    passes.ready_queue = SimpleNamespace(**{**vars(theirs), "count_edges": counted})
     try:
         for size in (2, 3):
             found, wanted = sim.run(squares, size, limit=1e4).results[0]
@@ -191,7 +193,7 @@ def library():
     except Exception as error:
         raise AssertionError(f"with your count {first_line(error)}") from error
     finally:
-        passes._count = theirs
+        passes.ready_queue = theirs
 
 
 class Face:
