@@ -105,7 +105,7 @@ def _values(frame: FrameType, line: int) -> str:
     for name in re.findall(r"(?<![.\w'\"])[A-Za-z_]\w*", text):
         value = frame.f_locals.get(name, frame)  # `frame` itself: it is no local name
         if value is None or isinstance(value, (bool, int, float, str, bytes, tuple, list, dict)):
-            shown = repr(value.item() if hasattr(value, "item") else value)
+            shown = repr(getattr(value, "item", lambda value=value: value)())  # numpy's as Python's
             if len(shown) <= SHORT:
                 found[name] = f"{name} = {shown}"
         elif isinstance(getattr(value, "shape", None), tuple):

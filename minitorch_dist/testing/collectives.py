@@ -184,8 +184,8 @@ def _run(
     except Overwritten as error:
         verdict.complain("frozen", f"{where}: {error}", case)
     except (sim.Deadlock, sim.Livelock) as error:
-        sends = {"eager": "", "bounded": " where sends wait for room"}
-        why = sends.get(case.mode, " where sends wait for their receives")
+        ways = {"eager": "", "bounded": " where sends wait for room"}
+        why = ways.get(case.mode, " where sends wait for their receives")
         verdict.complain("never stuck", f"{where}, stands still{why}: {plainly(str(error))}", case)
     except Exception as error:
         place = _place(error, subject)
