@@ -39,6 +39,7 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost,
 )
 from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.held import Held, megabytes
 from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, Receive, copy
 from minitorch_dist.distributed.mail.recorder import Recorder
@@ -112,6 +113,7 @@ class Mailbox:
         self.lock = Lock()
         self.channels: dict[int, Channel] = {}
         self._pairing = Pairing()
+        self.held = Held(self.rank, self.said)
         self._last: dict[int, tuple[bytes, Receive | Arrival | None]] = {}
         self._notices: dict[int, list[Receive]] = {}  # for groups that are not made here yet
         self._gone: dict[int, str] = {}
@@ -382,6 +384,11 @@ class Mailbox:
             return (
                 Notice(self, group, src, header, nbytes) if nbytes <= wire.MAX_FAREWELL else DISCARD
             )
+        pairing = self._pairing
+        if self.held.most is not None and pairing.held + nbytes > self.held.most:
+            if src not in self._gone:
+                self._lose(src, self.held.refusal(pairing.early(), pairing.held + nbytes))
+            return DISCARD
         arrival = Early(self, src, header, nbytes)
         self._last[src] = header, arrival
         channel = self.channels.get(group)
@@ -390,7 +397,9 @@ class Mailbox:
         sink: Sink = arrival
         if self.recorder is not None:
             sink = self.recorder.arriving(arrival, arrival, src, header, nbytes)
-        self._pairing.keep(arrival, header[:AT])
+        pairing.keep(arrival, header[:AT])
+        if pairing.held > self.held.next:
+            self.held.tell(pairing.early(), pairing.held)
         return sink
 
     def heed(self, group: int, notice: Receive) -> None:
@@ -512,10 +521,11 @@ class Mailbox:
     def __repr__(self) -> str:
         with self.lock:
             posted = len(self._pairing.waiting())
-            early = len(list(self._pairing.early()))
+            early, held = len(list(self._pairing.early())), megabytes(self._pairing.held)
             lost = f", lost {sorted(self._gone)}" if self._gone else ""
         return (
-            f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages{lost}>"
+            f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages "
+            f"({held}){lost}>"
         )
 
 

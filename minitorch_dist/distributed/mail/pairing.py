@@ -16,19 +16,20 @@ from minitorch_dist.distributed.mail.receives import Arrival, Receive
 class Pairing:
     """The two tables."""
 
-    __slots__ = ("_anybody", "_early", "_posted", "_serial", "choose")
+    __slots__ = ("_anybody", "_early", "_posted", "_serial", "choose", "held")
 
     def __init__(self) -> None:
         self._posted: dict[tuple[int | None, bytes], deque[Receive]] = {}
         self._early: dict[bytes, dict[int, deque[Arrival]]] = {}
         self._serial = 0
+        self.held = 0  # bytes of what came early
         self._anybody = 0  # how many receives are posted that take any source
         self.choose: Callable[[Sequence[int]], int] | None = None  # instead of the first that came
 
     def take_over(self, other: Pairing) -> None:
         """Go on with what another one holds."""
         self._posted, self._early = other._posted, other._early
-        self._serial, self._anybody = other._serial, other._anybody
+        self._serial, self._anybody, self.held = other._serial, other._anybody, other.held
 
     # ---------------------------------------------------------------------------------- receives
 
@@ -80,6 +81,7 @@ class Pairing:
     def keep(self, arrival: Arrival, match: bytes) -> None:
         self._serial += 1
         arrival.serial = self._serial
+        self.held += arrival.nbytes
         senders = self._early.setdefault(match, {})
         senders.setdefault(arrival.sender, deque()).append(arrival)
 
@@ -97,6 +99,7 @@ class Pairing:
         if queue is None:
             return None
         arrival = queue.popleft()
+        self.held -= arrival.nbytes
         if not queue:
             del senders[source]
             if not senders:
@@ -125,5 +128,6 @@ class Pairing:
 
     def forget(self, prefix: bytes) -> None:
         """Drop what came early with such a match."""
+        self.held -= sum(arrival.nbytes for arrival in self.early(prefix))
         for match in [match for match in self._early if match.startswith(prefix)]:
             del self._early[match]

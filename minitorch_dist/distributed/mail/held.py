@@ -1,0 +1,73 @@
+"""How much a mailbox holds that nobody has asked for, and when it says so.
+
+A send does not wait for its recv, so a rank that sends faster than its peer receives fills the peer's
+memory. That is the peer's to notice: from 256 MB on, and again whenever it has doubled, the log says what
+is held, of whom, and where it was sent. With MINITORCH_DIST_HELD=1GB that is the most: who sends more is
+given up, so that whoever waits for it raises, with the same words.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from minitorch_dist.distributed.mail.receives import Arrival
+from transports.quantities import amount
+
+VARIABLE: Final = "MINITORCH_DIST_HELD"
+WORTH_A_LINE: Final = 256_000_000  # bytes
+SHOWN: Final = 3  # kinds of messages
+_log = logging.getLogger("minitorch_dist.distributed")
+
+
+class Held:
+    """The bounds of one mailbox."""
+
+    def __init__(self, rank: int, said: Callable[[bytes], str]) -> None:
+        self._rank, self._said = rank, said
+        self.most: int | None = amount(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None
+        self.next = WORTH_A_LINE  # bytes, at which it is worth telling again
+        if self.most is not None:
+            self.next = min(self.next, self.most)
+
+    def refusal(self, early: Iterable[Arrival], nbytes: int) -> str:
+        """Why so much cannot be held."""
+        return (
+            f"rank {self._rank} would hold {megabytes(nbytes)} that it has not received, more than "
+            f"{VARIABLE}={os.environ.get(VARIABLE)}: {self._kinds(early)}"
+        )
+
+    def tell(self, early: Iterable[Arrival], held: int) -> None:
+        """Let the log know, and be silent until it is twice as much."""
+        self.next = 2 * held if self.most is None else min(2 * held, self.most)
+        _log.warning(
+            "rank %d holds %s of messages that it has not received: %s. A send does not wait for its "
+            "recv here. If this goes on growing, receive as often as is sent, or let the sender wait for "
+            "an answer now and then; %s=1GB makes more than that an error",
+            self._rank, megabytes(held), self._kinds(early), VARIABLE,
+        )  # fmt: skip
+
+    def _kinds(self, early: Iterable[Arrival]) -> str:
+        """`300 × send (float32[1000]) at train.py:12 of group 'default_pg' from rank 0`"""
+        many: Counter[tuple[int, bytes]] = Counter()
+        bytes_of: Counter[tuple[int, bytes]] = Counter()
+        for arrival in early:
+            many[arrival.sender, arrival.header] += 1
+            bytes_of[arrival.sender, arrival.header] += arrival.nbytes
+        kinds = [
+            f"{many[sender, header]} × {self._said(header)} from rank {sender}"
+            for (sender, header), _ in bytes_of.most_common(SHOWN)
+        ]
+        more = sum(many.values()) - sum(many[kind] for kind, _ in bytes_of.most_common(SHOWN))
+        return ", ".join(kinds) + (f", and {more} others" if more else "")
+
+    def __repr__(self) -> str:
+        most = "" if self.most is None else f", at most {megabytes(self.most)}"
+        return f"<Held by rank {self._rank}: tells from {megabytes(self.next)} on{most}>"
+
+
+def megabytes(nbytes: int) -> str:
+    return f"{nbytes / 1e6:.1f} MB"
