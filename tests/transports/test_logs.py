@@ -87,6 +87,7 @@ def test_a_torn_tail_is_read_as_far_as_it_is_whole(tmp_path: Path) -> None:
         inlet.release()
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.data())
 def test_blocks_may_come_in_any_order(

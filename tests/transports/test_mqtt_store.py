@@ -71,13 +71,13 @@ def test_who_comes_first_waits_for_the_keeper(broker: Broker) -> None:
 
 def test_nobody_keeps_it(broker: Broker) -> None:
     with pytest.raises(DistNetworkError, match=r"nobody keeps a store named 'job'.*Rank 0 does"):
-        MQTTStore(f"{broker.address}/job", 1, timeout=1)
+        MQTTStore(f"{broker.address}/job", 1, timeout=0.8)
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_no_broker(rank: int) -> None:
     with pytest.raises(DistNetworkError, match=r"refused.*Does a broker listen there"):
-        MQTTStore(f"mqtt://127.0.0.1:{free_port()}", rank, timeout=1)
+        MQTTStore(f"mqtt://127.0.0.1:{free_port()}", rank, timeout=0.8)
     with pytest.raises(ValueError, match="names no broker"):
         MQTTStore("mqtt://", rank)
 

@@ -524,12 +524,14 @@ def test_nothing_stays_in_memory() -> None:
     assert clocks[0]() is None
 
 
+@pytest.mark.slow
 def test_a_thousand_ranks_exchange_in_seconds() -> None:
     outcome = play(ring, 1000, 3, 8)
     assert outcome.time == 3 * wire(8) and outcome.messages == 3000
     assert play(doubling, 1024, 8).time == 10 * wire(8)
 
 
+@pytest.mark.slow
 def test_many_timeouts_are_no_deadlock_while_something_is_to_come() -> None:
     def program(node: Node) -> int:
         if node.rank == 0:
