@@ -248,6 +248,24 @@ def test_a_lost_peer_is_named_with_what_needed_it(when: str) -> None:
         run(operations[1], 4)  # it does not need rank 3 itself, but the operation does
 
 
+def test_the_cause_is_heard_though_it_came_behind_much_else() -> None:
+    """Rank 0 leaves because rank 1 is lost, and says so; rank 2, which only sends, is told why."""
+    wires = Wires(3)
+    first, _, last = begun(wires, fingerprint(np.zeros(2, FLOAT)))
+    wires.ends[2].unasked, wires.ends[2].batch = True, 1
+    for step in range(5):
+        first.send(2, np.zeros(2, FLOAT), step)
+    with pytest.raises(PeerLost, match="rank 1 is lost"), first:
+        wires.boxes[0].lost(1, PeerLost(1, "it was killed"))
+        first.wait(first.receive(1, np.zeros(2, FLOAT)))
+    wires.dead.add(0)
+    with (
+        pytest.raises(PeerLost, match=r"rank 1 is lost \(it was killed\), which rank 0 needs"),
+        last,
+    ):
+        last.send(0, np.zeros(2, FLOAT))
+
+
 def test_what_came_before_the_end_of_a_peer_counts() -> None:
     wires = Wires(3)
     operations = begun(wires, fingerprint(np.zeros(2)))

@@ -67,6 +67,8 @@ class HandTransport(Transport):
         super().__init__(rank, world_size, "", SystemClock())
         self.wires = wires
         self.inbox: Inbox | None = None
+        self.unasked = False  # something was delivered while nobody asked
+        self.batch = 0  # messages delivered at once; 0: all
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None: ...
 
@@ -77,6 +79,15 @@ class HandTransport(Transport):
         self.wires.pending.setdefault((self.rank, dst), deque()).append((header, octets))
 
     def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
-        return self.wires.deliver_all(self.rank)
+        if self.unasked and done is None:
+            self.unasked = False
+            return True
+        if not self.batch:
+            return self.wires.deliver_all(self.rank)
+        senders = [src for src, to in self.wires.pending if to == self.rank]
+        return (
+            sum(self.wires.deliver(src, self.rank) for src in senders for _ in range(self.batch))
+            > 0
+        )
 
     def close(self) -> None: ...

@@ -40,6 +40,7 @@ from transports import errors
 from transports.clock import Deadline
 
 REMEMBERED = 64  # finished operations per group, so that latecomers can be told what it was
+LOOKS = 64  # times to look for the cause of a loss among all that arrived before it
 
 
 class Channel:
@@ -294,9 +295,12 @@ class Operation:
 
     def _hear_the_cause(self) -> None:
         """Whoever left us may have said why, and we only have not looked; then raise that."""
-        self._mailbox.poll()
-        if self.error is not None:
-            raise self.error
+        for _ in range(LOOKS):
+            found = self._mailbox.poll()
+            if self.error is not None:
+                raise self.error
+            if not found:
+                return
 
     def wait(self, *receives: Receive) -> None:
         """Return when these have arrived; raise if this operation has failed."""

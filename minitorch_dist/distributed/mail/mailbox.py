@@ -294,9 +294,10 @@ class Mailbox:
         """The ranks that were lost, and why."""
         return self._gone
 
-    def poll(self) -> None:
-        """Deliver what has arrived, without waiting."""
-        self.transport.progress(0)
+    def poll(self) -> bool:
+        """Deliver what has arrived, without waiting; whether that may be something. (Without a question
+        of its own, `progress` would be content with what it delivered since somebody last asked.)"""
+        return self.transport.progress(0, lambda: False)
 
     def open(self, channel: Channel) -> None:
         """From now on this group's messages are compared with what it does."""
