@@ -220,6 +220,8 @@ class Run:
         if self.end._fence is not None:
             self.end._fence()
         self.end.round = self.words[done] = self.first + max(self.rounds, showing.rounds)
+        if not showing.is_agreed:
+            self.copy_apart()
 
     def act(self, acts: tuple[Act, ...], number: int) -> None:
         """What belongs to one round."""
@@ -285,11 +287,20 @@ class Run:
             self.combine(self.slice(act.operand, number), of, out=into)
 
     def copy_own(self, number: int) -> None:
-        """This round's part of what is its own: often it has just been read to be put up."""
-        if self.copy is not None:
+        """This round's part of what is its own, which has just been read to be put up."""
+        if self.copy is not None and self.showing.is_agreed:
             length, is_last = self.showing.length, number + 1 == self.showing.rounds
             now = slice(number * length, None if is_last else (number + 1) * length)
             self.copy.into[now] = self.copy.of[now]
+
+    def copy_apart(self) -> None:
+        """In an all_to_all it is nothing that others see: between the rounds it would only drive the
+        slots out of the cache. Still in slices, which is quicker than in one piece."""
+        if self.copy is not None:
+            length = self.showing.length
+            for start in range(0, len(self.copy.into), length):
+                now = slice(start, start + length)
+                self.copy.into[now] = self.copy.of[now]
 
     def slice(self, part: Any, number: int) -> Array:
         """This round's elements of a part."""
