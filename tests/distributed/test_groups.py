@@ -273,6 +273,7 @@ def test_abort_wakes_who_waits() -> None:
             operation.wait(operation.receive((group.rank() + 1) % 3, None))
 
         work = group.run(Fingerprint("barrier"), wait_for_ever, asynchronous=True)
+        dist.barrier()  # all have begun to wait
         if dist.get_rank() == 1:
             group.abort()
         with pytest.raises(dist.DistError) as caught:

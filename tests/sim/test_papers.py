@@ -10,8 +10,12 @@ from minitorch_dist.cli import main
 from minitorch_dist.sim.papers import PAPERS, paper
 from minitorch_dist.sim.papers.paper import Row
 
+LONG = {"zero_memory", "powersgd", "zero_volume"}  # seconds each
 
-@pytest.mark.parametrize("name", PAPERS)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in PAPERS]
+)
 def test_the_paper_is_reproduced(name: str) -> None:
     wrong = [row for row in paper(name).rows() if not row.holds]
     assert not wrong

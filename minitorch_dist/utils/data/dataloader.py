@@ -173,6 +173,13 @@ class DataLoader(Generic[T_co]):
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
+    def __repr__(self) -> str:
+        batches = "single elements" if self.batch_size is None else f"batches of {self.batch_size}"
+        if self.batch_size is None and self.batch_sampler is not None:
+            batches = f"batches by {type(self.batch_sampler).__name__}"
+        by = f"{self.num_workers} workers" if self.num_workers else "this process"
+        return f"<DataLoader: {batches} of {type(self.dataset).__name__}, made by {by}>"
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_iterator": None}  # processes stay here
 
