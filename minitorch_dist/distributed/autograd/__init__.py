@@ -10,7 +10,10 @@ Read `contexts` (what a context remembers on each worker), `travelling` (how a c
 """
 
 from minitorch_dist.distributed.autograd import contexts as contexts, travelling as travelling
-from minitorch_dist.distributed.autograd.contexts import context as context
+from minitorch_dist.distributed.autograd.contexts import (
+    _get_debug_info as _get_debug_info,
+    context as context,
+)
 from minitorch_dist.distributed.autograd.passes import (
     backward as backward,
     get_gradients as get_gradients,

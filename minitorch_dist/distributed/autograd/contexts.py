@@ -202,6 +202,13 @@ def context() -> Iterator[int]:
         ours.end(made.id)
 
 
+def _get_debug_info() -> dict[str, int]:
+    """torch's counts of this worker."""
+    known = list(contexts_of(current()).known.values())
+    running = sum(1 for found in known for one in list(found.passes.values()) if one.is_on)
+    return {"num_autograd_contexts": len(known), "num_current_backward_passes": running}
+
+
 def _clean(agent: Agent, src: int, id: Any) -> None:
     contexts_of(agent).end(id)
 

@@ -231,6 +231,11 @@ class Pass:
             else:
                 future.set_exception(failed)
 
+    @property
+    def is_on(self) -> bool:
+        """Whether this worker has work to do for it, or waits for others that do."""
+        return self._engaged is not None
+
     def unused(self) -> list[str]:
         """Messages that went out from here, and whose gradients never came."""
         return [self._context.sends[message].what for message in sorted(self._sends - self.reached)]

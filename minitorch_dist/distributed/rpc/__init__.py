@@ -3,15 +3,18 @@
 Read from the ground up: `frames` and `post` (messages come and go), `writing`, `calls` and `outstanding` (one
 call, and all of them), `crew` and `watch` (which thread does what), `calling` (our side of a call) and `serving`
 (the other side), `agent` (all of one worker),
-`ending` (shutdown), `roll` and `joining` (worlds that grow), `api`, `references` (who holds what), `owning`,
-`rref`.
+`ending` (shutdown), `roll` and `joining` (worlds that grow), `beginning`, `api`, `gatherings`, `references`
+(who holds what), `owning`, `rref`.
 The same code runs over every transport, and in virtual time.
 """
 
-from minitorch_dist.distributed.rpc import functions as functions
+from minitorch_dist.distributed.rpc import constants as constants, functions as functions
 from minitorch_dist.distributed.rpc.api import (
+    _all_gather as _all_gather,
+    _barrier as _barrier,
     _get_worker_infos as _get_worker_infos,
     _set_rpc_timeout as _set_rpc_timeout,
+    _wait_all as _wait_all,
     get_rpc_timeout as get_rpc_timeout,
     get_worker_info as get_worker_info,
     init_rpc as init_rpc,
@@ -26,7 +29,10 @@ from minitorch_dist.distributed.rpc.errors import (
     WorkerLost as WorkerLost,
 )
 from minitorch_dist.distributed.rpc.looking import (
+    TensorPipeAgent as TensorPipeAgent,
+    _get_current_rpc_agent as _get_current_rpc_agent,
     _get_debug_info as _get_debug_info,
+    _is_current_rpc_agent_set as _is_current_rpc_agent_set,
     _rref_context_get_debug_info as _rref_context_get_debug_info,
     debug_rrefs as debug_rrefs,
 )
@@ -36,6 +42,7 @@ from minitorch_dist.distributed.rpc.options import (
     TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions,
 )
 from minitorch_dist.distributed.rpc.rref import (
+    PyRRef as PyRRef,
     RRef as RRef,
     remote as remote,
 )

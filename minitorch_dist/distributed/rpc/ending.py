@@ -15,13 +15,17 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from minitorch_dist.distributed.exceptions import DistTimeout
+from minitorch_dist.distributed import world
+from minitorch_dist.distributed.exceptions import DistError, DistTimeout
 from minitorch_dist.distributed.mail.mailbox import SLOW, SLOW_VARIABLE
-from minitorch_dist.distributed.rpc import operations
-from minitorch_dist.distributed.rpc.agent import Agent
+from minitorch_dist.distributed.rpc import joining, operations
+from minitorch_dist.distributed.rpc.agent import KEY, Agent, current
 from minitorch_dist.distributed.rpc.calls import RpcFuture
+from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT
+from minitorch_dist.distributed.rpc.crew import runs_job
 from minitorch_dist.distributed.rpc.errors import WorkerLost
 from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
@@ -207,3 +211,60 @@ class Ending:
             )
         _log.warning("shutdown of %r: waiting for %s", name, whom())
         self._slow = 2 * self._slow if self._slow else None
+
+
+# -------------------------------------------------------------------------------------- the way out
+
+
+def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
+    """Leave. Gracefully: when all workers have come and all work is done everywhere, in at most
+    `timeout` seconds (0: however long it takes); else at once, and calls under way fail.
+
+    Where workers join one by one, they leave so as well: only our own work has to be done."""
+    agent = current()
+    if runs_job():
+        raise RuntimeError(
+            "rpc.shutdown was called by a function that runs for a peer: it would wait for itself. "
+            "Call it in the worker's own program"
+        )
+    try:
+        if graceful:
+            ending = Ending(agent, timeout if timeout > 0 else None)
+            membership = agent.extras.get(joining.KEY)
+            if membership is None:
+                ending.wait_for_all_work()
+            else:
+                ending.wait_for_own_work()
+            for last in agent.extras.get("before_end", ()):
+                last()
+            if membership is None:
+                ending.wait_for_all()
+            else:
+                membership.part()
+                ending.wait_for_own_work()  # what was asked before they knew
+            for look in agent.extras.get("after_end", ()):
+                look()
+            ending.linger()
+    finally:
+        _leave(agent)
+
+
+def _leave(agent: Agent) -> None:
+    here = world.place()
+    here.extras.pop(KEY, None)
+    if leave_behind in here.at_end:
+        here.at_end.remove(leave_behind)
+        here.interrupts.remove(agent.transport.close)
+    agent.close(patience=5.0)
+    with suppress(DistError, OSError):  # the store's master may have left first
+        agent.extras["left"]()
+    store = agent.extras.get("store")
+    if store is not None:
+        store.close()
+
+
+def leave_behind() -> None:
+    """Our rank is over, and did not shut RPC down."""
+    agent = world.place().extras.get(KEY)
+    if agent is not None:
+        _leave(agent)

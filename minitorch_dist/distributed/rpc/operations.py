@@ -14,8 +14,8 @@ from minitorch_dist.distributed.codec import Damaged
 
 (
     CALL, REMOTE, METHOD, TYPE, FETCH,  # runners: see `serving` and `references`
-    FORK, DELETE, ADOPT, JOIN, MISSING, BACKWARD, UNUSED, CLEAN, ABORT, HELLO, GOODBYE,
-) = range(16)  # fmt: skip
+    FORK, DELETE, ADOPT, JOIN, MISSING, BACKWARD, UNUSED, CLEAN, ABORT, HELLO, GOODBYE, GATHER, ABSENT,
+) = range(18)  # fmt: skip
 
 Handler = Callable[[Any, int, Any], Any]
 Runner = Callable[[Any, int, Any], tuple[str, Callable[[], Any]]]

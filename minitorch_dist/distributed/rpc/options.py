@@ -1,19 +1,18 @@
-"""How RPC is set up: torch's options, and the limits they begin with."""
+"""How RPC is set up: torch's options."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
+from minitorch_dist.distributed.rpc.constants import (
+    DEFAULT_INIT_METHOD,
+    DEFAULT_NUM_WORKER_THREADS,
+    DEFAULT_RPC_TIMEOUT_SEC,
+)
 from minitorch_dist.tensors import devices
-
-DEFAULT_RPC_TIMEOUT_SEC: Final = 60.0
-UNSET_RPC_TIMEOUT: Final = -1.0
-DEFAULT_NUM_WORKER_THREADS: Final = 16
-DEFAULT_INIT_METHOD: Final = "env://"
-DEFAULT_SHUTDOWN_TIMEOUT: Final = 0.0
 
 DeviceLike: TypeAlias = "int | str | devices.device"
 
@@ -54,8 +53,8 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
     """`num_worker_threads` functions run at once; those that wait for an answer are not counted, so
     calls may nest as deep as they like.
 
-    `_transports` may name the transport to take, `["file:///path"]`; by default it is the one under
-    which the world was launched, else tcp.
+    `_transports` may name the transport to take, `["file:///path"]`; by default, and where only torch's
+    own are named (`["uv"]`), it is the one under which the world was launched, else tcp.
     """
 
     def __init__(

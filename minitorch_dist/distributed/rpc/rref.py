@@ -18,9 +18,10 @@ from minitorch_dist.distributed.codec import Damaged, Unsendable, faces
 from minitorch_dist.distributed.codec.writer import Writer
 from minitorch_dist.distributed.rpc import functions, operations
 from minitorch_dist.distributed.rpc.agent import current, is_here
-from minitorch_dist.distributed.rpc.api import request
+from minitorch_dist.distributed.rpc.api import noted, request
 from minitorch_dist.distributed.rpc.calls import RpcFuture
-from minitorch_dist.distributed.rpc.options import UNSET_RPC_TIMEOUT, seconds_of
+from minitorch_dist.distributed.rpc.constants import UNSET_RPC_TIMEOUT
+from minitorch_dist.distributed.rpc.options import seconds_of
 from minitorch_dist.distributed.rpc.owning import backward
 from minitorch_dist.distributed.rpc.references import Fork, Id, Owned, book_of
 from minitorch_dist.distributed.rpc.workers import WorkerInfo
@@ -29,6 +30,9 @@ from minitorch_dist.distributed.rpc.writing import RpcWriter
 T = TypeVar("T")
 NUMBER: Final = 2  # among the types that the codec was taught
 Timeout = float | timedelta
+OPERATORS: Final = (
+    "__call__", "__contains__", "__delitem__", "__getitem__", "__len__", "__setitem__",
+)  # fmt: skip
 
 
 class RRef(Generic[T]):
@@ -150,6 +154,9 @@ class RRef(Generic[T]):
         return f"OwnerRRef({held.id!r})"
 
 
+PyRRef = RRef  # torch's name for what its RRef derives from
+
+
 class Proxy:
     """Methods of a remote object."""
 
@@ -157,7 +164,7 @@ class Proxy:
         self._rref, self._how, self._timeout = rref, how, timeout
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__") and name.endswith("__"):
+        if name.startswith("__") and name.endswith("__") and name not in OPERATORS:
             raise AttributeError(name)
 
         def method(*args: Any, **kwargs: Any) -> Any:
@@ -168,10 +175,11 @@ class Proxy:
             asked = (tuple(held.id), name, args, kwargs)
             if self._how == "remote":
                 return make(rref.owner(), operations.METHOD, _writes(asked), name, self._timeout)
-            return held.book.agent.call(
+            future = held.book.agent.call(
                 rref.owner(), operations.METHOD, _writes(asked), name, seconds_of(self._timeout),
                 keeps=rref,
             )  # fmt: skip
+            return noted(future) if self._how == "rpc_async" else future
 
         if self._how == "rpc_sync":
             return lambda *args, **kwargs: method(*args, **kwargs).wait()
