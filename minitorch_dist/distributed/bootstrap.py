@@ -20,7 +20,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
-from minitorch_dist.distributed import backends, parting, rendezvous, world
+from minitorch_dist.distributed import backends, parting, rendezvous, traces, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.disturbing import disturbed
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
@@ -294,7 +294,8 @@ def _sign_tracebacks(rank: int) -> Callable[[], None]:
     def signed(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
+        traces.shorten(error)
+        lines = "".join(traceback.format_exception(error)).splitlines()
         sys.stderr.write("".join(f"[rank{rank}]: {line}\n" if line else "\n" for line in lines))
         sys.stderr.flush()
         confess(error)

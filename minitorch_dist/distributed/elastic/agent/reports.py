@@ -31,9 +31,8 @@ def unpacked(said: dict[str, Any]) -> ProcessFailure:
 
 
 def in_a_line(failure: ProcessFailure) -> str:
-    last = failure.text().splitlines()[-1:] or [""]
     how = ending.words(failure.exitcode)
-    about = f": {last[0].strip()}" if failure.error_file_data else ""
+    about = f": {failure.last_line()}" if failure.error_file_data else ""
     return f"rank {failure.rank} (pid {failure.pid} on {failure.host}) {how}{about}"
 
 

@@ -61,9 +61,10 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.exit(130)
     except BaseException as error:
-        error.__traceback__ = trace = own(error.__traceback__)
+        error.__traceback__ = own(error.__traceback__)
+        shorten(error)
         note(error, {"stage": stage(), "never": hopeless(error)})
-        sys.excepthook(type(error), error, trace)
+        sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)
 
 
@@ -145,6 +146,13 @@ def part() -> None:
     is_over = all(each.daemon for each in threads if each is not threading.main_thread())
     if bootstrap is not None and world is not None and is_over:
         bootstrap.part(world.place())
+
+
+def shorten(error: BaseException) -> None:
+    """Of an error that says in words what happened, the frames that are not the script's."""
+    traces = sys.modules.get("minitorch_dist.distributed.traces")
+    if traces is not None:
+        traces.shorten(error)
 
 
 def fresh_main() -> types.ModuleType:

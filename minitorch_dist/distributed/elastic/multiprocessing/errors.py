@@ -75,6 +75,11 @@ class ProcessFailure:
             return str(self.extra.get("py_callstack") or self.message.get("message", "")).rstrip()
         return str(self.message)
 
+    def last_line(self) -> str:
+        """The exception; not what was noted beside it."""
+        lines = [line.strip() for line in self.text().splitlines()]
+        return next((line for line in reversed(lines) if not line.startswith("(")), "")
+
     def is_symptom(self) -> bool:
         """It failed because another rank had."""
         return bool(SYMPTOMS.intersection(self.extra.get("kinds", ())))
@@ -131,9 +136,8 @@ class ChildFailedError(Exception):
         if others:
             lines += [single, "Other failures:"]
         for rank, each in others:
-            last = each.text().splitlines()[-1:] or [""]
             lines.append(
-                f"  rank {rank} (pid {each.pid}) {ending.words(each.exitcode)}: {last[0].strip()}"
+                f"  rank {rank} (pid {each.pid}) {ending.words(each.exitcode)}: {each.last_line()}"
             )
         for text in (failure.advice(), self.note):
             if text:
@@ -143,13 +147,16 @@ class ChildFailedError(Exception):
 
 def _told(rank: int, failure: ProcessFailure) -> list[str]:
     name = failure.signal_name()
+    where = failure.error_file
+    if where == "<N/A>":
+        where += " (read; --log-dir=DIR keeps it)" if failure.extra else " (it raised no exception)"
     code = f"{failure.exitcode}" + (f" ({name})" if name != "<N/A>" else "")
     return [
         f"  time      : {failure.timestamp_isoformat()}",
         f"  host      : {failure.host}",
         f"  rank      : {rank} (local_rank: {failure.local_rank})",
         f"  exitcode  : {code} (pid: {failure.pid})",
-        f"  error_file: {failure.error_file}",
+        f"  error_file: {where}",
         "  traceback :",
         textwrap.indent(failure.text(), "    "),
     ]

@@ -1,0 +1,46 @@
+"""Tracebacks that end where the user's program called us.
+
+An error of a collective says in words who, what and where; the ten frames between the call and its
+raising are ours, and push the words off the screen. So they are left out where an uncaught error is
+shown, and said to be; TORCH_DISTRIBUTED_DEBUG=DETAIL shows them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from minitorch_dist.distributed.exceptions import DistError
+from transports import errors
+
+VARIABLE: Final = "TORCH_DISTRIBUTED_DEBUG"
+_OURS: Final = (str(Path(__file__).parent.parent), str(Path(errors.__file__).parent))
+
+
+def shorten(error: BaseException) -> None:
+    """Leave out our own frames at the end of a DistError's traceback."""
+    if not isinstance(error, DistError) or os.environ.get(VARIABLE, "").upper() == "DETAIL":
+        return
+    frames: list[TracebackType] = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    kept = len(frames)
+    while kept and frames[kept - 1].tb_frame.f_code.co_filename.startswith(_OURS):
+        kept -= 1
+    if kept and len(frames) - kept < 2:
+        return
+    short: TracebackType | None = None
+    for each in reversed(frames[:kept]):
+        short = TracebackType(short, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    error.__traceback__ = short
+    if isinstance(error.__cause__, errors.PeerLost):  # the same, from one floor below
+        error.__cause__, error.__suppress_context__ = None, True
+    if kept:
+        error.add_note(
+            f"({len(frames) - kept} frames within minitorch_dist are left out; "
+            f"{VARIABLE}=DETAIL shows them)"
+        )
