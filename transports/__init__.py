@@ -9,6 +9,12 @@ promises, and `queue`, the shortest one.
     faults/        things that go wrong on purpose
     conformance/   is the contract kept? A check for any transport, yours included
     registry       from an address (`tcp://host:port`) to a transport
+    simulation     a program on every rank in virtual time
+
+The ground of all of them: `clock` (only it waits), `errors`, `keys` and `identity` (who is a peer), `rendezvous`
+(each leaves a card), `frames` (messages out of a stream), `turn` (at most one thread drives), `board` and `spin`
+(memory that several see), `growing` (ranks that come later), `wrapping` and `recording` (around another
+transport), `quantities` ("2us", "64KB").
 
 Import the modules (`transports.tcp`), not this package: its name is a common word.
 """

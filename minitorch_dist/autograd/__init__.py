@@ -1,4 +1,12 @@
-"""Gradients: `torch.autograd` under its own names. The engine itself stands in `tensors.engine`."""
+"""Gradients: `torch.autograd` under its own names. The engine itself stands in `tensors.engine`.
+
+function           operations of your own (`saved`: what they keep; `outputs`: their results)
+functional         whole derivatives: `vjp`, `jvp`, `jacobian`
+gradcheck          is this gradient right? Finite differences say
+graph              looking at the graph
+anomaly_mode       which operation's gradient raised, or became nan
+variable           the name that tensors once had
+"""
 
 from minitorch_dist.autograd import (
     anomaly_mode as anomaly_mode,

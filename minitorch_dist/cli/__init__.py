@@ -1,4 +1,8 @@
-"""`mtd`: the command line. Each command is a module, imported when it is called."""
+"""`mtd`: the command line. Each command is a module, imported when it is called.
+
+The commands of the course stand in `lessons/`, those of a class in `classroom/`, the benchmarks in
+`bench/`; what stands alone lies here. `page` is what all print on, `parser` what reads their arguments.
+"""
 
 from __future__ import annotations
 

@@ -5,15 +5,21 @@ Read from the ground up:
     schedules/       collectives as data: who sends what to whom
     mail/            which message belongs to which receive
     execution/       from a schedule to bytes that move
-    world, groups    one rank, and some of them numbered anew
+    world            one rank, and all that belongs to it
+    groups           some of the ranks numbered anew (`new_groups`: how they are made)
     work             what goes on beside the caller
-    collectives, point_to_point      what a group does, on numpy arrays
-    rendezvous, bootstrap            how a world begins
+    collectives, point_to_point      what a group does, on numpy arrays (`repeated`: the same again)
+    rendezvous, bootstrap, parting   how a world begins, and how it ends
     face/            torch's functions on tensors
+    distributed_c10d, device_mesh    worlds, and grids of ranks, under torch's names
 
-Upon these stand `rpc`, `autograd`, `optim`, `fsdp`, `tensor`, `pipelining`, `checkpoint`, `algorithms`;
-beside them `journal` (what a run recorded), `codec` (objects as bytes) and `elastic` (workers that are
-started again).
+What goes wrong: `exceptions`, `flight` (what everybody was doing), `callsite` (where), `unread` (what nobody
+received), `disturbing` (faults on purpose). What one may choose: `backends`, `reduce_op` and `reductions`;
+`measuring` finds out what links cost.
+
+Upon these stand `rpc`, `autograd`, `optim`, `fsdp`, `tensor`, `pipelining`, `checkpoint`, `algorithms` (with
+`grad_bucket`, what DDP's hooks are handed); beside them `journal` (what a run recorded), `codec` (objects as
+bytes), and `elastic` with `run`, `launch` and `launcher` (workers that are started, and again).
 """
 
 from __future__ import annotations

@@ -8,6 +8,11 @@
 The world stands before the function is called: `get_rank()` answers, and a script's own
 `init_process_group(…)` takes over what is there. Every rank begins with a copy of the caller's
 random generator. The first rank that fails ends the others, and its exception is raised here.
+
+    ranks                       one rank: make the world, call the function, end the world
+    threads  processes  mpi     what a rank is
+    cores  collector            what ranks of one host share: its cores, and Python's collector
+    outside  wall_clock  chance     what would come from outside of a simulated run
 """
 
 from __future__ import annotations

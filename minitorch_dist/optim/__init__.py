@@ -1,4 +1,11 @@
-"""Optimizers, and schedules of their learning rate: PyTorch's `torch.optim`."""
+"""Optimizers, and schedules of their learning rate: PyTorch's `torch.optim`.
+
+optimizer       what all share: groups, state for each parameter, hooks around the step
+sgd  adagrad  adadelta  rmsprop  adam (AdamW)  adamax  nadam  radam      a formula in each
+blocks          arrays cut into pieces that stay in the processor's cache
+states          an optimizer's memory as plain data, and back
+lr_scheduler/   the rate as a function of the epoch
+"""
 
 from minitorch_dist.optim import lr_scheduler as lr_scheduler
 from minitorch_dist.optim.adadelta import Adadelta as Adadelta

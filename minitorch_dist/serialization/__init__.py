@@ -1,4 +1,10 @@
-"""`save` and `load`: tensors in a safetensors file, everything around them as JSON. No pickle."""
+"""`save` and `load`: tensors in a safetensors file, everything around them as JSON. No pickle.
+
+container  files     the file, as Hugging Face defines it; written whole or not at all
+structure  layout    objects as JSON; how tensors lie in memory
+saving  loading      an object to a file, and back
+locations            on which device it comes back
+"""
 
 from minitorch_dist.serialization.container import SerializationError as SerializationError
 from minitorch_dist.serialization.loading import load as load

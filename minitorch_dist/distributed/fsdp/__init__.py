@@ -1,8 +1,15 @@
 """Fully sharded data parallelism: every rank keeps 1/P of the model, and borrows the rest.
 
-From the ground up: `layout` (arithmetic), `pages` (memory that comes and goes), `unit` (what is
-gathered and reduced together), `course` (what happens when), `wrap` (which modules become units),
-and `fully_sharded_data_parallel` (the module one writes).
+api                     what one may choose
+layout  pages           where each parameter lies; memory that comes and goes at one address
+gathering  unit         parameters that are whole while they are needed, and their gradients
+course                  what happens when, from the first forward to the end of backward
+wrap  placing           which modules become units; for which ranks, on which device
+fully_sharded_data_parallel, fully_shard      what one writes (torch's "FSDP1" and "FSDP2")
+summoning  clipping     whole parameters for a while; the norm that no rank has whole
+saving  state_settings  the model's state: whole, local or sharded
+optim_state  optim_saving      the optimizer's
+sharded_grad_scaler     all skip a step where one found inf or nan
 """
 
 from minitorch_dist.distributed.fsdp.api import (

@@ -9,6 +9,11 @@
 
 The same program writes the same journal over queue, tcp, file, mqtt and in simulation: not the same
 times, but the same events in the same partial order.
+
+    events  sheets  recording     a line; the file; what writes it
+    reading  matching  order      from files to events; what belongs together; what came before what
+    run  comparing                a journal that was read; two of them
+    scene  chunks                 as a picture; who held which chunk when
 """
 
 from minitorch_dist.distributed.journal.comparing import Divergence as Divergence

@@ -1,9 +1,21 @@
 """Collectives as data: every algorithm once, as a schedule of sends and receives.
 
-One file per family, in the order of learning: `direct`, `ring`, `binomial`, `recursive_doubling`,
+    steps  schedule      what a schedule is made of: Send, Receive, Exchange, Combine
+
+One file for a family, in the order of learning: `direct`, `ring`, `binomial`, `recursive_doubling`,
 `recursive_halving`, `rabenseifner`, `bruck`, `pairwise`, `dissemination`, `scatter_all_gather`,
-`chain`, `double_binary_tree`, `hierarchical`, `two_shot`. What is derived from them: `replay` (message by
-message), `cost`, `proof`, `choice`.
+`chain`, `double_binary_tree`, `hierarchical`, `two_shot` (`powers`: how to have a power of two).
+
+What is derived from them:
+
+    replay  values      message by message, all ranks in one thread: the naive form of all else
+    everyone            all ranks at once, as an array
+    links  ports        what a link costs; clocks and ports of all ranks
+    cost  bounds        what a schedule costs, and what none can beat
+    proof               each element ends up with every rank's contribution exactly once
+    choice              the one that was asked for, or the cheapest on these links
+    postings            the same steps where ranks share memory
+    pictures            schedules as text
 """
 
 from minitorch_dist.distributed.schedules import (

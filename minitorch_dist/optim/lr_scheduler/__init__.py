@@ -1,4 +1,12 @@
-"""Schedules of the learning rate: PyTorch's `torch.optim.lr_scheduler`."""
+"""Schedules of the learning rate: PyTorch's `torch.optim.lr_scheduler`.
+
+schedule      what all share
+factors       a simple factor for each epoch: steps, exponentials, lines, polynomials, lambdas
+cosine        annealing, with and without restarts
+cycles        stepped after every batch; the momentum moves against the rate
+plateau       lower when a metric has stopped improving
+combined      several on one optimizer
+"""
 
 from minitorch_dist.optim.lr_scheduler.combined import (
     ChainedScheduler as ChainedScheduler,

@@ -1,4 +1,10 @@
-"""Datasets, samplers and loaders: PyTorch's `torch.utils.data`."""
+"""Datasets, samplers and loaders: PyTorch's `torch.utils.data`.
+
+dataset  sampler  distributed     what has samples; in which order; every rank its own part
+collate  fetch                    from samples to a batch
+dataloader  iteration             what to load; one pass of it
+pool  worker                      processes that load: the parent's view, and theirs
+"""
 
 from minitorch_dist.utils.data.collate import (
     default_collate as default_collate,

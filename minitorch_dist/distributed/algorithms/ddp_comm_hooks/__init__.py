@@ -1,6 +1,14 @@
 """Other ways to reduce the gradients of DDP: less bytes for less exact gradients, or less often.
 
 ddp.register_comm_hook(state, hook)         hook(state, bucket) returns a Future of the result
+
+default_hooks             the average, in full precision or in 16 bits
+quantization_hooks        eight bits a value
+powerSGD_hook             products of two thin matrices
+post_localSGD_hook        everywhere at first, then only nearby
+ddp_zero_hook             steps of a ZeroRedundancyOptimizer within backward
+debugging_hooks           no communication at all
+deferred                  a future whose value is computed by whoever waits for it
 """
 
 from __future__ import annotations
