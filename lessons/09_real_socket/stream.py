@@ -39,7 +39,10 @@ def read_exactly(connection, nbytes):
 
 
 def send(connection, header, payload):
-    """One message: the frame with both lengths (`frames.pack`), the header, the payload; all of it."""
+    """One message: the frame, the header, the payload; all of it.
+
+    `frames.pack(len(header), len(payload))` gives the frame's 16 bytes.
+    """
     # BLANK 2: into one stream, to the last byte (about 1 line)
     connection.sendall(frames.pack(len(header), len(payload)) + header + payload)
     # END
@@ -48,7 +51,7 @@ def send(connection, header, payload):
 def receive(connection):
     """The next message's header and payload; None if the stream has ended where a message would begin.
 
-    `frames.unpack` gives the two lengths, and raises FrameError if this is no frame.
+    `frames.unpack(frame)` takes those `frames.LENGTH` bytes, and gives the two lengths; FrameError if this is no frame.
     """
     # BLANK 3: no byte at all is a good end, one byte is the beginning of a frame (about 6 lines)
     first = connection.recv(1)

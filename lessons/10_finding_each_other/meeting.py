@@ -42,7 +42,7 @@ class Meeting:
         rank = store.add("joined", 1) - 1
         # END
         if rank >= size:
-            raise RuntimeError(f"{size} ranks were expected, and this is number {rank + 1}")
+            raise RuntimeError(f"this is number {rank + 1}, and only {size} were expected")
         return cls(store, rank, size)
 
     def barrier(self):
