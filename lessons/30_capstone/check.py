@@ -117,6 +117,7 @@ def ours(average):
 
 def at_once(parameters):
     """All gradients in one message."""
+    parameters = list(parameters)  # they may come as model.parameters(), which can be read once
     grads = [zeros_if_none(p) for p in parameters]
     whole = torch.cat([grad.reshape(-1) for grad in grads])
     dist.all_reduce(whole)
