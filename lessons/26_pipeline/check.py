@@ -22,7 +22,7 @@ def once():
 @lamp("right")
 def right():
     """1, 2, 3 and 5 stages end with the weights of one rank, bit for bit; 37 samples, then 23."""
-    for ranks, count, _ in PIPES:
+    for ranks, count, *_ in PIPES:
         pipelines.trained(stages.Stage, stages.gpipe, ranks, count)
 
 

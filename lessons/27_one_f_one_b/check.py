@@ -24,14 +24,14 @@ def once():
 @lamp("right")
 def right():
     """1, 2, 3 and 5 stages end with the weights of one rank, bit for bit."""
-    for ranks, count, _ in PIPES:
+    for ranks, count, *_ in PIPES:
         pipelines.trained(one_f_one_b.Stage, one_f_one_b.one_forward_one_backward, ranks, count)
 
 
 @lamp("never stuck")
 def stuck():
     """Where every send waits for its receive: to both sides at once, that is a circle."""
-    for ranks, count, _ in PIPES:
+    for ranks, count, *_ in PIPES:
         pipelines.trained(
             one_f_one_b.Stage, one_f_one_b.one_forward_one_backward, ranks, count, strictly=True
         )
