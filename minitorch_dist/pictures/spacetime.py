@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from rich.cells import cell_len
+
 from minitorch_dist.pictures import words
 from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, Arrow, Scene, Span
 
@@ -42,7 +44,7 @@ def draw(
     shown = min(len(scene.lanes), ranks)
     if gap is None:
         gap = 3 if shown <= 4 else 2 if shown <= 8 else 1
-    margin = max((len(name) for name in scene.lanes[:shown]), default=0) + 2
+    margin = max((cell_len(name) for name in scene.lanes[:shown]), default=0) + 2
     start, end = window or (scene.start, scene.end)
     canvas = _Canvas((start, end), max(width - margin, 10), shown, gap, now)
     for span in scene.spans:
@@ -52,8 +54,11 @@ def draw(
     lines, paint = [scene.title[:width], ""], []
     for row, cells in enumerate(canvas.cells):
         name = scene.lanes[row // (gap + 1)] if row % (gap + 1) == 0 else ""
-        lines.append(name.ljust(margin) + "".join(cells))
-        paint += [(row + 2, margin + column, what) for column, what in canvas.paint[row].items()]
+        front = name + " " * (margin - cell_len(name))
+        lines.append(front + "".join(cells))
+        paint += [
+            (row + 2, len(front) + column, what) for column, what in canvas.paint[row].items()
+        ]
     lines += ["", *_ruler((start - scene.start, end - scene.start), margin, canvas.width)]
     hidden = len(scene.lanes) - shown
     if hidden > 0:

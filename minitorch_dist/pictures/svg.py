@@ -11,12 +11,15 @@ from html import escape
 from math import log2
 from typing import Final
 
+from rich.cells import cell_len
+
 from minitorch_dist.pictures import words
 from minitorch_dist.pictures.colours import colours_of
 from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, Arrow, Scene, Span
 
 MOST: Final = 5000  # arrows
 MARGIN, TOP, BOTTOM = 64, 34, 30
+LETTER: Final = 8  # of a lane's name, about
 STYLE: Final = """
 .mtd{--ink:#1f2328;--soft:#8a919a;--rule:#d5d9de;--back:#fff;--wait:#e3e6ea;--coming:#b9c3cf;--compute:#5f6b7a;
 font:12px system-ui,sans-serif;background:var(--back);color:var(--ink)}
@@ -73,9 +76,11 @@ class _Plan:
         self.names = names
         self.start, self.length = scene.start, max(scene.end - scene.start, 1)
         self.top = TOP
+        longest = max((cell_len(name) for name in scene.lanes[:shown]), default=0)
+        self.margin = max(MARGIN, min(16 + LETTER * longest, width // 3))
 
     def x(self, at: int) -> float:
-        return MARGIN + (at - self.start) / self.length * (self.width - MARGIN - 24)
+        return self.margin + (at - self.start) / self.length * (self.width - self.margin - 24)
 
     def y(self, lane: int) -> float:
         return self.top + (lane + 0.5) * self.pitch
@@ -106,7 +111,7 @@ class _Plan:
     def lanes(self) -> list[str]:
         right = self.width - 24
         return [
-            f'<line class="rule" x1="{MARGIN}" x2="{right}" y1="{self.y(lane):.1f}" y2="{self.y(lane):.1f}"/>'
+            f'<line class="rule" x1="{self.margin}" x2="{right}" y1="{self.y(lane):.1f}" y2="{self.y(lane):.1f}"/>'
             f'<text x="8" y="{self.y(lane) + 4:.1f}">{escape(self.scene.lanes[lane])}</text>'
             for lane in range(self.shown)
         ]
