@@ -7,14 +7,18 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.transports.brokers import KINDS, Broker, Client, connect_packet, text
+from tests.transports.brokers import KEY, KINDS, Broker, Client, connect_packet, text
+from transports import keys
 from transports.broker import launch, packets, topics
-from transports.broker.credentials import credentials
+from transports.broker.credentials import OWNER, OWNER_KEY, credentials, owner_password
 from transports.broker.packets import Malformed, Message
+from transports.broker.rules import Rules
 from transports.errors import DistNetworkError
 
 BYTES = st.binary(max_size=60)
@@ -370,3 +374,57 @@ def _is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+# -- one who owns a part --------------------------------------------------------------------
+
+
+@given(NAMES, st.sampled_from(["a", "a/b", "ü/b", "a/b/+"]), NAMES)
+def test_no_subscription_that_is_allowed_takes_in_a_private_topic(
+    name: str, base: str, beneath: str
+) -> None:
+    """But for the exact names of answers, which only those know whose they are."""
+    rules, topic = Rules(base), f"{base}/{beneath}"
+    assert rules.may_hear(name, is_owner=True) and rules.may_say(topic, is_owner=True)
+    if topics.matches(name, topic) and ("+" in name or "#" in name or name == f"{base}/ask"):
+        assert not rules.may_hear(name, is_owner=False)
+    assert rules.may_say(topic, is_owner=False) == (beneath == "ask")
+    assert Rules().may_hear(name, is_owner=False) and Rules().may_say(topic, is_owner=False)
+
+
+def test_a_broker_with_an_owner() -> None:
+    """Others ask, and hear the answers on topics that they know; they cannot speak for the owner."""
+    environment = {**os.environ, keys.VARIABLE: KEY, OWNER_KEY: "secret"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(keys.VARIABLE, KEY)
+        username, password = credentials()
+    with launch.start("--private", "m/s", environment=environment) as made:
+        broker: Any = SimpleNamespace(port=int(made.address.rpartition(":")[2]), username=username, password=password)  # fmt: skip
+        known = {"name": OWNER, "password": owner_password("secret")}
+        with Client(broker, "owner", **known) as owner, Client(broker, "member") as member:
+            assert owner.subscribe(("m/s/#", 0)) == b"\0"
+            names = ["m/s/#", "#", "+/s/ask", "m/s/ask", "m/s/answer/7", "m/other/+"]
+            granted = member.subscribe(*[(name, 0) for name in names])
+            assert granted == bytes([128, 128, 128, 128, 0, 0])
+            member.publish("m/s/ask", b"?")
+            assert owner.message()[:2] == ("m/s/ask", b"?")
+            owner.publish("m/s/answer/7", b"!")
+            assert member.message()[:2] == ("m/s/answer/7", b"!")
+            member.publish("m/s/answer/8", b"I am the owner")
+            assert member.is_closed()
+        for wrong in ("guess", "", password, None):
+            with Refused(broker, "thief", name=OWNER, password=wrong) as thief:
+                assert thief.is_refused
+        with Refused(broker, "heir", will=("m/s/owner", b"I was the owner", 1, True)) as heir:
+            assert heir.is_refused
+
+
+class Refused(Client):
+    """One who is not let in."""
+
+    is_refused = False
+
+    def __enter__(self) -> Refused:
+        first, answer = self.hear()
+        self.is_refused = first == 0x20 and answer[1] == packets.BAD_PASSWORD
+        return self

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 import ssl
 import sys
 from contextlib import suppress
 
-from transports.broker.credentials import credentials
+from transports.broker.credentials import OWNER_KEY, credentials, owner_password
+from transports.broker.rules import Rules
 from transports.broker.server import Server
 from transports.broker.session import House
 from transports.errors import DistError
@@ -28,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--certificate", help="PEM file; switches TLS on")
     parser.add_argument("--private-key", help="PEM file of the certificate's key")
+    parser.add_argument("--private", default="", help=argparse.SUPPRESS)  # see `rules`
     parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -42,7 +45,11 @@ def run(options: argparse.Namespace) -> int:
 
 async def _serve(options: argparse.Namespace) -> None:
     username, password = credentials()
-    server = Server(House(username, password.encode(), max_packet=options.max_packet))
+    house = House(username, password.encode(), max_packet=options.max_packet)
+    if options.private:
+        house.rules = Rules(options.private)
+        house.owner_password = owner_password(os.environ[OWNER_KEY]).encode()
+    server = Server(house)
     tls = None
     if options.certificate:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

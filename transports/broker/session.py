@@ -20,8 +20,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from transports.broker import packets, topics
+from transports.broker.credentials import OWNER
 from transports.broker.packets import Connect, Malformed, Message
 from transports.broker.router import Router
+from transports.broker.rules import Rules
 
 GREETING = 1 << 14  # bytes that a connection may send before it has shown the password
 STALL = 5.0  # seconds after which a reader that takes nothing is dropped
@@ -34,6 +36,10 @@ class House:
 
     username: str
     password: bytes
+    owner_password: bytes = (
+        b""  # of the one client whom the rules do not bind; empty: there is none
+    )
+    rules: Rules = field(default_factory=Rules)
     router: Router = field(default_factory=Router)
     clients: dict[str, Session] = field(default_factory=dict)
     max_packet: int = 16 << 20  # bytes
@@ -55,7 +61,7 @@ class Session:
         self.identifier = ""
         self.keepalive = 0.0  # seconds of silence that the client allowed itself
         self.heard = self._clock()
-        self.is_client = False
+        self.is_client = self.is_owner = False
         self.is_polite = False  # it said DISCONNECT
         self.is_busy = False  # with its last packet; then its silence is ours
         self.end = "open"
@@ -95,14 +101,24 @@ class Session:
             self._refuse(packets.BAD_PASSWORD, "wrong user name or password")
         elif not packet.identifier and not packet.is_clean:  # [MQTT-3.1.3-8]
             self._refuse(packets.BAD_IDENTIFIER, "no identifier")
+        elif packet.will is not None and not self._may_say(packet.will.topic):
+            self._refuse(packets.BAD_PASSWORD, f"its will is for {packet.will.topic[:80]}")
         elif len(self.house.clients) >= self.house.max_clients:
             self.end = f"there are {self.house.max_clients} clients already"
         else:
             self._enter(packet)
 
     def _is_known(self, packet: Connect) -> bool:
-        name = hmac.compare_digest((packet.username or "").encode(), self.house.username.encode())
-        return name & hmac.compare_digest(packet.password or b"", self.house.password)
+        house, name = self.house, (packet.username or "").encode()
+        wanted = house.password
+        if house.owner_password and hmac.compare_digest(name, OWNER.encode()):
+            wanted, self.is_owner = house.owner_password, True
+        else:
+            wanted = wanted if hmac.compare_digest(name, house.username.encode()) else b""
+        return bool(wanted) and hmac.compare_digest(packet.password or b"", wanted)
+
+    def _may_say(self, topic: str) -> bool:
+        return self.house.rules.may_say(topic, self.is_owner)
 
     def _refuse(self, code: int, why: str) -> None:
         self.end = why
@@ -140,6 +156,8 @@ class Session:
     async def _handle(self, first: int, body: bytes) -> None:
         packet = packets.decode(first, body)
         if isinstance(packet, packets.Publish):
+            if not self._may_say(packet.message.topic):
+                raise Malformed(f"only the owner may say {packet.message.topic[:80]}")
             await self.house.router.publish(packet.message)
             if packet.number:
                 self.send(packets.puback(packet.number))
@@ -161,7 +179,8 @@ class Session:
         granted = []
         for name, qos in packet.filters:
             is_full = len(self._filters) >= MAX_FILTERS and name not in self._filters
-            is_fine = topics.is_filter(name) and not is_full
+            may = self.house.rules.may_hear(name, self.is_owner)
+            is_fine = topics.is_filter(name) and may and not is_full
             granted.append(min(qos, 1) if is_fine else packets.REFUSED)
         self.send(packets.suback(packet.number, granted))
         for (name, _), best in zip(packet.filters, granted, strict=True):
