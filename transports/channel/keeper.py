@@ -12,8 +12,9 @@ goes on waiting. A command is thus carried out exactly once, whatever the broker
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
+from typing import TypeAlias
 
 from transports import frames as streams
 from transports.channel import frames
@@ -29,6 +30,7 @@ from transports.stores.shelf import READS, NotYet, Shelf
 from transports.stores.store import ADVICE
 
 CLAIM = 2.0  # seconds for one who keeps a store of our name to show that it lives
+MAX_ASKERS = 1 << 16
 MAX_BODY = 8 << 20  # bytes of one command or answer: brokers take no packets of any size
 
 
@@ -61,10 +63,17 @@ class Asker:
             self.waiting = {n: asked for n, asked in self.waiting.items() if n >= number}
 
 
+Guard: TypeAlias = Callable[[int, Request, Shelf], str]
+"""Why this asker may not have that carried out; empty if it may. Called in the keeper's thread, which holds the shelf."""
+
+
 class Keeper:
     """Keeps a shelf, for the threads of this process and for askers anywhere."""
 
-    def __init__(self, address: Address, name: str, mark: int, clock: Clock) -> None:
+    def __init__(
+        self, address: Address, name: str, mark: int, clock: Clock, guard: Guard | None = None
+    ) -> None:
+        self.guard = guard
         self.address, self.name, self.mark, self._clock = address, name, mark, clock
         self.changed = clock.condition()
         self.shelf = Shelf()
@@ -138,7 +147,10 @@ class Keeper:
     ) -> bool:
         """Answer if it can be answered now; whether something was carried out."""
         answer: list[bytes] | Exception
+        why = self.guard(mark, request, self.shelf) if self.guard is not None else ""
         try:
+            if why:
+                raise DistStoreError(f"{request.operation} of {request.keys[:1]}: {why}")
             answer = self.shelf.do(request.operation, request.keys, request.values)
         except NotYet as need:
             if not deadline.is_over():
@@ -205,6 +217,8 @@ class Keeper:
             raise Refused("kind")
 
     def _hear_out(self, frame: Frame) -> None:
+        if frame.mark not in self._askers and len(self._askers) >= MAX_ASKERS:
+            raise Refused("askers")
         asker = self._askers.setdefault(frame.mark, Asker())
         number = frame.seq
         asker.settle(frame.acked)

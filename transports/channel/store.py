@@ -18,7 +18,7 @@ from math import inf
 
 from transports.channel import address as addresses
 from transports.channel.inquirer import Inquirer
-from transports.channel.keeper import Keeper
+from transports.channel.keeper import Guard, Keeper
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError
 from transports.stores.store import TIMEOUT, Store
@@ -36,7 +36,9 @@ class MQTTStore(Store):
         world_size: int | None = None,
         timeout: float | timedelta = TIMEOUT,
         clock: Clock = SYSTEM,
+        guard: Guard | None = None,
     ) -> None:
+        """`guard`, where `rank` 0 keeps the store for those whom it does not trust: who may do what."""
         super().__init__(timeout)
         place = addresses.parse(address)
         if not place.host:
@@ -47,8 +49,12 @@ class MQTTStore(Store):
             )
         self.place, self.rank, self.world_size = place, rank, world_size
         mark = int.from_bytes(os.urandom(8), "little")
-        kind = Keeper if rank == 0 else Inquirer
-        self._end: Keeper | Inquirer = kind(place, place.run or NAME, mark, clock)
+        name = place.run or NAME
+        self._end: Keeper | Inquirer = (
+            Keeper(place, name, mark, clock, guard)
+            if rank == 0
+            else Inquirer(place, name, mark, clock)
+        )
         self._end.start(clock.deadline(None if self._seconds == inf else self._seconds))
         self._finalizer = weakref.finalize(self, _release, self._end)
 
