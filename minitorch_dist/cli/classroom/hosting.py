@@ -16,11 +16,13 @@ from minitorch_dist.cli.lessons import keyboard
 from minitorch_dist.cli.page import Page, refuse
 from minitorch_dist.course.classroom import pages, racing, words
 from minitorch_dist.course.classroom.console import Console, Finish
+from minitorch_dist.course.classroom.guard import Guard
 from minitorch_dist.course.classroom.host import PORT, STORE, Host
 from minitorch_dist.course.classroom.room import Plan, Room
 from minitorch_dist.course.classroom.training import STEPS
 from transports import keys
 from transports.broker import launch
+from transports.broker.credentials import OWNER, OWNER_KEY, owner_password
 from transports.channel.store import MQTTStore
 from transports.clock import SYSTEM
 from transports.errors import DistError, DistNetworkError
@@ -43,20 +45,25 @@ def run(options: argparse.Namespace) -> int:
         return refuse("class host", error)
     os.environ[keys.VARIABLE] = words.key(word)
     os.environ.pop(keys.GENERATION, None)
+    owner = os.urandom(32).hex()
     try:
-        broker = launch.start("--host", options.listen, "--port", str(options.port))
+        broker = launch.start(
+            "--host", options.listen, "--port", str(options.port), "--private", f"mtd/{STORE}/s",
+            environment={**os.environ, OWNER_KEY: owner},
+        )  # fmt: skip
     except DistNetworkError as error:
         print(f"mtd class host: {in_words(error, options)}", file=sys.stderr)
         return 1
     port = int(broker.address.rpartition(":")[2])
+    guard, name = Guard(), f"{OWNER}:{owner_password(owner)}@{near(options.listen)}"
     with broker:
         try:
-            store = MQTTStore(f"mqtt://{near(options.listen)}:{port}/{STORE}", rank=0, timeout=20)
+            store = MQTTStore(f"mqtt://{name}:{port}/{STORE}", rank=0, timeout=20, guard=guard)
         except DistError as error:
             print(f"mtd class host: {error}", file=sys.stderr)
             return 1
         try:
-            return teach(options, store, join_with(options, port, word))
+            return teach(options, store, guard, join_with(options, port, word))
         finally:
             store.close()
 
@@ -110,10 +117,10 @@ def join_with(options: argparse.Namespace, port: int, word: str) -> str:
     return f"mtd class join {shown} --word {word}"
 
 
-def teach(options: argparse.Namespace, store: MQTTStore, join: str) -> int:
+def teach(options: argparse.Namespace, store: MQTTStore, guard: Guard, join: str) -> int:
     """The console, until finish or Ctrl-C."""
     room = Room(options.seats, Plan(steps=options.steps, pace=options.pace))
-    host, console = Host(store, room), Console(room, options.race)
+    host, console = Host(store, room, guard), Console(room, options.race)
     is_whole = keyboard.is_there() and not options.plain
     with (
         Whole(room, join) if is_whole else Lines(room, join, Page(Terminal(highlight=False)))

@@ -132,7 +132,7 @@ class Whole:
         rows = self._screen.room
         for line in [*view.story(room, max(3, rows // 5)), "", *self._said]:
             page.as_it_is(line)
-        found = view.picture(room, width, rows // 2)
+        found = view.picture(room, width)
         if found is not None and room.drawing is not None:
             page.say()
             page.say(painted(found, room.drawing.scene, page.console))

@@ -11,8 +11,9 @@ from minitorch_dist.course.classroom.room import Cannot, Room
 
 HELP: Final = """\
 start            train: from the beginning, or on from where it stopped
-race [ring,tree] [floats]  two tables, one sum; also direct, recursive_doubling, rabenseifner
-unplug NAME      as if somebody pulled the cable; plug NAME lets it in again
+race             two tables, one sum: race ring,tree 10000 (of so many numbers);
+                 there are also direct, recursive_doubling and rabenseifner
+unplug NAME      as if its cable was pulled; plug NAME lets it in again
 stop             back to the lobby; what was trained is kept
 who              all seats, and where they are
 picture          the last step, as it happened

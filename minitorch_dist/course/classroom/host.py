@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from minitorch_dist.course.classroom import messages
+from minitorch_dist.course.classroom.guard import Guard
 from minitorch_dist.course.classroom.room import Room
 from transports.clock import PICO, SYSTEM
 from transports.errors import QueueEmptyError
@@ -24,8 +25,8 @@ MARK: Final = 16  # letters of who it is
 class Host:
     """One class."""
 
-    def __init__(self, store: Store, room: Room) -> None:
-        self.store, self.room = store, room
+    def __init__(self, store: Store, room: Room, guard: Guard | None = None) -> None:
+        self.store, self.room, self.guard = store, room, guard or Guard()
 
     def now(self) -> float:
         return SYSTEM.now() / PICO
@@ -51,6 +52,7 @@ class Host:
     def send(self) -> None:
         orders, self.room.outbox = self.room.outbox, []
         for who, order in orders:
+            self.guard.admit(who, order)
             self.store.queue_push(f"to/{who}", messages.encode(order))
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ def live(room: Room, join: str) -> str:
     refresh = "" if room.is_over else f'<meta http-equiv="refresh" content="{REFRESH}">'
     parts = [
         f"<p class=join>{escape(join)}</p>" if not room.is_over else "",
-        f"<h1>{escape(view.headline(room))}</h1>",
+        f"<h1>{escape(view.headline(room).replace('   ', ' · '))}</h1>",
         _progress(room),
         f"<ul class=seats>{''.join(_seat(room, seat) for seat in room.seats.all())}</ul>",
         _race(room),

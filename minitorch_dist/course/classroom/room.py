@@ -421,7 +421,6 @@ class Room:
         self.generation = Generation(self.generation.number + 1, why)
         self.phase, self._opened, self._drawing = GATHERING, self.now, None
         for seat in self.seats.all():
-            seat.digest = ""
             if seat.state == HERE:
                 self._tell(seat, Gather(self.generation.number, why))
 
@@ -469,6 +468,8 @@ class Room:
             else f"generation {generation.number} ({generation.why}): {len(here)} laptops begin"
         )
         text = self.state.text()
+        for seat in self.seats.all():
+            seat.digest = ""
         for rank, seat in enumerate(here):
             seat.generations.append(generation.number)
             self._tell(

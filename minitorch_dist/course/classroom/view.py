@@ -80,13 +80,11 @@ def _padded(text: str, width: int) -> str:
     return text + " " * max(width - cell_len(text), 1)
 
 
-def picture(room: Room, width: int, rows: int = 0) -> Picture | None:
-    """The last whole step, if any was drawn; low enough for so many rows, if that can be."""
+def picture(room: Room, width: int) -> Picture | None:
+    """The last whole step, if any was drawn."""
     if room.drawing is None or not room.drawing.scene.arrows:
         return None
-    lanes = len(room.drawing.scene.lanes)
-    gap = 0 if rows and 2 * lanes + 4 > rows else 1
-    return spacetime.draw(room.drawing.scene, width, ranks=32, gap=gap)
+    return spacetime.draw(room.drawing.scene, width, ranks=32, gap=1)
 
 
 def race(room: Room) -> list[str]:

@@ -33,12 +33,12 @@ address, word, *names = sys.argv[1:]
 for name in names:
     pid = os.fork()
     if pid == 0:
-        out = os.open(f"{name}.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+        out = os.open(f"{names.index(name)}.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         os.dup2(out, 1), os.dup2(out, 2)
         status = main(["class", "join", address, "--word", word, "--name", name])
         sys.stdout.flush(), sys.stderr.flush()
         os._exit(status)
-    print(name, pid, flush=True)
+    print(pid, name, flush=True)
 for _ in names:
     pid, status = os.waitpid(-1, 0)
     print("end", pid, os.waitstatus_to_exitcode(status), flush=True)
@@ -143,13 +143,14 @@ class Students(Program):
         self.folder, self.names = folder, list(names)
         super().__init__(["-c", NURSERY, address, WORD, *names], folder)
         self.wait_for(lambda lines: len(lines) >= len(names))
-        self.pids = {line.split()[0]: int(line.split()[1]) for line in self.lines[: len(names)]}
+        first = [line.partition(" ") for line in self.lines[: len(names)]]
+        self.pids = {name: int(pid) for pid, _, name in first}
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
         os.kill(self.pids[name], number)
 
     def said(self, name: str) -> str:
-        return (self.folder / f"{name}.txt").read_text(encoding="utf-8")
+        return (self.folder / f"{self.names.index(name)}.txt").read_text(encoding="utf-8")
 
     def statuses(self) -> dict[str, int]:
         """How each ended, once all have."""

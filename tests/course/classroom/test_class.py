@@ -7,13 +7,18 @@ import socket
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from minitorch_dist.cli import main
 from minitorch_dist.cli.classroom import joining
+from minitorch_dist.course.classroom import words
 from minitorch_dist.course.classroom.training import golden
 from minitorch_dist.version import __version__
 from tests.course.classroom.people import WORD, Students, Teacher
+from tests.course.terminal import Terminal
 from transports import keys
+from transports.channel.store import MQTTStore
+from transports.errors import DistNetworkError, DistStoreError
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +36,7 @@ def test_sixteen_join_two_are_killed_and_the_weights_are_the_golden_ones(tmp_pat
     ):
         teacher.wait_for(lambda lines: sum(" joins: " in line for line in lines) == 16)
         teacher.say("start")
-        teacher.wait_for(r"step 2\d of 80")
+        teacher.wait_for(r"step [2-4]\d of 80")
         students.kill("P3")
         students.kill("P8")
         teacher.wait_for("80 steps are made, and the weights are the golden ones, bit for bit")
@@ -61,7 +66,7 @@ def test_a_small_class_its_race_who_leaves_and_a_teacher_who_goes(tmp_path: Path
         teacher.say("race")
         teacher.wait_for("wins")
         teacher.say("start")
-        teacher.wait_for("step 1 of 160")
+        teacher.wait_for(r"step \d+ of 160")
         students.kill("Kim", signal.SIGINT)
         teacher.wait_for("Kim leaves")
         teacher.wait_for("3 laptops go on")
@@ -82,6 +87,91 @@ def test_a_small_class_its_race_who_leaves_and_a_teacher_who_goes(tmp_path: Path
         assert "the teacher has ended it" in students.said("Bob")
         assert "goes on without you" in students.said("Kim")
         assert not any("Traceback" in students.said(name) for name in names)
+
+
+@pytest.mark.slow
+def test_on_a_screen(tmp_path: Path) -> None:
+    """Names as they are, a picture, and what is typed, in 80 columns."""
+    command = [
+        "class",
+        "host",
+        "--port",
+        "0",
+        "--listen",
+        "127.0.0.1",
+        "--word",
+        WORD,
+        "--pace",
+        "0",
+        "--steps",
+        "20",
+    ]
+    with Terminal(*command, cwd=tmp_path, columns=80, rows=40) as teacher:
+        address = teacher.see("mtd class join", "nobody is here yet").split()[3]
+        names = ["[red]Bob", "张伟", "Ada\x1b[2J"]
+        with Students(tmp_path, address, names) as students:
+            shown = teacher.see("[red]Bob", "张伟", "Ada[2J", "3 laptops of 32 seats")
+            assert all(cell_len(line) <= 80 for line in shown.splitlines())
+            teacher.press("unplg ada\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f" + "nonsense\r")
+            teacher.see("nonsense: there is no such word")
+            teacher.press("start\r")
+            shown = teacher.see(
+                "20 steps are made, and the weights are the golden ones",
+                "✔ golden at step 20",
+                "●╌",
+            )
+            teacher.press("race\r")
+            teacher.see("4 laptops are needed for a race of 2 tables, and 3 are here")
+            teacher.press("who\r")
+            teacher.see("127.0.0.1")
+            teacher.press("help\r")
+            teacher.see("unplug NAME")
+            assert teacher.screen.other is not None
+            teacher.press("finish\r")
+            assert (
+                "20 steps: the weights are the golden ones" in teacher.end() and teacher.is_cooked()
+            )
+            assert set(students.statuses().values()) == {0}
+
+
+@pytest.mark.slow
+def test_who_knows_the_word_and_writes_a_program_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may speak in its own name, and that is all: no rank, no orders, no look at others."""
+    with Teacher(tmp_path, "--pace", "0.05") as teacher:
+        address = teacher.address
+        with Students(tmp_path, address, ["Ada", "Bob"]) as students:
+            teacher.wait_for("Bob joins"), teacher.wait_for("Ada joins")
+            monkeypatch.setenv(keys.VARIABLE, words.key(WORD))
+            mallory = MQTTStore(f"mqtt://{address}/class", rank=1, timeout=20)
+            me = f"{mallory.mark:016x}".encode()
+            teacher.say("start")
+            teacher.wait_for(r"step \d+ of 160")
+            for wrong in [
+                lambda: mallory.list_keys(), lambda: mallory.set("roster", b"me"), lambda: mallory.queue_pop("desk"),
+                lambda: mallory.set("g/1/0/default_pg/1/mqtt/0", b"me"), lambda: mallory.get("g/1/0/default_pg/1/mqtt/0"),
+                lambda: mallory.queue_push("desk", b"0" * 16 + b' ["Leave"]'), lambda: mallory.queue_push("to/x", b"x"),
+            ]:  # fmt: skip
+                with pytest.raises(DistStoreError, match=r"(?s)laptop|orders"):
+                    wrong()
+            for said in (
+                b"",
+                b"garbage",
+                b"\x80\x04cos\nsystem\n.",
+                b'["Saved",1,1,0.5,"00"]',
+                b'["Lost",1,0,"x"]',
+                b'["Leave"]',
+            ):
+                mallory.queue_push("desk", me + b" " + said)
+            with pytest.raises(DistNetworkError):  # a second host
+                MQTTStore(f"mqtt://{address}/class", rank=0, timeout=2)
+            mallory.close()
+            teacher.wait_for(r"step [4-9]\d of 160")
+            teacher.say("finish")
+            status, said = teacher.end()
+            assert status == 0 and "generation 2" not in said and "Traceback" not in said
+            assert students.statuses() == {"Ada": 0, "Bob": 0}
 
 
 @pytest.mark.slow

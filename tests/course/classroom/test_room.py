@@ -297,7 +297,13 @@ def test_two_tables_race_and_the_odd_one_watches() -> None:
     assert isinstance(here.last("Mia"), Gather)
     now = here.room.generation.number
     here.hear("Ada", Raced(now, 0.0, 0, True))  # nobody runs before the start
-    here.hear("Mia", Prepared(now))
+    for word in (
+        Prepared(now),
+        Lost(now, 0, "I would like another race"),
+        Raced(now, 0.1, 8, True),
+    ):
+        here.hear("Mia", word)  # who only watches
+    assert here.room.phase == "racing" and here.room.generation.number == now
     for name in names[:4]:
         assert not isinstance(here.last("Ada"), Go)
         here.hear(name, Prepared(now))
