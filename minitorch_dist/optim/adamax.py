@@ -15,16 +15,8 @@ import numpy as np
 
 from minitorch_dist.optim.adam import check
 from minitorch_dist.optim.blocks import blocks
-from minitorch_dist.optim.optimizer import (
-    Elementwise,
-    Group,
-    Params,
-    column,
-    count,
-    filled,
-    number,
-    scalar,
-)
+from minitorch_dist.optim.elementwise import Elementwise, column, count, filled, scalar
+from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 

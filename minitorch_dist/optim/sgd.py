@@ -11,15 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minitorch_dist.optim.blocks import blocks
-from minitorch_dist.optim.optimizer import (
-    Elementwise,
-    Group,
-    Params,
-    column,
-    filled,
-    number,
-    require,
-)
+from minitorch_dist.optim.elementwise import Elementwise, column, filled, require
+from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 

@@ -24,7 +24,8 @@ from minitorch_dist.distributed.face.object_collectives import gather_object
 from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.face.tensor_collectives import all_gather
 from minitorch_dist.distributed.groups import global_rank_of, group_rank_of
-from minitorch_dist.optim.optimizer import Closure, Group, Optimizer, Params, evaluate
+from minitorch_dist.optim.elementwise import evaluate
+from minitorch_dist.optim.optimizer import Closure, Group, Optimizer, Params
 from minitorch_dist.tensors import base, devices, ledger
 from minitorch_dist.tensors.base import Array, TensorBase
 from minitorch_dist.tensors.tensor import Tensor
