@@ -8,9 +8,13 @@ from minitorch_dist.distributed.tensor.dtensor import (
     DTensor as DTensor,
     distribute_module as distribute_module,
     distribute_tensor as distribute_tensor,
+)
+from minitorch_dist.distributed.tensor.factories import (
     empty as empty,
     full as full,
     ones as ones,
+    rand as rand,
+    randn as randn,
     zeros as zeros,
 )
 from minitorch_dist.distributed.tensor.placements import (

@@ -33,8 +33,10 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import base, size as sizes
 from minitorch_dist.tensors.base import Array
-from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
+
+OPERATIONS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT,
+              "max": ReduceOp.MAX, "min": ReduceOp.MIN}  # fmt: skip
 
 
 class DTensor(Tensor):
@@ -137,7 +139,7 @@ class DTensor(Tensor):
         """The same tensor, lying in another way on the same mesh. Collective."""
         if device_mesh is not None and device_mesh != self._mesh:
             raise NotImplementedError("redistribute to another mesh: take full_tensor() in between")
-        wanted = _checked(placements, self._mesh)
+        wanted = checked(placements, self._mesh)
         array = moved(self._local_array(), self._whole, self._mesh, self._placements, wanted)
         return made(DTensor, array, self._mesh, wanted, self._whole)  # type: ignore[no-any-return]
 
@@ -153,7 +155,7 @@ class DTensor(Tensor):
         grad_placements: Any = None,
     ) -> DTensor:
         """Every rank's part put under one name. Where parts differ in size, `shape` must be given."""
-        chosen = _checked(placements, device_mesh)
+        chosen = checked(placements, device_mesh)
         whole = list(local_tensor.array.shape)
         if shape is not None:
             whole = list(shape)
@@ -195,7 +197,7 @@ def made(
     return out
 
 
-def _checked(placements: Sequence[Placement] | None, mesh: DeviceMesh) -> tuple[Placement, ...]:
+def checked(placements: Sequence[Placement] | None, mesh: DeviceMesh) -> tuple[Placement, ...]:
     chosen = tuple(placements) if placements is not None else (Replicate(),) * mesh.ndim
     if len(chosen) != mesh.ndim:
         raise ValueError(
@@ -238,8 +240,9 @@ def moved(
             array = np.moveaxis(
                 np.moveaxis(array, wanted.dim, 0)[part.start : part.stop], 0, wanted.dim
             )
-        elif isinstance(wanted, Partial):
-            array = array if at[axis] == 0 else np.zeros_like(array)
+        elif isinstance(wanted, Partial) and at[axis] != 0:
+            neutral = {"sum": 0, "product": 1}.get(wanted.reduce_op)
+            array = array if neutral is None else np.full_like(array, neutral)
     return np.ascontiguousarray(array)
 
 
@@ -261,7 +264,7 @@ def _gathered(array: Array, dim: int, length: int, mesh: DeviceMesh, axis: int) 
 
 def _summed(array: Array, placement: Partial, mesh: DeviceMesh, axis: int) -> Array:
     out = np.array(array, order="C")
-    op = ReduceOp.SUM if placement.reduce_op == "sum" else ReduceOp.AVG
+    op = OPERATIONS[placement.reduce_op]
     tensor_collectives.all_reduce(base.new(Tensor, out), op, mesh.get_group(axis))
     return out
 
@@ -278,7 +281,7 @@ def distribute_tensor(
 ) -> DTensor:
     """Cut or copy a whole tensor. The values of the rank first on each axis count, unless
     `src_data_rank` is None (then every rank takes its own word for the whole)."""
-    chosen = _checked(placements, device_mesh)
+    chosen = checked(placements, device_mesh)
     array = np.array(tensor.array, order="C")
     if src_data_rank is not None:
         for axis in range(device_mesh.ndim):
@@ -316,39 +319,3 @@ def distribute_module(
     if output_fn is not None:
         module.register_forward_hook(lambda m, _, out: output_fn(m, out, device_mesh))
     return module
-
-
-def _filled(fill: Callable[[Any], Any]) -> Callable[..., DTensor]:
-    def make(
-        *size: Any,
-        device_mesh: DeviceMesh,
-        placements: Sequence[Placement] | None = None,
-        dtype: Any = None,
-        requires_grad: bool = False,
-        **_: Any,
-    ) -> DTensor:
-        shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-        at = device_mesh.get_coordinate()
-        assert at is not None
-        chosen = _checked(placements, device_mesh)
-        ranges = local_ranges(shape, device_mesh.shape, at, chosen)
-        array = np.empty(
-            [r.stop - r.start for r in ranges], np.float32 if dtype is None else dtype.numpy
-        )
-        fill(array)
-        out = made(DTensor, array, device_mesh, chosen, shape)
-        out.requires_grad = requires_grad
-        return out  # type: ignore[no-any-return]
-
-    return make
-
-
-zeros = _filled(lambda a: a.fill(0))
-ones = _filled(lambda a: a.fill(1))
-empty = _filled(lambda a: None)
-
-
-def full(size: Any, fill_value: Any, **how: Any) -> DTensor:
-    """A tensor of one value, of which each rank makes its part; `how` as for `zeros`."""
-    how.setdefault("dtype", creation.tensor(fill_value).dtype)
-    return _filled(lambda a: a.fill(fill_value))(tuple(size), **how)

@@ -8,7 +8,9 @@ Cuts are those of `chunk`: equal pieces rounded up, the last ones smaller or emp
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+REDUCTIONS: Final = ("sum", "avg", "product", "max", "min")
 
 
 class Placement:
@@ -60,11 +62,12 @@ class Replicate(Placement):
 
 
 class Partial(Placement):
-    """Every rank has a summand ("avg": a part of a mean) of the same shape."""
+    """Every rank has a summand of the same shape; or what else `reduce_op` makes the whole of: "avg",
+    "product", "max" or "min"."""
 
     def __init__(self, reduce_op: str = "sum") -> None:
-        if reduce_op not in ("sum", "avg"):
-            raise ValueError(f"Partial knows 'sum' and 'avg', got {reduce_op!r}")
+        if reduce_op not in REDUCTIONS:
+            raise ValueError(f"Partial knows {', '.join(REDUCTIONS)}, got {reduce_op!r}")
         self.reduce_op = reduce_op
 
     def is_partial(self) -> bool:

@@ -22,12 +22,15 @@ from minitorch_dist.distributed.tensor import (
     distribute_tensor,
     full,
     ones,
+    rand,
+    randn,
     zeros,
 )
 from minitorch_dist.distributed.tensor.placements import cut, local_ranges
 from minitorch_dist.launching import launch
 
 WAYS: list[Any] = [Shard(0), Shard(1), Replicate(), Partial()]
+MEANT: list[Any] = [Partial("avg"), Partial("product"), Partial("max"), Partial("min")]
 
 
 @given(st.integers(0, 20), st.integers(1, 9))
@@ -116,8 +119,58 @@ def test_refusals() -> None:
             distribute_tensor(mt.ones(2), mesh, [Shard(0), Shard(1)])
         with pytest.raises(ValueError, match="without dimensions cannot be cut"):
             zeros((), device_mesh=mesh, placements=[Shard(0)])
-        with pytest.raises(ValueError, match="'sum' and 'avg'"):
-            Partial("max")
+        with pytest.raises(ValueError, match="sum, avg, product, max, min, got 'xor'"):
+            Partial("xor")
 
     launch(rank, 1)
     assert len({Shard(0), Shard(0), Shard(1), Replicate(), Partial(), Partial("avg")}) == 5
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (3,), (5,), (8,), (2, 3)])
+def test_random_numbers_are_those_that_one_rank_draws(shape: tuple[int, ...]) -> None:
+    def rank() -> None:
+        mesh, me = init_device_mesh("cpu", shape), dist.get_rank()
+        for placements in product(WAYS[:3], repeat=len(shape)):
+            for draw, alone in ((rand, mt.rand), (randn, mt.randn)):
+                for seed in (3, 3 + me):  # the first one's word counts
+                    mt.manual_seed(3)
+                    expected = alone(7, 3), alone(2, 2, dtype=mt.float64)
+                    mt.manual_seed(seed)
+                    own = alone(7, 3), alone(2, 2, dtype=mt.float64), alone(4)
+                    mt.manual_seed(seed)
+                    found = draw(7, 3, device_mesh=mesh, placements=placements, requires_grad=True)
+                    again = draw((2, 2), device_mesh=mesh, placements=placements, dtype=mt.float64)
+                    assert found.requires_grad and not again.requires_grad
+                    assert found.shape == (7, 3)
+                    assert found.full_tensor().tolist() == expected[0].tolist()
+                    assert again.full_tensor().tolist() == expected[1].tolist()
+                    assert alone(4).tolist() == own[2].tolist(), "one's own numbers go on"
+        with pytest.raises(ValueError, match="in summands"):
+            rand(2, device_mesh=mesh, placements=[Partial()] * len(shape))
+        with pytest.raises(ValueError, match="on which ranks"):
+            rand(2)
+
+    launch(rank, int(np.prod(shape)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_what_else_a_part_can_mean(size: int) -> None:
+    """Values that all have, put as parts of a mean, a product, a largest: they mean the same as before."""
+
+    def rank() -> None:
+        mesh, me = init_device_mesh("cpu", (size,)), dist.get_rank()
+        x = mt.tensor(np.arange(-3.0, 9.0).reshape(4, 3))
+        for one in MEANT:
+            d = distribute_tensor(x, mesh, [one])
+            for other in WAYS:
+                assert d.redistribute(placements=[other]).full_tensor().tolist() == x.tolist(), (
+                    one,
+                    other,
+                )
+            mine = mt.tensor([2.0, -1.0]) + me
+            whole = DTensor.from_local(mine, mesh, [one]).full_tensor().tolist()
+            every = np.stack([np.array([2.0, -1.0]) + r for r in range(size)])
+            by = {"avg": np.mean, "product": np.prod, "max": np.max, "min": np.min}[one.reduce_op]
+            np.testing.assert_allclose(whole, by(every, axis=0))
+
+    launch(rank, size)
