@@ -1,12 +1,26 @@
 """The course: lessons with blanks, and the checks that judge what is written into them.
 
-    source      one marked file: from it come the skeleton, the solution and the notebook
-    lesson      what stands in a lesson's folder
-    path        which of the lessons' modules a name means: yours, or ours
-    lamps       how a check says what it asks for
-    checking    a lesson's check against a file: the verdict
-    lab         what checks measure with
-    post        letters between ranks; strikes loses, doubles and delays them, envelopes draws what became of them
+A lesson, and a learner's folder:
+
+    source  lesson      one marked file, from which come skeleton, solution and notebook; its folder
+    path                which of the lessons' modules a name means: yours, or ours
+    workspace  progress  rooms      the learner's folder; how far one is; what one did beside the lessons
+    predicting          a number that is said before a run
+    notebooks  cells  executing     a lesson as a notebook, and running one
+    building  judging   for who writes lessons: what is made from them, and are they as they should be?
+
+A check, and what it measures with:
+
+    lamps  verdict      how it says what it asks for, and what it found
+    checking            against a file; `examination` and `candidate`: in a process that can be stopped
+    raised  bounds      what was raised, in words; what lamps ask for
+    lab                 a run in virtual time, its meters, its picture
+    post  strikes  envelopes        letters between ranks, lost and doubled, and drawn
+    all_reduces  properties  scoring      right ones and wrong ones, and how good a check of them is
+    layers  training  pipelines  cluster  elastic  strange      what single lessons stand on
+    worlds  timelines  certificate  one script in seven worlds
+
+Beside the lessons: `museum`, `contest`, `network_game` (with `levels/`), `rank_game`, `classroom/`.
 
 A lesson's check imports `lamp` and `Cost` from here.
 """

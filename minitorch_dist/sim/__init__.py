@@ -14,6 +14,17 @@ Exactly one rank runs at a time, in a thread of its own, and time jumps when all
 can never end is told so at once: `Deadlock` says which rank waits for which, in what and where.
 What costs time is `compute`, sleeping, and the network (see `transports.virtual.topology`); nothing else does,
 so times are those of the textbooks' formulas, in whole picoseconds.
+
+    runner  stage  report         a run: `sim.run`, what it happens on, what it did
+    inside  power  nets           what a program calls; how fast ranks compute; networks by name, in files
+    calibration  declared         a real transport measured; a network as the bills of schedules see it
+    meetings                      collectives, message by message (`stepwise`, `light`) or all ranks together:
+                                  `lockstep`, `crowd`, `overtaking` have the clocks, `fold` the values
+    estimates  two_level_bounds   what a schedule takes without ranks, and what none can beat
+    exploring  chaos  hardship    many seeds, and the faults and delays that each stands for
+    exhausting  choices           every schedule of a small program
+    failure  cases  scene         what went wrong, in the fewest faults; its token; what all ranks were doing
+    determinism  forking          the same run again: is it the same? What if this message had come first?
 """
 
 from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos
