@@ -61,6 +61,7 @@ class Board:
         self.memory = memoryview(memory)
         self.words = self.memory.cast("Q")
         self.spin = Spin(self.words)
+        self.ahead = 1  # rounds that are put up before what belongs to the first is looked at
 
     def ready(self, rank: int) -> int:
         """The first of the words in which `rank` says what stands in its slots."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from transports.board import Board
+from transports.board import SLOTS, Board
 from transports.clock import ASIDE, LONGEST_NAP, PICO, SYSTEM, Backoff, Clock, Deadline, Thread
 from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.errors import Damaged, PeerLost, TransportClosed
@@ -164,6 +164,8 @@ class FileTransport(Transport):
             self._looks = LOOKS if has_cores else LOOKS // 10
             if rings.board is not None:
                 rings.board.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, BOARD_YIELDS)
+                if not has_cores:  # the more a rank does while it has one, the fewer turns it takes
+                    rings.board.ahead = SLOTS - 1
             rings.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, YIELDS // 10)
             self._rings = rings
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running

@@ -203,22 +203,20 @@ class Run:
         self.expected = self.header[: wire.MATCH.size + len(operation.expects)]
         self.unchecked = set(range(end.size))
         self.rounds = showing.shown
+        self.ahead = 1 if showing.scratch else end.board.ahead  # scratch has room for two rounds
 
     def run(self) -> None:
-        showing, done = self.showing, self.end._done[self.rank]
-        self.act(showing.before, 0)
-        self.copy_own(0)
-        for number in range(1, showing.rounds):
-            if showing.is_agreed or number < showing.shown:
-                self.act(showing.before, number)
-            self.copy_own(number)
-            self.act(showing.after, number - 1)
-            if self.end._fence is not None:
-                self.end._fence()
-            self.words[done] = self.first + number
-        self.act(showing.after, showing.rounds - 1)
-        if self.end._fence is not None:
-            self.end._fence()
+        showing, done, ahead = self.showing, self.end._done[self.rank], self.ahead
+        for number in range(showing.rounds + ahead):
+            if number < showing.rounds:
+                if showing.is_agreed or number < showing.shown:
+                    self.act(showing.before, number)
+                self.copy_own(number)
+            if number >= ahead:
+                self.act(showing.after, number - ahead)
+                if self.end._fence is not None:
+                    self.end._fence()
+                self.words[done] = self.first + number - ahead + 1
         self.end.round = self.words[done] = self.first + max(self.rounds, showing.rounds)
         if not showing.is_agreed:
             self.copy_apart()
