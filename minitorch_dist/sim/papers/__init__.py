@@ -12,6 +12,7 @@ import importlib
 from minitorch_dist.sim.papers.paper import Paper as Paper, Row as Row
 
 PAPERS = (
+    "bounded_delay",
     "bubbles",
     "ddp_overlap",
     "diloco",

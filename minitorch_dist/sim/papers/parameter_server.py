@@ -64,6 +64,6 @@ PAPER = Paper(
     "Parameter server: the servers' ports are the bottleneck",
     "M. Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014",
     "T = 2 max(nβ, W nβ / S), with 8 workers, which run, without latency: exact. With one server for each "
-    "worker it is within 8/7 of a ring. Bounded delay is not checked here.",
+    "worker it is within 8/7 of a ring. (For bounded delay see `bounded_delay`.)",
     rows,
 )
