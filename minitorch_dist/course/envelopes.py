@@ -15,6 +15,7 @@ from minitorch_dist.distributed.face import objects
 from minitorch_dist.pictures.scene import Arrow, Moment, Scene
 from minitorch_dist.sim.stage import Stage
 from transports.faults.plans import Fault
+from transports.virtual.fates import Fate
 from transports.virtual.medium import Message
 
 NET = "sim://?latency=100ms"  # a time that one sees beside seconds
@@ -37,12 +38,12 @@ def letters_scene(
     """
     arrows: list[Arrow] = []
 
-    def watch(stage: Stage) -> None:
-        fate = stage.fate
-        assert fate is not None, "there is a fault, if only a harmless one"
-        arrive = fate._arrive
+    plan = sim.Plan(tuple(faults), reliable=False)
 
-        def seen(message: Message) -> None:
+    def watch(stage: Stage) -> None:
+        fate = stage.fate or Fate(stage.medium, plan, 0)  # nothing befalls a message without faults
+
+        def draw(message: Message) -> None:
             words = named(objects.from_bytes(message.payload))
             arrows.append(
                 Arrow(
@@ -50,11 +51,9 @@ def letters_scene(
                     message.nbytes, words.partition(" ")[0], "", words, not message.is_void,
                 )
             )  # fmt: skip
-            arrive(message)
 
-        fate._arrive = seen  # type: ignore[method-assign]
+        fate.over = draw
 
-    plan = sim.Plan((*faults, sim.slow(0, x=1.0)), reliable=False)
     with suppress(Exception):  # the check says what went wrong; here it is seen
         sim.run(program, size, net=net, faults=plan, limit=LIMIT, prepared=watch)
     arrows.sort(key=lambda arrow: (arrow.departed, arrow.arrived))

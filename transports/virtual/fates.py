@@ -109,6 +109,8 @@ class Fate:
         self.match: Callable[[bytes], bytes] | None = None
         """What of a header says by which receive it is taken. It is asked where the order in which
         messages come does not tell which they are; then each knows the how-manieth it was."""
+        self.over: Callable[[Message], None] | None = None
+        """Told of each message that comes to its end: it is received, or void."""
         self._alike: Counter[tuple[int, int, bytes]] = Counter()
         self._early: dict[tuple[End, End], dict[int, Message]] = {}
         self._next: dict[tuple[End, End], int] = {}
@@ -260,6 +262,8 @@ class Fate:
 
     def _arrive(self, message: Message) -> None:
         """Deliver it; on a reliable transport when those before it were."""
+        if self.over is not None:
+            self.over(message)
         ticket: Ticket = message.ticket
         if ticket.is_copy:
             if not self.plan.reliable:
