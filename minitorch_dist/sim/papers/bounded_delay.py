@@ -31,7 +31,8 @@ def one_is_slow(worker: int, step: int) -> float:
 
 def gradient(worker: int, weights: torch.Tensor) -> torch.Tensor:
     """Of ½(w - x)², for a point x of each worker's own."""
-    return weights - torch.arange(float(COUNT)) / (worker + 3)
+    found: torch.Tensor = weights - torch.arange(float(COUNT)) / (worker + 3)
+    return found
 
 
 def play(delay: int, pace: Pace) -> tuple[list[float], list[list[float]]]:
@@ -69,7 +70,8 @@ def serve(delay: int) -> list[float]:
             if clocks[one] - min(clocks) <= delay and one not in held:
                 waiting.remove(one)
                 dist.send(weights, one)
-    return weights.tolist()
+    found: list[float] = weights.tolist()
+    return found
 
 
 def one_after_the_other() -> list[float]:
@@ -78,7 +80,8 @@ def one_after_the_other() -> list[float]:
     for _ in range(STEPS):
         for part in [gradient(worker, weights) for worker in range(WORKERS)]:
             weights -= RATE * part
-    return weights.tolist()
+    found: list[float] = weights.tolist()
+    return found
 
 
 def ahead(of_workers: Sequence[list[list[float]]]) -> int:
