@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from minitorch_dist.cli.parser import Parser
+from minitorch_dist.pictures import terminal
 
 COMMANDS = {
     "init": "the course: a folder of your own with a skeleton for each lesson",
@@ -76,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             module.configure(command)
             example = command.get_default("epilog")
             command.epilog = f"For example: {example}" if example else None
+    terminal.plain(sys.stdout, sys.stderr)
     parsed = parser.parse_args(given)
     try:
         if parsed.command is None:  # the course, where you left it

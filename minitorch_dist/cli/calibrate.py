@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
+from minitorch_dist.cli import page
 from minitorch_dist.sim import calibration, nets
 from transports.quantities import in_words
 from transports.registry import scheme_of
@@ -23,8 +23,7 @@ def run(options: argparse.Namespace) -> int:
             raise ValueError(f"at least one trip is needed, not {options.trips}")
         found = calibration.measure(options.address, options.trips)
     except (ValueError, OSError) as error:
-        print(f"mtd calibrate: {error}", file=sys.stderr)
-        return 2
+        return page.refuse("calibrate", error)
     path = options.out or f"links-{scheme_of(options.address)}.json"
     nets.save(path, found.latency, found.per_byte, {"measured": options.address})
     print(f"{'bytes':>10} {'one way':>12} {'fitted':>12}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
+from minitorch_dist.cli import page
 from minitorch_dist.distributed import journal
 
 
@@ -24,8 +24,7 @@ def run(options: argparse.Namespace) -> int:
         a, b = journal.read(options.a), journal.read(options.b)
         found = journal.diff(a, b, options.operations)
     except (journal.JournalError, OSError) as error:
-        print(f"mtd diff: {error}", file=sys.stderr)
-        return 2
+        return page.refuse("diff", error)
     for run in (a, b):
         print(f"{run.name}: {run!r}")
     if found is None:

@@ -8,6 +8,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import page
+from minitorch_dist.cli.parser import near
 from minitorch_dist.sim.papers import PAPERS, paper
 
 
@@ -21,10 +23,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     try:
+        for name in options.names:
+            if name not in PAPERS:
+                raise ValueError(
+                    f"there is no paper {name!r}{near(name, PAPERS)}; there are {', '.join(PAPERS)}"
+                )
         found = [paper(name) for name in options.names or PAPERS]
     except ValueError as error:
-        console.print(f"mtd papers: {error}")
-        return 2
+        return page.refuse("papers", error)
     holds = True
     for one in found:
         console.print(f"\n[bold]{one.title}[/bold]\n{one.source}\n{one.about}")

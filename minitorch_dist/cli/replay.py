@@ -7,7 +7,7 @@ import sys
 from functools import partial
 
 from minitorch_dist import sim
-from minitorch_dist.cli import scripts
+from minitorch_dist.cli import page, scripts
 from minitorch_dist.cli.lessons.commands import lessons_for
 from minitorch_dist.sim import cases
 
@@ -25,8 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
         scripts.warn_of_strays(arguments)
         cases.parse(arguments.token)
     except (OSError, ValueError) as error:
-        print(f"mtd replay: {error}", file=sys.stderr)
-        return 2
+        return page.refuse("replay", error)
     program = partial(scripts.play, arguments.script, arguments.arguments)
     try:
         with lessons_for(arguments.script):

@@ -19,11 +19,12 @@ import sys
 from functools import partial
 
 from minitorch_dist import sim
-from minitorch_dist.cli import scripts
+from minitorch_dist.cli import page, scripts
 from minitorch_dist.cli.lessons.commands import lessons_for
+from minitorch_dist.cli.parser import near
 from minitorch_dist.distributed import disturbing
 from minitorch_dist.launching import launch
-from minitorch_dist.sim import nets
+from minitorch_dist.sim import hardship, nets
 from transports import registry
 from transports.faults import plans
 
@@ -50,14 +51,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
+        if arguments.ranks < 1:
+            raise ValueError(f"a world has at least one rank, not {arguments.ranks}")
         scripts.check(arguments.script)
         scripts.warn_of_strays(arguments)
         faults = scripts.faults_of(arguments.faults)
         plans.check(faults, arguments.ranks)
+        hardship.check(arguments.hard)
         arguments.net = address_of(arguments.net)
     except (OSError, ValueError) as error:
-        print(f"mtd run: {error}", file=sys.stderr)
-        return 2
+        return page.refuse("run", error)
     with lessons_for(arguments.script):
         return _play(arguments, faults)
 
@@ -88,6 +91,11 @@ def address_of(text: str) -> str:
         return f"{text}://"
     if "://" in text:
         registry.find(text)
+    elif text.isalpha():
+        known = [*registry.known(), "two_level"]
+        raise ValueError(
+            f"no network is called {text!r}{near(text, known)}; there are {', '.join(known)}"
+        )
     else:
         nets.read(text)
     return text

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from minitorch_dist.cli.parser import near
 from transports.faults import plans
 from transports.faults.plans import Fault
 
@@ -29,8 +30,12 @@ def play(path: str, arguments: Sequence[str] = ()) -> None:
 
 def check(path: str) -> None:
     """FileNotFoundError where there is no such script."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no script {path!r} in {Path.cwd()}")
+    file = Path(path)
+    if file.is_dir():
+        raise FileNotFoundError(f"{path!r} is a folder, not a script")
+    if not file.is_file():
+        beside = sorted(f"{one}" for one in file.parent.glob("*.py"))
+        raise FileNotFoundError(f"there is no script {path!r}{near(path, beside)} in {Path.cwd()}")
 
 
 def add_script(parser: ArgumentParser) -> None:

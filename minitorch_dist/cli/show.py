@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
+from minitorch_dist.cli import page
 from minitorch_dist.cli.lessons import picture
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
@@ -77,8 +77,7 @@ def run(options: argparse.Namespace) -> int:
     except BrokenPipeError:  # who reads has seen enough
         raise
     except (ValueError, OSError) as error:
-        print(f"mtd show: {error}", file=sys.stderr)
-        return 2
+        return page.refuse("show", error)
 
 
 def _show(found: Journal, options: argparse.Namespace) -> int:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import page
+from minitorch_dist.cli.parser import near
+from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
 from minitorch_dist.sim import estimates, nets
 from transports.quantities import amount, byte_time, in_words
@@ -40,14 +42,20 @@ def run(options: argparse.Namespace) -> int:
     try:
         if options.ranks < 1:
             raise ValueError(f"a world has at least one rank, not {options.ranks}")
+        algorithms = ["all", "auto", *choice.known(options.collective)]
+        if options.algorithm not in algorithms:
+            said = near(options.algorithm, algorithms)
+            raise ValueError(
+                f"no algorithm {options.algorithm!r}{said} for {options.collective}; there are "
+                f"{', '.join(algorithms)}"
+            )
         net, nbytes = nets.read(options.net), amount(options.bytes)
         gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
         found = estimates.compare(
             options.collective, options.ranks, nbytes, net.topology, options.algorithm, gamma
         )
     except ValueError as error:
-        print(f"mtd simulate: {error}", file=sys.stderr)
-        return 2
+        return page.refuse("simulate", error)
     table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("algorithm", "rounds", "messages", "most sent", "time", "bound"):
         table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
@@ -59,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         )  # fmt: skip
     console = Console(highlight=False)
     console.print(
-        f"{options.collective} of {nbytes:,} bytes, {options.ranks} ranks, {options.net}; no schedule "
+        f"{options.collective} of {nbytes:,} bytes, {options.ranks} rank{'s' * (options.ranks != 1)}, {options.net}; no schedule "
         f"can take less than {in_words(found[0].bound)}"
     )
     console.print(table)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
+from minitorch_dist.cli import page
 from minitorch_dist.sim import calibration, nets
 from transports.quantities import amount, in_words
 
@@ -29,8 +29,7 @@ def run(options: argparse.Namespace) -> int:
         )  # fmt: skip
         found = calibration.verify(options.address, network, options.ranks, sizes, options.turns)
     except (ValueError, OSError) as error:
-        print(f"mtd verify: {error}", file=sys.stderr)
-        return 2
+        return page.refuse("verify", error)
     print(f"{'all_reduce':<16} {'bytes':>10} {'predicted':>12} {'measured':>12} {'ratio':>7}")
     for one in found:
         ratio = one.measured / one.predicted if one.predicted else float("nan")

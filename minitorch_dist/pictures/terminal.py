@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import unicodedata
 from typing import Final
 
@@ -48,6 +50,23 @@ def sayable(text: str, console: Console) -> str:
     if (console.encoding or "ascii").lower().replace("-", "").startswith("utf"):
         return text.encode("utf-8", "replace").decode()  # half of a letter cannot be written
     return text.translate(spacetime.ASCII).translate(WORDS).encode("ascii", "replace").decode()
+
+
+def spell(error: UnicodeError) -> tuple[str, int]:
+    """What a stream writes for what it has no letters for: `errors=` of its encoding (see `plain`)."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    piece = error.object[error.start : error.end]
+    spelt = piece.translate(spacetime.ASCII).translate(WORDS)
+    return spelt.encode("ascii", "replace").decode(), error.end
+
+
+def plain(*streams: object) -> None:
+    """From now on these streams spell what they cannot write, instead of failing."""
+    codecs.register_error("spell", spell)
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
+            stream.reconfigure(errors="spell")
 
 
 def painted(picture: Picture, scene: Scene, console: Console) -> Text:

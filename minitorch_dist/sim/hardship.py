@@ -24,19 +24,29 @@ from transports.faults import plans
 from transports.faults.rules import chance
 from transports.virtual.medium import Medium, Message, Network
 
-ALL = "ojrwahg"
+NAMES = {
+    "o": "order", "j": "jitter", "r": "rendezvous", "w": "window", "a": "any source",
+    "h": "hesitation", "g": "gradients",
+}  # fmt: skip
+ALL = "".join(NAMES)
 JITTER = plans.jitter("20us")
 WINDOWS = (None, 1, 4096)  # bytes
 MOST = 3  # times in a row that is_completed() says no without reason
+
+
+def check(letters: str) -> None:
+    """ValueError where one is no hardship."""
+    unknown = sorted(set(letters) - set(ALL))
+    if unknown:
+        words = ", ".join(f"{letter} ({word})" for letter, word in NAMES.items())
+        raise ValueError(f"no hardship is called {', '.join(unknown)}; there are {words}")
 
 
 class Hardship:
     """The hardships of one run, by their letters."""
 
     def __init__(self, letters: str, seed: int) -> None:
-        unknown = set(letters) - set(ALL)
-        if unknown:
-            raise ValueError(f"no hardship is called {', '.join(sorted(unknown))}; there are {ALL}")
+        check(letters)
         self.letters, self.seed = letters, seed
         self._sends: Counter[tuple[int, int]] = Counter()
         self._choices: Counter[int] = Counter()

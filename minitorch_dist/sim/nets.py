@@ -88,24 +88,32 @@ def read(text: str) -> Network:
         return Network.parse(text)
     path = Path(text)
     if not path.is_file():
+        what = (
+            "there is no file"
+            if path.suffix == ".json" or len(path.parts) > 1
+            else "no network is called"
+        )
         raise ValueError(
-            f"{text!r} is no network: write sim://?latency=5us&rate=100Gb/s, or two_level:nodes=…,"
+            f"{what} {text!r}: write sim://?latency=5us&rate=100Gb/s, or two_level:nodes=…,"
             "gpus=…,intra=2us/150GB/s,inter=5us/100Gb/s, or name a file of mtd calibrate"
         )
     return load(path)
 
 
 def _two_level(text: str) -> Topology:
-    words = dict(part.partition("=")[::2] for part in text.partition(":")[2].split(","))
+    words = dict(part.partition("=")[::2] for part in text.partition(":")[2].split(",") if part)
+    missing = [f"{name}=" for name in ("nodes", "gpus", "intra", "inter") if name not in words]
+    if missing:
+        raise ValueError(
+            f"{text!r}: {', '.join(missing)} is missing; write it like two_level:nodes=4,gpus=8,"
+            "intra=2us/150GB/s,inter=5us/100Gb/s, with nic=per_node where ranks share a card"
+        )
     try:
         inner, outer = (_link(words.pop(name)) for name in ("intra", "inter"))
         nodes, gpus = int(words.pop("nodes")), int(words.pop("gpus"))
         return topology.two_level(nodes, gpus, inner, outer, **words)
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"{text!r}: two_level needs nodes=, gpus=, intra=latency/rate, inter=latency/rate, and may "
-            f"have nic=per_node ({error})"
-        ) from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{text!r}: {error}") from None
 
 
 def _link(text: str) -> Link:

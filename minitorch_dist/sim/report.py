@@ -84,8 +84,9 @@ class Report(Generic[T]):
 
     def __str__(self) -> str:
         lines = [
-            f"{len(self.ranks)} ranks, {in_words(self.time)}, {self.messages} messages with "
-            f"{self.bytes_sent} bytes, digest {self.digest[:12]}, engine {self.engine_used}",
+            f"{len(self.ranks)} ranks, {in_words(self.time)}, {self.messages:,} messages with "
+            f"{self.bytes_sent:,} bytes",
+            f"digest {self.digest[:12]}, engine {self.engine_used}",
             _row("rank", "time", "messages", "bytes", "idle", "busy", *self._peak("peak bytes")),
         ]
         for rank in self.ranks[:ROWS]:

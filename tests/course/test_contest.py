@@ -129,7 +129,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert max(map(len, said.split("\n"))) <= 80
     assert cli.main(["contest", str(tmp_path / "none.py")]) == 2
     assert cli.main(["contest", str(file), "--network", "nowhere"]) == 2
-    assert "is no network" in capsys.readouterr().err
+    assert "no network is called 'nowhere'" in capsys.readouterr().err
 
 
 def test_without_a_file_it_says_what_it_is_and_writes_one(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -161,9 +162,60 @@ def test_a_network_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[st
     script = tmp_path / "say.py"
     script.write_text("")
     assert main(["run", "--net", "tpc", str(script)]) == 2
-    assert "'tpc' is no network" in capsys.readouterr().err
+    assert "no network is called 'tpc' (perhaps tcp" in capsys.readouterr().err
     assert main(["run", "--net", "tpc://", str(script)]) == 2
     assert "tcp" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["simulate", "all_redce"], "perhaps all_reduce"),
+        (["simulate", "all_reduce", "--algorithm", "rng"], "perhaps ring"),
+        (
+            ["simulate", "all_reduce", "--net", "two_level:nodes=2"],
+            "gpus=, intra=, inter= is missing",
+        ),
+        (["simulate", "all_reduce", "--ranks", "0"], "at least one rank, not 0"),
+        (["papers", "goyl"], "perhaps goyal"),
+        (["run", "--ranks", "0", "say.py"], "at least one rank, not 0"),
+        (["run", "--hard", "ox", "say.py"], "no hardship is called x; there are o (order)"),
+        (["run", "--faults", "drp=0.1", "say.py"], "perhaps drop"),
+        (["run", "sai.py"], "perhaps say.py"),
+        (["run", "."], "'.' is a folder"),
+        (["replay", "mtd1:seed=1", "say.py"], "how many ranks"),
+        (["verify", "queue://", "--net", "none.json"], "there is no file 'none.json'"),
+        (["calibrate", "queue://", "--trips", "0"], "at least one trip"),
+        (["show", "none"], "there is no journal none"),
+        (["diff", "none", "none"], "there is no journal none"),
+    ],
+)
+def test_what_cannot_be_is_said_in_eighty_columns(
+    words: list[str], near: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("say.py").write_text("")
+    monkeypatch.setenv("COLUMNS", "80")
+    try:
+        status = main(words)
+    except SystemExit as end:  # argparse
+        status = int(end.code or 0)
+    said = capsys.readouterr()
+    assert status == 2 and not said.out
+    assert near in " ".join(said.err.split()) and max(map(len, said.err.split("\n"))) <= 80
+
+
+def test_a_terminal_that_knows_only_ascii(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    for words in (["simulate", "all_reduce"], ["run", str(script)], ["papers", "goyal"],
+                  ["zoo", "pytorch_90339"]):  # fmt: skip
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
+        assert main(words) == 0
+        said = written.getvalue().decode("ascii")
+        assert len(said) > 100 and "?" not in said
 
 
 def test_options_behind_the_script_are_the_scripts(

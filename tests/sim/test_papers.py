@@ -37,4 +37,4 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["papers", "goyal"]) == 0
     assert "12.8 Gb/s" in capsys.readouterr().out
     assert main(["papers", "nonsense"]) == 2
-    assert "there is no paper 'nonsense'" in capsys.readouterr().out
+    assert "there is no paper 'nonsense'" in capsys.readouterr().err

@@ -41,10 +41,11 @@ def test_the_report_tells_what_the_book_tells(size: int) -> None:
         assert (rank.messages, rank.bytes_sent, rank.messages_received) == (3, 1200, 3)
         assert (rank.idle, rank.busy, rank.time) == (3 * hop(400), 0, 3 * hop(400))
     assert repr(report) == f"<Report of {size} ranks: 15.096 µs, {3 * size} messages>"
-    first, heading, *rows = str(report).splitlines()
+    first, engine, heading, *rows = str(report).splitlines()
     assert first.startswith(
-        f"{size} ranks, 15.096 µs, {3 * size} messages with {1200 * size} bytes"
+        f"{size} ranks, 15.096 µs, {3 * size} messages with {1200 * size:,} bytes"
     )
+    assert engine == f"digest {report.digest[:12]}, engine {report.engine_used}"
     assert heading.split() == ["rank", "time", "messages", "bytes", "idle", "busy"]
     assert rows[1].split() == ["1", "15.096", "µs", "3", "1200", "15.096", "µs", "0", "ps"]
 

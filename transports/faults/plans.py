@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from transports.clock import picoseconds
@@ -265,7 +266,10 @@ def parse(text: str) -> Fault:
     `partition=0+1|2+3,at=2ms,heal=5ms`, `clog=4,in`, `slow=3,x=2.5`, `crash=5,at=1200us`."""
     kind, _, rest = text.strip().partition("=")
     if kind not in KINDS:
-        raise ValueError(f"{text!r} is no fault: it begins with one of {', '.join(KINDS)} and =")
+        meant = "".join(f" (perhaps {one}?)" for one in get_close_matches(kind, KINDS, 1))
+        raise ValueError(
+            f"{text!r} is no fault{meant}: it begins with one of {', '.join(KINDS)} and ="
+        )
     words = [word.strip() for word in rest.split(",") if word.strip()]
     plain = [word for word in words if "=" not in word]
     named: dict[str, Any] = dict(word.split("=", 1) for word in words if "=" in word)
