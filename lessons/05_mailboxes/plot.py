@@ -1,4 +1,4 @@
-# %% How long messages lie in a mailbox: from when they arrive until somebody asks for them
+# %% How many messages lie in mailboxes: they have arrived, and nobody has asked for them yet
 import matplotlib.pyplot as plt
 
 import minitorch_dist as torch

@@ -23,7 +23,7 @@ for latency in ("50us", "200us", "500us"):
         sim.run(backward, 4, (count * 16 * 16 * 8 / 2**20,), net=net).results[0] for count in counts
     ]
     plt.semilogx(counts, times, "o-", base=2, label=f"latency {latency}")
-plt.axhline(32, linestyle=":")  # computing
+plt.axhline(32, linestyle=":", label="computing alone")
 plt.xlabel("layers in a bucket")
 plt.ylabel("milliseconds of backward")
 plt.legend()

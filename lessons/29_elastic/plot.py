@@ -16,7 +16,8 @@ def seconds(trouble):
 
 places = range(1, 60, 2)
 plt.plot(places, [seconds([Trouble(1, place, restart=2.0)]) for place in places], "o")
-plt.axhline(seconds([]), linestyle=":")
+plt.axhline(seconds([]), linestyle=":", label="nobody dies")
 plt.xlabel("the action before which it dies")
 plt.ylabel("seconds of virtual time")
+plt.legend()
 plt.show()

@@ -5,6 +5,7 @@ Only the last piece's gradient comes to the optimizer. All ranks agree, and the 
 Caught by: right
 Passes: bytes, rounds
 Seen: https://github.com/NVIDIA/Megatron-LM/pull/7186
+Seen: https://github.com/pytorch/torchtitan/pull/3575
 """
 
 # BLANK 4: zero_grad for each piece
