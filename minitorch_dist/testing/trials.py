@@ -36,13 +36,22 @@ def program(subject: Callable[..., Any], case: Case, given: Array, device: str =
             arguments[name] = root_of(case)
     if case.collective in ("all_reduce", "broadcast", "reduce"):
         result = subject(tensor, **arguments)
-        return (tensor if result is None else result).array.copy()
+        return _numbers(tensor if result is None else result)
     length = {"all_gather": case.size, "reduce_scatter": 1, "all_to_all": case.size}[
         case.collective
     ]
     output = _tensor(np.zeros(length * case.count, given.dtype), device, rank)
     result = subject(output, tensor, **arguments)
-    return (output if result is None else result).array.copy()
+    return _numbers(output if result is None else result)
+
+
+def _numbers(result: Any) -> Array:
+    if not isinstance(result, Tensor):
+        raise TypeError(
+            f"it returned {result!r}, which is no tensor; what works in place returns nothing"
+        )
+    copied: Array = result.array.copy()
+    return copied
 
 
 def _tensor(array: Array, device: str, rank: int) -> Any:

@@ -206,3 +206,8 @@ def test_labels_of_many_ranks(size: int) -> None:
     said = check_collective(twice, sizes=[size]).complaints["exactly once"]
     assert f"rank {size - 1} counted twice" in said and said.endswith("rank 1 missing")
     assert check_collective(dist.all_reduce, sizes=[size]).lamps["exactly once"]
+
+
+def test_what_returns_no_tensor_is_told() -> None:
+    found = check_collective(lambda tensor: 0, collective="all_reduce", sizes=(2,))
+    assert "it returned 0, which is no tensor" in found.complaints["right"]
