@@ -20,7 +20,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
-from minitorch_dist.distributed import backends, parting, rendezvous, traces, world
+from minitorch_dist.distributed import backends, parting, patience, rendezvous, traces, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.disturbing import disturbed
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
@@ -89,17 +89,31 @@ def init(
         init_method, rank = "mpi://", -1  # MPI knows who we are, as torch has it
     clock = world.place().clock
     deadline = clock.deadline(timeout.total_seconds())
+    with patience.saying("init_process_group", clock) as word:
+        return _begin(
+            name, init_method, timeout, world_size, rank, store, kind, options, deadline, word
+        )
+
+
+def _begin(
+    name: Backend, init_method: str | None, timeout: timedelta, world_size: int, rank: int,
+    store: Store | None, kind: type[Group], options: Any, deadline: Deadline, word: patience.Word,
+) -> World:  # fmt: skip
+    """Find the store, and the others in it."""
+    given, clock = world.place().given, world.place().clock
     while True:
         found = store
         try:
             if found is None:
                 assert init_method is not None
+                word.what = partial(patience.of_store, init_method)
                 found, rank_here, size = next(
                     rendezvous.rendezvous(init_method, rank, world_size, timeout=timeout)
                 )
                 found.set_timeout(timeout)
             else:
                 rank_here, size = rank, world_size
+            word.what = partial(patience.of_ranks, PrefixStore("default_pg", found), size)
             return _join(name, found, rank_here, size, timeout, deadline, kind, options, found is not store)  # fmt: skip
         except DistNetworkError:
             if found is None or found is store:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
-from minitorch_dist.distributed import backends, bootstrap, rendezvous, world
+from minitorch_dist.distributed import backends, bootstrap, patience, rendezvous, world
 from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.rpc import joining
 from minitorch_dist.distributed.rpc.agent import KEY, Agent, is_here
@@ -58,13 +58,16 @@ def init_rpc(
     if is_here():
         raise RuntimeError("RPC is already initialized")
     here = world.place()
-    store, rank, size, is_ours = _meet(options.init_method, rank, world_size)
-    agent = None
-    try:
-        agent = _connect(name, store, rank, size, options)
-    finally:
-        if agent is None and is_ours:
-            store.close()
+    with patience.saying(f"init_rpc of {name!r}", here.clock) as word:
+        word.what = lambda: patience.of_store(options.init_method)
+        store, rank, size, is_ours = _meet(options.init_method, rank, world_size)
+        word.what = lambda: patience.of_ranks(PrefixStore("rpc", store), size)
+        agent = None
+        try:
+            agent = _connect(name, store, rank, size, options)
+        finally:
+            if agent is None and is_ours:
+                store.close()
     if is_ours:
         agent.extras["store"] = store
     here.at_end.append(leave_behind)
