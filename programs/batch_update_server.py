@@ -14,7 +14,6 @@ Corrected, against the usual form of this program: gradients are averaged over t
 parameters, not a pickled model; all trainers begin with the server's parameters.
 """
 
-import argparse
 import threading
 
 import minitorch_dist as torch
@@ -24,7 +23,7 @@ import minitorch_dist.nn as nn
 import minitorch_dist.nn.functional as F
 import minitorch_dist.optim as optim
 from minitorch_dist.futures import Future, wait_all
-from seam import alike, digits, flags, start
+from seam import alike, count, digits, flags, start
 
 
 def network():
@@ -101,8 +100,6 @@ def run_ps(trainers, options):
 
 
 def run(rank, world_size, options):
-    if world_size < 2:
-        raise SystemExit("--world_size counts the server and its trainers: at least 2")
     rpc.init_rpc(
         f"trainer_{rank}" if rank else "ps",
         rank=rank,
@@ -115,11 +112,13 @@ def run(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=4)
+    made = flags(__doc__, world_size=4)
+    words = "--world_size counts the server and its trainers: at least 2"
+    made.demand(lambda options: options.world_size >= 2, words)
     add = made.add_argument
-    add("--threads", type=int, default=16, help="num_worker_threads of each worker")
-    add("--steps", type=int, default=40)
-    add("--batch_size", type=int, default=32)
+    add("--threads", type=count, default=16, help="num_worker_threads of each worker")
+    add("--steps", type=count, default=40)
+    add("--batch_size", type=count, default=32)
     add("--lr", type=float, default=0.05)
     return made
 

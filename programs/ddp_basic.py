@@ -13,15 +13,13 @@ Corrected against the seed:
 * One step shows little: there are some, on data that all ranks draw differently, and the loss falls.
 """
 
-import argparse
-
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 import minitorch_dist.multiprocessing as mp
 import minitorch_dist.nn as nn
 import minitorch_dist.optim as optim
 from minitorch_dist.nn.parallel import DistributedDataParallel as DDP
-from seam import alike, flags, noise, start
+from seam import alike, count, flags, noise, start
 
 
 class ToyModel(nn.Module):
@@ -86,8 +84,8 @@ def demo_basic(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=4)
-    made.add_argument("--steps", type=int, default=10)
+    made = flags(__doc__, world_size=4)
+    made.add_argument("--steps", type=count, default=10)
     made.add_argument("--lr", type=float, default=0.1)
     return made
 

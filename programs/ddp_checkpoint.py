@@ -14,7 +14,6 @@ Corrected against the seed:
   program checks that it takes the same one.
 """
 
-import argparse
 import os
 import tempfile
 
@@ -25,7 +24,7 @@ import minitorch_dist.nn as nn
 import minitorch_dist.optim as optim
 from ddp_basic import ToyModel, batch, cleanup, device_of, setup
 from minitorch_dist.nn.parallel import DistributedDataParallel as DDP
-from seam import alike, flags, start
+from seam import alike, count, flags, start
 
 
 def train(ddp_model, optimizer, rank, device, steps):
@@ -73,8 +72,8 @@ def demo_checkpoint(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=4)
-    made.add_argument("--steps", type=int, default=5, help="before saving, and after loading")
+    made = flags(__doc__, world_size=4)
+    made.add_argument("--steps", type=count, default=5, help="before saving, and after loading")
     made.add_argument("--path", help="where to save (a name of its own in the temporary folder)")
     return made
 

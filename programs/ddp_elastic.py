@@ -21,7 +21,7 @@ import minitorch_dist.nn as nn
 import minitorch_dist.optim as optim
 from ddp_basic import ToyModel, batch, device_of
 from minitorch_dist.nn.parallel import DistributedDataParallel as DDP
-from seam import alike
+from seam import alike, count
 
 
 def save(path, step, model, optimizer):
@@ -65,8 +65,8 @@ def demo_basic(options):
 def parser():
     made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = made.add_argument
-    add("--steps", type=int, default=10)
-    add("--every", type=int, default=4, help="steps between checkpoints (%(default)s)")
+    add("--steps", type=count, default=10)
+    add("--every", type=count, default=4, help="steps between checkpoints (%(default)s)")
     add("--lr", type=float, default=0.1)
     add("--die-at", type=int, default=-1, help="the last rank ends at this step, the first time")
     add("--checkpoint", default="ddp_elastic.checkpoint", help="a file that all ranks can read")
@@ -77,6 +77,7 @@ if __name__ == "__main__":
     if "RANK" not in os.environ:
         raise SystemExit(
             "torchrun says who is who here:\n"
-            "  mtdrun --standalone --nproc-per-node 4 --max-restarts 3 programs/ddp_elastic.py --die-at 6"
+            "  mtdrun --standalone --nproc-per-node 4 --max-restarts 3 \\\n"
+            "         programs/ddp_elastic.py --die-at 6"
         )
     demo_basic(parser().parse_args())

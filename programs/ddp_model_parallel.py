@@ -11,15 +11,13 @@ Corrected against the seed: it asks for two devices per rank and goes on without
 it refuses for a model on several devices (T11). It says what each device holds, out of the ledger.
 """
 
-import argparse
-
 import minitorch_dist as torch
 import minitorch_dist.multiprocessing as mp
 import minitorch_dist.nn as nn
 import minitorch_dist.optim as optim
 from ddp_basic import batch, cleanup, setup
 from minitorch_dist.nn.parallel import DistributedDataParallel as DDP
-from seam import alike, flags, start
+from seam import alike, count, flags, start
 
 
 class ToyMpModel(nn.Module):
@@ -65,8 +63,8 @@ def demo_model_parallel(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=2)
-    made.add_argument("--steps", type=int, default=10)
+    made = flags(__doc__, world_size=2)
+    made.add_argument("--steps", type=count, default=10)
     made.add_argument("--lr", type=float, default=0.1)
     return made
 

@@ -14,7 +14,6 @@ Corrected against the seed:
   only on an accelerator, so on the CPU all draw the same here.
 """
 
-import argparse
 import functools
 
 import minitorch_dist as torch
@@ -29,7 +28,7 @@ from minitorch_dist.distributed.fsdp import (
     StateDictType,
 )
 from minitorch_dist.distributed.fsdp.wrap import size_based_auto_wrap_policy
-from seam import alike, digits, flags, start
+from seam import alike, count, digits, flags, start
 
 
 class Net(nn.Module):
@@ -86,8 +85,6 @@ def accuracy(model, rank, world_size, device, options):
 
 
 def run(rank, world_size, options):
-    if options.train_size % world_size or options.test_size % world_size:
-        raise SystemExit("--train_size and --test_size must be multiples of --world_size")
     dist.init_process_group("gloo", rank=rank, world_size=world_size)
     device = device_of(rank)
     policy = functools.partial(size_based_auto_wrap_policy, min_num_params=10_000)
@@ -115,13 +112,15 @@ def run(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=2)
+    made = flags(__doc__, world_size=2)
+    words = "--train_size and --test_size must be multiples of --world_size"
+    made.demand(lambda o: not (o.train_size % o.world_size or o.test_size % o.world_size), words)
     add = made.add_argument
-    add("--train_size", type=int, default=4000)
-    add("--test_size", type=int, default=1000)
-    add("--batch_size", type=int, default=32, help="of each rank")
+    add("--train_size", type=count, default=4000)
+    add("--test_size", type=count, default=1000)
+    add("--batch_size", type=count, default=32, help="of each rank")
     add("--lr", type=float, default=1.0)
-    add("--log_every", type=int, default=10)
+    add("--log_every", type=count, default=10)
     add("--save_model", help="a file for the full state, written by rank 0")
     return made
 

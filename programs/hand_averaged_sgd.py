@@ -12,15 +12,13 @@ Corrected against the seed:
 * A parameter without a gradient is told apart from an error; `param.grad` is averaged without `.data`, under no_grad.
 """
 
-import argparse
-
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 import minitorch_dist.multiprocessing as mp
 import minitorch_dist.nn as nn
 import minitorch_dist.nn.functional as F
 import minitorch_dist.optim as optim
-from seam import alike, digits, flags, start
+from seam import alike, count, digits, flags, start
 
 
 class Net(nn.Module):
@@ -85,10 +83,10 @@ def run(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=2)
-    made.add_argument("--epochs", type=int, default=5)
-    made.add_argument("--train_size", type=int, default=2000)
-    made.add_argument("--batch_size", type=int, default=120, help="of all ranks together")
+    made = flags(__doc__, world_size=2)
+    made.add_argument("--epochs", type=count, default=5)
+    made.add_argument("--train_size", type=count, default=2000)
+    made.add_argument("--batch_size", type=count, default=120, help="of all ranks together")
     made.add_argument("--lr", type=float, default=0.05)
     return made
 

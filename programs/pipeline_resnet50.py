@@ -20,7 +20,6 @@ Corrected against the seed:
 * The lock of a shard is one that may be held in virtual time.
 """
 
-import argparse
 import math
 import time
 
@@ -33,7 +32,7 @@ import minitorch_dist.optim as optim
 from minitorch_dist.distributed.optim import DistributedOptimizer
 from minitorch_dist.distributed.rpc import RRef
 from minitorch_dist.futures import wait_all
-from seam import alike, compute, flags, lock, noise, start
+from seam import alike, compute, count, flags, lock, noise, start
 
 num_classes = 1000
 PER_PICTURE = 0.001  # seconds of a half's forward in virtual time; backward takes twice as long
@@ -234,8 +233,6 @@ def drawn(spans, width=64):
 
 
 def run(rank, world_size, options):
-    if world_size != 3:
-        raise SystemExit("this program has a master and two workers: --world_size 3")
     if options.small:
         options.batch_size, options.image, options.num_batches = 16, 64, 2
     rpc.init_rpc(
@@ -257,12 +254,14 @@ def run(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=3)
+    made = flags(__doc__, world_size=3)
+    words = "this program has a master and two workers: --world_size 3"
+    made.demand(lambda options: options.world_size == 3, words)
     add = made.add_argument
-    add("--num_split", type=int, nargs="+", default=[1, 2, 4, 8], help="micro-batches of a batch")
-    add("--num_batches", type=int, default=3)
-    add("--batch_size", type=int, default=120)
-    add("--image", type=int, default=128, help="height and width")
+    add("--num_split", type=count, nargs="+", default=[1, 2, 4, 8], help="micro-batches of a batch")
+    add("--num_batches", type=count, default=3)
+    add("--batch_size", type=count, default=120)
+    add("--image", type=count, default=128, help="height and width")
     add("--small", action="store_true", help="2 batches of 16 pictures, 64×64")
     add(
         "--double",

@@ -22,7 +22,6 @@ server answers with a Future (`async_execution`). In seed 002 it is the server t
 here it only adds, and W workers compute at once.
 """
 
-import argparse
 import math
 import threading
 import time
@@ -33,7 +32,7 @@ import minitorch_dist.multiprocessing as mp
 import minitorch_dist.nn as nn
 import minitorch_dist.nn.functional as F
 from minitorch_dist.futures import Future, wait_all
-from seam import alike, compute, digits, flags, start
+from seam import alike, compute, count, digits, flags, start
 
 
 class Server:
@@ -160,8 +159,6 @@ def run_master(world_size, options):
 
 
 def run(rank, world_size, options):
-    if not 1 <= options.servers <= world_size - 2:
-        raise SystemExit("--world_size counts a master, the --servers, and at least one worker")
     role = (
         f"server_{rank - 1}" if rank <= options.servers else f"worker_{rank - 1 - options.servers}"
     )
@@ -172,14 +169,16 @@ def run(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=6)
+    made = flags(__doc__, world_size=6)
+    words = "--world_size counts a master, the --servers, and at least one worker"
+    made.demand(lambda options: options.servers <= options.world_size - 2, words)
     add = made.add_argument
-    add("--servers", type=int, default=2)
+    add("--servers", type=count, default=2)
     add("--mode", choices=("sync", "async", "bounded"), default="sync")
     add("--staleness", type=int, default=2, help="steps ahead of the slowest, with --mode bounded")
     add("--straggler", type=float, default=0.0, help="seconds that worker 0 is slower in each step")
-    add("--steps", type=int, default=40)
-    add("--batch_size", type=int, default=32)
+    add("--steps", type=count, default=40)
+    add("--batch_size", type=count, default=32)
     add("--lr", type=float, default=0.1)
     return made
 

@@ -17,8 +17,6 @@ follow a rule (the next token is a fixed permutation of this one), so it goes to
 is taken out of the graph between batches: a graph of an earlier context cannot be used again.
 """
 
-import argparse
-
 import numpy as np
 
 import minitorch_dist as torch
@@ -30,7 +28,7 @@ import minitorch_dist.nn.functional as F
 import minitorch_dist.optim as optim
 from minitorch_dist.distributed.optim import DistributedOptimizer
 from minitorch_dist.distributed.rpc import RRef
-from seam import alike, flags, start
+from seam import alike, count, flags, start
 
 
 def _parameter_rrefs(module):
@@ -111,8 +109,6 @@ def run_trainer(options):
 
 
 def run(rank, world_size, options):
-    if world_size != 2:
-        raise SystemExit("this program has two workers, a trainer and a ps: --world_size 2")
     rpc.init_rpc("ps" if rank else "trainer", rank=rank, world_size=world_size)
     losses = run_trainer(options) if rank == 0 else None
     rpc.shutdown()
@@ -120,15 +116,17 @@ def run(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=2)
+    made = flags(__doc__, world_size=2)
+    words = "this program has two workers, a trainer and a ps: --world_size 2"
+    made.demand(lambda options: options.world_size == 2, words)
     add = made.add_argument
-    add("--ntoken", type=int, default=10)
-    add("--ninp", type=int, default=8)
-    add("--nhid", type=int, default=16)
-    add("--nlayers", type=int, default=2)
-    add("--length", type=int, default=12, help="tokens of a sentence")
-    add("--batch_size", type=int, default=8)
-    add("--steps", type=int, default=100)
+    add("--ntoken", type=count, default=10)
+    add("--ninp", type=count, default=8)
+    add("--nhid", type=count, default=16)
+    add("--nlayers", type=count, default=2)
+    add("--length", type=count, default=12, help="tokens of a sentence")
+    add("--batch_size", type=count, default=8)
+    add("--steps", type=count, default=100)
     add("--lr", type=float, default=2.0)
     return made
 

@@ -16,8 +16,6 @@ makes a second copy of all parameters, which the seed asks, is answered by runni
 a few numbers, and the values stay where they are.
 """
 
-import argparse
-
 import minitorch_dist as torch
 import minitorch_dist.distributed.autograd as dist_autograd
 import minitorch_dist.distributed.rpc as rpc
@@ -26,7 +24,7 @@ import minitorch_dist.nn as nn
 import minitorch_dist.optim as optim
 from minitorch_dist.distributed.optim import DistributedOptimizer
 from minitorch_dist.distributed.rpc import RRef
-from seam import alike, flags, noise, start
+from seam import alike, count, flags, noise, start
 
 
 class Line(nn.Module):
@@ -108,8 +106,10 @@ def run(rank, world_size, options):
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=2)
-    made.add_argument("--steps", type=int, default=5)
+    made = flags(__doc__, world_size=2)
+    words = "worker0 calls worker1: --world_size is at least 2"
+    made.demand(lambda options: options.world_size >= 2, words)
+    made.add_argument("--steps", type=count, default=5)
     return made
 
 

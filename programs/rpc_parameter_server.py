@@ -24,7 +24,6 @@ Corrected against the seed:
 * Each trainer has its own share of the digits; in the seed all train on all of them.
 """
 
-import argparse
 import threading
 import time
 
@@ -37,7 +36,7 @@ import minitorch_dist.nn.functional as F
 import minitorch_dist.optim as optim
 from minitorch_dist.distributed.optim import DistributedOptimizer
 from minitorch_dist.futures import Future
-from seam import alike, digits, flags, start
+from seam import alike, count, digits, flags, start
 
 
 class Net(nn.Module):
@@ -227,15 +226,15 @@ def run_worker(rank, world_size, options):
 
 
 def run(rank, world_size, options):
-    if world_size < 2:
-        raise SystemExit("--world_size counts the server and its trainers: at least 2")
     if rank == 0:
         return run_parameter_server(rank, world_size)
     return run_worker(rank, world_size, options)
 
 
 def parser():
-    made = flags(argparse.ArgumentParser(description=__doc__.splitlines()[0]), world_size=4)
+    made = flags(__doc__, world_size=4)
+    words = "--world_size counts the server and its trainers: at least 2"
+    made.demand(lambda options: options.world_size >= 2, words)
     add = made.add_argument
     add(
         "--num_gpus",
@@ -244,12 +243,17 @@ def parser():
         choices=(0, 1, 2),
         help="(simulated) devices of the server",
     )
-    add("--train_size", type=int, default=8000, help="digits to train on, of all trainers together")
-    add("--test_size", type=int, default=2000)
-    add("--batch_size", type=int, default=32)
-    add("--epochs", type=int, default=2)
+    add(
+        "--train_size",
+        type=count,
+        default=8000,
+        help="digits to train on, of all trainers together",
+    )
+    add("--test_size", type=count, default=2000)
+    add("--batch_size", type=count, default=32)
+    add("--epochs", type=count, default=2)
     add("--lr", type=float, default=0.03)
-    add("--log_every", type=int, default=5)
+    add("--log_every", type=count, default=5)
     add("--no_dropout", action="store_true", help="so that two runs can be compared")
     return made
 

@@ -3,7 +3,8 @@
 A program imports torch's names from `minitorch_dist`, and these from here. Change `minitorch_dist` to
 `torch` in the program's text, leave this file alone, and it runs under PyTorch (a test does so).
 
-    flags(parser)          --world_size --rank --master_addr --master_port --sim
+    flags(doc, …)          a parser with --world_size --rank --master_addr --master_port --sim
+    count                  the type of flags that say how many, from 1 on
     start(run, options, mp.spawn)
                            with --rank:     this terminal is one rank; start the others elsewhere
                            under torchrun:  the same; who we are stands in the environment
@@ -23,13 +24,54 @@ import numpy as np
 HERE = "localhost"
 
 
-def flags(parser: argparse.ArgumentParser, world_size: int) -> argparse.ArgumentParser:
+def count(text: str) -> int:
+    """A number of things, of which there must be some."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
+    return number
+
+
+def port(text: str) -> int:
+    number = int(text)
+    if not 0 < number < 2**16:
+        raise argparse.ArgumentTypeError(f"a port is 1 to 65535, got {number}")
+    return number
+
+
+class Flags(argparse.ArgumentParser):
+    """Says what is wrong before any process is started."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self._demands = []
+
+    def demand(self, holds, words) -> None:
+        """Whoever starts the program is told `words`, unless `holds(options)`."""
+        self._demands.append((holds, words))
+
+    def parse_args(self, args=None, namespace=None):
+        options = super().parse_args(args, namespace)
+        size, rank = options.world_size, options.rank
+        if rank is None and not options.sim and "RANK" in os.environ:  # torchrun says who we are
+            options.world_size = int(os.environ["WORLD_SIZE"])
+        if rank is not None and not 0 <= rank < size:
+            self.error(f"--rank {rank} is not in a world of {size}: 0 … {size - 1}")
+        for holds, words in self._demands:
+            if not holds(options):
+                self.error(words)
+        return options
+
+
+def flags(doc: str, world_size: int) -> Flags:
     """Say which rank of which world this is; without --rank it is all of them."""
+    parser = Flags(description=doc.splitlines()[0])
     add = parser.add_argument
-    add("--world_size", type=int, default=world_size, help="how many ranks (%(default)s)")
+    add("--world_size", type=count, default=world_size, help="how many ranks (%(default)s)")
     add("--rank", type=int, help="be this one rank; the others are started elsewhere")
     add("--master_addr", default=HERE, help="the host of rank 0 (%(default)s)")
-    add("--master_port", help="a port of that host (29500; with one command, one that is free)")
+    words = "a port of that host (29500; with one command, one that is free)"
+    add("--master_port", type=port, help=words)
     add("--sim", action="store_true", help="all ranks in this process, in virtual time")
     return parser
 
@@ -37,22 +79,17 @@ def flags(parser: argparse.ArgumentParser, world_size: int) -> argparse.Argument
 def start(run, options, spawn):
     """Call `run(rank, world_size, options)`: here, in processes, or in the simulator."""
     size = options.world_size
-    if size < 1:
-        raise SystemExit(f"--world_size must be at least 1, got {size}")
-    if options.rank is not None and not 0 <= options.rank < size:
-        raise SystemExit(f"--rank {options.rank} is not in a world of {size}: 0 … {size - 1}")
     if options.sim:
         report = simulate(run, size, options)
         print(report)
         return report.results
-    if options.rank is None and "RANK" in os.environ:  # torchrun says who we are
-        options.world_size = int(os.environ["WORLD_SIZE"])
-        return run(int(os.environ["RANK"]), options.world_size, options)
+    if options.rank is None and "RANK" in os.environ:
+        return run(int(os.environ["RANK"]), size, options)
     os.environ["MASTER_ADDR"] = options.master_addr
     if options.rank is not None:
-        os.environ["MASTER_PORT"] = options.master_port or "29500"
+        os.environ["MASTER_PORT"] = str(options.master_port or 29500)
         return run(options.rank, size, options)
-    os.environ["MASTER_PORT"] = options.master_port or str(_free_port())
+    os.environ["MASTER_PORT"] = str(options.master_port or _free_port())
     return spawn(run, args=(size, options), nprocs=size, join=True)
 
 

@@ -167,14 +167,32 @@ def test_a_full_state_may_be_offloaded_on_the_cpu(
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"),
+    ("name", "flags", "words"),
     [
-        ("--rank 4", "--rank 4 is not in a world of 4: 0 … 3"),
-        ("--world_size 0", "--world_size must be at least 1, got 0"),
-        ("--world_size 1 --sim", "counts the server and its trainers: at least 2"),
+        ("rpc_parameter_server", "--rank 4", "--rank 4 is not in a world of 4: 0 … 3"),
+        ("rpc_parameter_server", "--world_size 0", "--world_size: must be at least 1, got 0"),
+        ("rpc_parameter_server", "--world_size 1", "the server and its trainers: at least 2"),
+        ("batch_update_server", "--world_size 1", "the server and its trainers: at least 2"),
+        ("pipeline_resnet50", "--world_size 2", "a master and two workers: --world_size 3"),
+        ("pipeline_resnet50", "--num_split 1 0", "--num_split: must be at least 1, got 0"),
+        ("push_pull_server", "--servers 5", "a master, the --servers, and at least one worker"),
+        ("rnn_over_workers", "--world_size 3", "a trainer and a ps: --world_size 2"),
+        ("rpc_intro", "--world_size 1", "--world_size is at least 2"),
+        ("rpc_intro", "--master_port 70000", "a port is 1 to 65535, got 70000"),
+        ("rpc_intro", "--master_port x", "invalid port value: 'x'"),
+        ("fsdp_mnist", "--train_size 4001", "must be multiples of --world_size"),
     ],
 )
-def test_wrong_flags_are_told(flags: str, words: str) -> None:
-    seam, program = (importlib.import_module(n) for n in ("seam", "rpc_parameter_server"))
-    with pytest.raises(SystemExit, match=words):
-        seam.start(program.run, program.parser().parse_args(flags.split()), None)
+def test_wrong_flags_are_told(name: str, flags: str, words: str, capsys: Any) -> None:
+    """Before anything is started."""
+    with pytest.raises(SystemExit):
+        importlib.import_module(name).parser().parse_args(flags.split())
+    assert words in capsys.readouterr().err
+
+
+def test_torchrun_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "7")
+    parser = importlib.import_module("rpc_intro").parser()
+    assert parser.parse_args([]).world_size == 7
+    assert parser.parse_args(["--sim"]).world_size == 2
