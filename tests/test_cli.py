@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitorch_dist.cli import COMMANDS, main, plots
+from minitorch_dist.cli import COMMANDS, demo, main, plots
 from minitorch_dist.cli.bench import comm, comm_brokers, comm_worlds, command
 from tests.transports.brokers import KEY, KINDS, Broker
 from transports import keys
@@ -83,6 +83,17 @@ def test_the_demo_refuses_sizes_that_make_no_sense(
     with pytest.raises(SystemExit):
         main(["demo", "--size", value])
     assert "--size" in capsys.readouterr().err
+
+
+def test_the_demo_names_a_command_that_a_shell_finds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv" / "bin" / "mtd")])
+    assert demo._ourselves() == str(Path(".venv", "bin", "mtd"))
+    monkeypatch.setattr(sys, "argv", ["/usr/lib/python3/__main__.py"])
+    assert demo._ourselves() == "mtd"
 
 
 DEMO = ["demo", "--size", "192", "--test-size", "100", "--no-open"]
