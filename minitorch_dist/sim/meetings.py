@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed import collectives
-from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
+from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout
 from minitorch_dist.distributed.execution import planner
 from minitorch_dist.distributed.execution.operations import Operation
 from minitorch_dist.distributed.execution.plan import Vector
@@ -35,9 +35,9 @@ from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.reductions import Combine
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim import crowd, declared, fold, light, lockstep
+from minitorch_dist.sim import crowd, declared, light, lockstep, values
+from minitorch_dist.sim.meeting import Meeting, Waiter
 from minitorch_dist.sim.stepwise import Stepwise
-from transports.contract import Waiting
 from transports.sim import SimTransport
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Medium
@@ -46,37 +46,6 @@ TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier
 MANY = 64  # ranks of a group, from which on `auto` does not send its messages one by one
 
 Integers = NDArray[np.int64]
-
-
-class Recipe(NamedTuple):
-    """What a call comes to, on one rank."""
-
-    schedule: Schedule
-    fingerprint: Fingerprint
-    root: int | None
-    vector: Callable[[Schedule], Vector]
-    nbytes: int  # of the whole vector
-
-
-class Meeting:
-    """One operation of a group, for which its ranks gather."""
-
-    def __init__(self, size: int, first: Operation) -> None:
-        self.size, self.first = size, first
-        self.came: dict[int, tuple[int, Operation]] = {}  # by group rank
-        self.arrays: dict[int, Mapping[Any, Array]] = {}  # of those who came, until it is done
-        self.ends: dict[int, SimTransport] = {}  # at which they wait
-        self.done: Integers | None = None  # when each rank may go on,
-        self.busy: Integers | None = None  # and how long it was busy with adding
-        self.traffic: light.Traffic | None = None  # where its messages go one by one,
-        self.ended = np.full(size, lockstep.NEVER, np.int64)  # and each rank is done with them
-        self.error: Exception | None = None
-
-    def missing(self) -> list[int]:
-        return [rank for rank in range(self.size) if rank not in self.came]
-
-    def __repr__(self) -> str:
-        return f"<Meeting of {self.first.describe()}, {len(self.came)} of {self.size} came>"
 
 
 class Engine:
@@ -108,7 +77,7 @@ class Engine:
     def recipe(
         self, group: Group, collective: str, said: Fingerprint, nbytes: int,
         how: collectives.How, vector: Callable[[Schedule], Vector], root: int | None, more: Any,
-    ) -> Recipe:  # fmt: skip
+    ) -> values.Recipe:  # fmt: skip
         key = group.size(), collective, said, nbytes, how.algorithm, choice.version()
         found = self._chosen.get(key)
         if found is None:
@@ -116,10 +85,10 @@ class Engine:
             schedule = choice.choose(collective, group.size(), nbytes, links, how.algorithm)
             found = schedule, said._replace(algorithm=schedule.algorithm)
             self._chosen[key] = found
-        return Recipe(*found, root, vector, nbytes)
+        return values.Recipe(*found, root, vector, nbytes)
 
     def execute(
-        self, group: Group, operation: Operation, recipe: Recipe, arrays: Mapping[Any, Array],
+        self, group: Group, operation: Operation, recipe: values.Recipe, arrays: Mapping[Any, Array],
         combine: Combine | None,
     ) -> None:  # fmt: skip
         size = group.size()
@@ -143,7 +112,7 @@ class Engine:
 
     # ------------------------------------------------------------------------------ all together
 
-    def _may_meet(self, group: Group, recipe: Recipe) -> bool:
+    def _may_meet(self, group: Group, recipe: values.Recipe) -> bool:
         return (
             self.many is not None
             and group.size() >= self.many
@@ -162,7 +131,7 @@ class Engine:
         return self._wires[number]
 
     def _meet(
-        self, group: Group, operation: Operation, recipe: Recipe,
+        self, group: Group, operation: Operation, recipe: values.Recipe,
         arrays: Mapping[Any, Array], combine: Combine | None,
     ) -> None:  # fmt: skip
         channel, rank = operation.channel, operation.channel.rank
@@ -183,7 +152,7 @@ class Engine:
                 self._conclude(group, meeting, recipe, combine)
             except DistMismatch as error:
                 self._fail(meeting, error)
-        waiting = _Waiting(meeting, operation, rank, self.clock)
+        waiting = Waiter(meeting, operation, rank, self.clock)
         deadline = self.clock.deadline(operation.timeout)
         end = group.world.transport
         assert isinstance(end, SimTransport)
@@ -224,13 +193,13 @@ class Engine:
             end.look_again()
 
     def _conclude(
-        self, group: Group, meeting: Meeting, recipe: Recipe, combine: Combine | None
+        self, group: Group, meeting: Meeting, recipe: values.Recipe, combine: Combine | None
     ) -> None:
         """The last one has come: what becomes of the values, and when does each rank go on?"""
         schedule, size, ranks = recipe.schedule, meeting.size, group.channel.ranks
         arrays = [meeting.arrays[rank] for rank in range(size)]
-        sizes = _sizes(recipe, arrays)
-        self._compute(schedule, sizes, arrays, combine)
+        sizes = values.sizes_of(recipe, arrays)
+        values.compute(schedule, sizes, arrays, combine)
         some = next(iter(arrays[0].values()), None)
         meeting.arrays.clear()  # who waits here still shall not keep what others have forgotten
         nbytes = sizes * (some.itemsize if some is not None else 1)
@@ -301,12 +270,12 @@ class Engine:
     # ------------------------------------------------------------------- together, but one by one
 
     def _begin_at_once(
-        self, group: Group, meeting: Meeting, recipe: Recipe, arrays: Mapping[Any, Array]
+        self, group: Group, meeting: Meeting, recipe: values.Recipe, arrays: Mapping[Any, Array]
     ) -> None:
         """Light messages are under way, which those of the first to come may meet."""
         size = meeting.size
         try:
-            sizes = _sizes(recipe, [arrays] * size)
+            sizes = values.sizes_of(recipe, [arrays] * size)
         except DistMismatch:  # rows of an all_to_all are not alike: the others' are not known yet
             return
         some = next(iter(arrays.values()), None)
@@ -358,123 +327,5 @@ class Engine:
             if rank in meeting.ends:  # else the last one, who is not waiting yet
                 meeting.ends[rank].look_again()
 
-    def _compute(
-        self, schedule: Schedule, sizes: Integers, arrays: list[Mapping[Any, Array]],
-        combine: Combine | None,
-    ) -> None:  # fmt: skip
-        """Put into all ranks' arrays what the collective promises."""
-        size, collective = len(arrays), schedule.collective
-        if collective == "all_reduce":
-            assert combine is not None
-            sums = fold.all_reduce(schedule, [own["work"] for own in arrays], sizes, combine)
-            for own, total in zip(arrays, sums, strict=True):
-                own["work"][:] = total
-        elif collective == "reduce_scatter":
-            assert combine is not None
-            inputs = [
-                own["source"] if "source" in own
-                else np.concatenate([own["source", to] for to in range(size)])
-                for own in arrays
-            ]  # fmt: skip
-            sums = fold.reduce_scatter(schedule, inputs, sizes, combine)
-            for own, total in zip(arrays, sums, strict=True):
-                own["work"][:] = total
-        elif collective == "all_gather" and "work" in arrays[0]:
-            ends = np.cumsum(sizes).tolist()
-            whole = np.concatenate(
-                [
-                    own["work"][end - n : end]
-                    for own, end, n in zip(arrays, ends, sizes, strict=True)
-                ]
-            )
-            for own in arrays:
-                own["work"][:] = whole
-        elif collective == "all_gather":
-            parts = [own["work", rank].copy() for rank, own in enumerate(arrays)]
-            for own in arrays:
-                for rank, part in enumerate(parts):
-                    own["work", rank][:] = part
-        elif collective == "all_to_all":
-            given = [[own["source", to].copy() for to in range(size)] for own in arrays]
-            for to, own in enumerate(arrays):
-                for source in range(size):
-                    own["work", source][:] = given[source][to]
-
     def __repr__(self) -> str:
         return f"<Engine, {self.operations}, {len(self._meetings)} meetings>"
-
-
-def _sizes(recipe: Recipe, arrays: Sequence[Mapping[Any, Array]]) -> Integers:
-    """Elements of each chunk; where ranks give lists of arrays, they must give the same ones."""
-    schedule, size, first = recipe.schedule, len(arrays), arrays[0]
-    if schedule.collective == "barrier":
-        return np.zeros(schedule.total(size), np.int64)
-    itemsize = next(iter(first.values())).itemsize
-    if schedule.collective == "all_to_all":
-        given = np.array([[own["source", to].size for to in range(size)] for own in arrays])
-        taken = np.array([[own["work", of].size for of in range(size)] for own in arrays])
-        if (given != taken.T).any():
-            of, to = (int(at[0]) for at in np.nonzero(given != taken.T))
-            raise DistMismatch(
-                f"in {recipe.fingerprint.operation} rank {of} has {given[of, to]} elements for rank "
-                f"{to}, which expects {taken[to, of]}. Sender and receiver must name the same number"
-            )
-        if (given == given[0, 0]).all():
-            given = given[0]
-        return np.array(given.reshape(-1), np.int64)
-    if "source" in first or ("work" in first and schedule.collective != "reduce_scatter"):
-        return schedule.sizes(size, recipe.nbytes // itemsize)
-    kind = "source" if schedule.collective == "reduce_scatter" else "work"
-    lists = np.array([[own[kind, rank].size for rank in range(size)] for own in arrays])
-    if (lists != lists[0]).any():
-        rank = int(np.nonzero((lists != lists[0]).any(axis=1))[0][0])
-        raise DistMismatch(
-            f"in {recipe.fingerprint.operation} rank 0 has lists of {lists[0].tolist()} elements and "
-            f"rank {rank} of {lists[rank].tolist()}: they must be the same on all ranks"
-        )
-    return np.array(lists[0], np.int64)
-
-
-class _Waiting:
-    """One rank at a meeting."""
-
-    def __init__(
-        self, meeting: Meeting, operation: Operation, rank: int, clock: VirtualClock
-    ) -> None:
-        self.meeting, self.operation, self.rank, self.clock = meeting, operation, rank, clock
-
-    def is_over(self) -> bool:
-        meeting = self.meeting
-        if meeting.done is not None:
-            return self.clock.now() >= int(meeting.done[self.rank])
-        return self.operation.error is not None or self.error() is not None
-
-    def error(self) -> Exception | None:
-        """Why nothing will come of this meeting."""
-        if self.meeting.done is not None or self.meeting.error is not None:
-            return self.meeting.error
-        mailbox = self.operation.channel.mailbox
-        if mailbox.gone:
-            for rank in self._absent():
-                if rank in mailbox.gone:
-                    doing = f"rank {mailbox.rank} needs in {self.operation.describe()}"
-                    return PeerLost(rank, mailbox.gone[rank], doing)
-        return None
-
-    def _absent(self) -> list[int]:
-        """Ranks of the world that have not come."""
-        ranks = self.operation.channel.ranks
-        return [ranks[rank] for rank in self.meeting.missing()]
-
-    def waiting_for(self) -> Waiting:
-        absent = tuple(self._absent()) if self.meeting.done is None else ()
-        return Waiting(absent, self.operation.describe())
-
-    def late(self, seconds: float) -> str:
-        absent = self._absent()
-        some = ", ".join(map(str, absent[:8])) + (" …" if len(absent) > 8 else "")
-        return (
-            f"rank {self.operation.channel.mailbox.rank} waited {seconds:.1f} s in "
-            f"{self.operation.describe()} for rank{'s' if len(absent) > 1 else ''} {some}, which did "
-            "not come: look for an error or a branch that only some ranks take"
-        )
