@@ -220,7 +220,10 @@ def _kernels(w: Array) -> Array:
 
 
 def _sum_channels(g: Array) -> Array:
-    return np.asarray(g.sum((2, 3)).sum(0))
+    count, channels, high, wide = g.shape
+    planes = g.reshape(count * channels, high * wide)
+    sums = planes @ np.ones(high * wide, g.dtype)  # numpy's fastest sum of long rows
+    return np.asarray(sums.reshape(count, channels).sum(0))
 
 
 def _padding(

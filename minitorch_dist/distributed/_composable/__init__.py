@@ -1,0 +1,1 @@
+"""Former addresses of what stands in `distributed.fsdp`; many scripts still import them."""

@@ -1,0 +1,19 @@
+"""The former address of `distributed.tensor`; many scripts still import it."""
+
+from minitorch_dist.distributed.tensor import (
+    DeviceMesh as DeviceMesh,
+    DTensor as DTensor,
+    Partial as Partial,
+    Placement as Placement,
+    Replicate as Replicate,
+    Shard as Shard,
+    distribute_module as distribute_module,
+    distribute_tensor as distribute_tensor,
+    empty as empty,
+    full as full,
+    init_device_mesh as init_device_mesh,
+    ones as ones,
+    rand as rand,
+    randn as randn,
+    zeros as zeros,
+)
