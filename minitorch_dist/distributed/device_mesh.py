@@ -177,6 +177,19 @@ class DeviceMesh:
             _root=(self._root, tuple(self._dims[axis] for axis in axes)),
         )
 
+    def joined(self, other: DeviceMesh) -> tuple[DeviceMesh, list[int]]:
+        """The part of the whole mesh along the axes of both, and which of its axes those are."""
+        dims, root = [*self._dims, *other._dims], self._root
+        if other._root is not root or len(set(dims)) < len(dims) or root.mesh_dim_names is None:
+            raise ValueError(
+                f"FSDP requires the DP and model parallel TP/EP mesh to have the same parent mesh, with an "
+                f"axis for each, but got {self!r} and {other!r}: make one by init_device_mesh(…, "
+                'mesh_dim_names=("dp", "tp")), and take mesh["dp"] and mesh["tp"]'
+            )
+        taken = sorted(dims)
+        joint = root[tuple(root.mesh_dim_names[dim] for dim in taken)]
+        return joint, [taken.index(dim) for dim in dims]
+
     def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
         """The same ranks in one line, found again as `root[mesh_dim_name]`."""
         name = mesh_dim_name or "_".join(self._names())

@@ -27,8 +27,8 @@ from minitorch_dist.distributed.fsdp.api import BackwardPrefetch, ShardingStrate
 from minitorch_dist.distributed.fsdp.course import Course
 from minitorch_dist.distributed.fsdp.gathering import Place, Settings
 from minitorch_dist.distributed.fsdp.unit import Unit
-from minitorch_dist.distributed.tensor.dtensor import DParameter
-from minitorch_dist.distributed.tensor.placements import Replicate, Shard
+from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
+from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.base import Array
@@ -221,9 +221,8 @@ def fully_shard(
             ),
         )  # fmt: skip
         for number, (p, shape) in enumerate(zip(params, shapes, strict=True)):
+            p._mesh, p._placements, p._whole = _lying(p, shape, mesh)
             p.__class__ = ShardedParameter
-            p._mesh, p._whole = mesh, shape
-            p._placements = (*[Replicate()] * (mesh.ndim - 1), Shard(0))
             p._unit, p._number = unit, number
     frees = None if reshard_after_forward is None else bool(reshard_after_forward)
     state = State(unit, Course(BackwardPrefetch.BACKWARD_PRE, False), policy, frees)
@@ -237,6 +236,22 @@ def fully_shard(
         module.register_load_state_dict_pre_hook(_at_rest),
     ]
     return module
+
+
+def _lying(
+    p: Any, shape: tuple[int, ...], mesh: DeviceMesh
+) -> tuple[DeviceMesh, tuple[Placement, ...], tuple[int, ...]]:
+    """On which mesh a parameter lies now, how, and its whole shape. What tensor parallelism has cut before is
+    cut once more, along other axes of the same mesh."""
+    own = (*[Replicate()] * (mesh.ndim - 1), Shard(0))
+    if not isinstance(p, DTensor) or (p.device_mesh.ndim == 1 and p.device_mesh.size() == 1):
+        return mesh, own, shape
+    joint, axes = mesh.joined(p.device_mesh)
+    cuts_rows = any(isinstance(one, Shard) and one.dim == 0 for one in p.placements)
+    if cuts_rows and axes[mesh.ndim - 1] < max(axes[mesh.ndim :]):
+        own = (*own[:-1], StridedShard(0))
+    at = dict(zip(axes, (*own, *p.placements), strict=True))
+    return joint, tuple(at[axis] for axis in range(joint.ndim)), p._whole
 
 
 def _whole_world(module: Module) -> DeviceMesh:

@@ -27,6 +27,7 @@ from minitorch_dist.distributed.tensor.placements import (
     Replicate,
     Shard,
     cut,
+    in_order,
     local_ranges,
 )
 from minitorch_dist.nn.modules.module import Module
@@ -217,31 +218,30 @@ def moved(
     before: Sequence[Placement],
     after: Sequence[Placement],
 ) -> Array:
-    """Undo cuts and sums from the last axis of the mesh to the first, as far as they differ; then cut."""
-    first = next(
-        (n for n, (a, b) in enumerate(zip(before, after, strict=True)) if a != b), mesh.ndim
-    )
+    """Undo cuts and sums from the last to the first, as far as they differ; then cut anew."""
+    now, wanted = ([(axis, p[axis]) for axis in in_order(tuple(p))] for p in (before, after))
+    pairs = enumerate(zip(now, wanted, strict=True))
+    same = next((n for n, (a, b) in pairs if a != b), mesh.ndim)
     at = mesh.get_coordinate()
     assert at is not None
-    present = list(before)
-    for axis in reversed(range(first, mesh.ndim)):
-        placement = present[axis]
+    for n in reversed(range(same, mesh.ndim)):
+        axis, placement = now[n]
         if isinstance(placement, Shard):
-            ranges = local_ranges(whole, mesh.shape[:axis], at[:axis], tuple(present[:axis]))
+            earlier = dict(now[:n])
+            cuts = tuple(earlier.get(k, Replicate()) for k in range(mesh.ndim))
+            ranges = local_ranges(whole, mesh.shape, at, cuts)
             length = ranges[placement.dim].stop - ranges[placement.dim].start
             array = _gathered(array, placement.dim, length, mesh, axis)
         elif isinstance(placement, Partial):
             array = _summed(array, placement, mesh, axis)
-        present[axis] = Replicate()
-    for axis in range(first, mesh.ndim):
-        wanted = after[axis]
-        if isinstance(wanted, Shard):
-            part = cut(array.shape[wanted.dim], mesh.shape[axis], at[axis])
+    for axis, placement in wanted[same:]:
+        if isinstance(placement, Shard):
+            part = cut(array.shape[placement.dim], mesh.shape[axis], at[axis])
             array = np.moveaxis(
-                np.moveaxis(array, wanted.dim, 0)[part.start : part.stop], 0, wanted.dim
+                np.moveaxis(array, placement.dim, 0)[part.start : part.stop], 0, placement.dim
             )
-        elif isinstance(wanted, Partial) and at[axis] != 0:
-            neutral = {"sum": 0, "product": 1}.get(wanted.reduce_op)
+        elif isinstance(placement, Partial) and at[axis] != 0:
+            neutral = {"sum": 0, "product": 1}.get(placement.reduce_op)
             array = array if neutral is None else np.full_like(array, neutral)
     return np.ascontiguousarray(array)
 

@@ -36,13 +36,25 @@ class Shard(Placement):
         return dim is None or dim == self.dim
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Shard) and other.dim == self.dim
+        return type(other) is type(self) and isinstance(other, Shard) and other.dim == self.dim
 
     def __hash__(self) -> int:
-        return hash(("Shard", self.dim))
+        return hash((type(self).__name__, self.dim))
 
     def __repr__(self) -> str:
         return f"Shard(dim={self.dim})"
+
+
+class StridedShard(Shard):
+    """Cut along `dim` when all other axes of the mesh have cut already: what a layer that was cut before
+    gets from FSDP.
+
+        Shard(0), Shard(0)         rank (0, 0) │ 0 │ (0, 1) │ 1 │ (1, 0) │ 2 │ (1, 1) │ 3 │
+        StridedShard(0), Shard(0)  rank (0, 0) │ 0 │ (0, 1) │ 2 │ (1, 0) │ 1 │ (1, 1) │ 3 │
+    """
+
+    def __repr__(self) -> str:
+        return f"StridedShard(dim={self.dim})"
 
 
 class Replicate(Placement):
@@ -96,6 +108,13 @@ def cut(length: int, pieces: int, number: int) -> Range:
     return Range(min(number * size, length), min((number + 1) * size, length))
 
 
+def in_order(placements: tuple[Placement, ...]) -> list[int]:
+    """The axes of a mesh as they cut, one after the other."""
+    return sorted(
+        range(len(placements)), key=lambda axis: isinstance(placements[axis], StridedShard)
+    )
+
+
 def local_ranges(
     shape: tuple[int, ...],
     sizes: tuple[int, ...],
@@ -104,7 +123,8 @@ def local_ranges(
 ) -> list[Range]:
     """For each dimension of the tensor what the rank at `coordinate` of a mesh of `sizes` has."""
     ranges = [Range(0, n) for n in shape]
-    for size, at, placement in zip(sizes, coordinate, placements, strict=True):
+    for axis in in_order(placements):
+        size, at, placement = sizes[axis], coordinate[axis], placements[axis]
         if isinstance(placement, Shard):
             dim = placement.dim % len(shape) if shape else 0
             if not shape:
