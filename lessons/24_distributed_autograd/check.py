@@ -133,16 +133,43 @@ def in_words(graph):
 
 @lamp("right")
 def right():
-    """Random graphs cut at random places, over 1 to 4 ranks."""
+    """A graph on paper; then random graphs cut at random places, over 1 to 4 ranks."""
+    counted_on_paper()
     for ranks in (1, 2, 3, 4):
         cut_over(ranks)()
+
+
+def counted_on_paper():
+    """What `count` says of a graph on one rank, a part of which has gone to another one."""
+    a = across.Node(3, name="a")
+    b = a * a
+    b.name, c = "b", b + a
+    c.name, sent = "c", across.Send(b)
+    for starts, wanted, said in (
+        ([c], {c: 1, b: 1, a: 3}, "count([c])"),
+        ([c, sent], {c: 1, sent: 1, b: 2, a: 3}, "count([c, the send node of b])"),
+    ):
+        found = {node: number for node, number in dict(across.count(starts)).items() if number}
+        assert found == wanted, (
+            f"b = a · a, c = b + a: {said} is {found}, expected {wanted} "
+            "(one for each start, and one for each edge)"
+        )
 
 
 def cut_over(ranks):
     @lab.learn
     @given(graphs(ranks))
     def holds(graph):
-        compare(sim.run(trained(graph), ranks, limit=1e4, events=10_000), graph)
+        try:
+            report = sim.run(trained(graph), ranks, limit=1e4, events=10_000)
+        except KeyError as error:
+            if not isinstance(error.args[0], across.Node):
+                raise
+            raise AssertionError(
+                f"a gradient comes to {error.args[0]!r}, which nobody has counted: is it a start, or behind one? "
+                f"The graph is {in_words(graph)}"
+            ) from error
+        compare(report, graph)
 
     return holds
 
@@ -176,6 +203,8 @@ def contexts():
 
 def first_line(error):
     said = str(error).splitlines()[0] if str(error) else ""
+    if isinstance(error, KeyError) and isinstance(error.args[0], across.Node):
+        return f"a gradient comes to {said}, which nobody has counted"
     return said if isinstance(error, AssertionError) else f"{type(error).__name__}: {said}"
 
 

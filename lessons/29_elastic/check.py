@@ -64,6 +64,11 @@ def run(size, trouble=(), batches=BATCHES):
     try:
         results = cluster.run(lambda machine: generations.train(machine, office, batches))
     except Exception as error:
+        if "beyond its limit" in str(error):
+            raise AssertionError(
+                f"{said}: training never ends; at last there was generation {office.generation}, and step "
+                f"{office.checkpoint.step} was saved. Why does nobody stay in a generation?{tail(cluster)}"
+            ) from error
         raise AssertionError(f"{said}: {type(error).__name__}: {error}{tail(cluster)}") from error
     for before, step in itertools.pairwise(office.kept):
         assert step == before + 1, (

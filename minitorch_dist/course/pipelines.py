@@ -113,8 +113,12 @@ def trained(stage: Any, make: Make, ranks: int, count: int, strictly: bool = Fal
         return _trained(model, step)
 
     try:
-        with strict() if strictly else nullcontext():
+        with strict() if strictly else nullcontext() as sends:
             results = sim.run(program, ranks).results
+        forgotten = sends.forgotten() if sends is not None else []
+        assert not forgotten, (
+            f"{_where(ranks, count)}: {forgotten[0]}; until it is waited for (or `is_completed`) its tensor may be read"
+        )
     except sim.Deadlock as error:
         raise AssertionError(f"{_where(ranks, count)}: {plainly(str(error))}") from error
     _judge(results, ranks, count)

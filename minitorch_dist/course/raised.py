@@ -111,7 +111,9 @@ def _values(frame: FrameType, line: int) -> str:
         elif isinstance(getattr(value, "shape", None), tuple):
             found[name] = f"{name} of shape {tuple(value.shape)}"
         elif value is not frame and name != "self" and not callable(value):
-            found[name] = f"{name}: {type(value).__name__}"
+            shown = repr(value)
+            is_short = len(shown) <= SHORT and " object at 0x" not in shown
+            found[name] = f"{name} = {shown}" if is_short else f"{name}: {type(value).__name__}"
     for name, call in re.findall(r"([A-Za-z_]\w*(?:\.\w+)+)(\(?)", text):
         name = name.rpartition(".")[0] if call else name
         if "." in name and _is_none(frame, name):
