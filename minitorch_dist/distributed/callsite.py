@@ -3,11 +3,14 @@ a module of it that is a program itself and says so (PROGRAM = True)."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sys
 from pathlib import Path
 from types import CodeType
 
 _HERE = str(Path(__file__).parent.parent)
+_BETWEEN = (contextlib.__file__, functools.__file__)  # what calls us in the user's name
 _TRANSPORTS = str(Path(__file__).parent.parent.parent / "transports")
 # By the code's address (its hash is that of all its constants); the code is kept, so that it stays there.
 _inside: dict[int, tuple[CodeType, bool]] = {}
@@ -21,7 +24,7 @@ def callsite(ours: int = 0) -> str:
         code = frame.f_code
         known = _inside.get(id(code))
         if known is None:
-            is_ours = code.co_filename.startswith((_HERE, _TRANSPORTS, "<frozen"))
+            is_ours = code.co_filename.startswith((_HERE, _TRANSPORTS, *_BETWEEN, "<frozen"))
             known = code, is_ours and not frame.f_globals.get("PROGRAM", False)
             _inside[id(code)] = known
         if not known[1] or frame.f_back is None:

@@ -56,6 +56,13 @@ NEXT_STEP = (
 )
 
 
+LEFT = "it has left"  # a reason that begins so: as if all were well
+LEFT_STEP = (
+    "Look for a branch or a loop in which it goes another way; if it only had less to do than the "
+    "others, see algorithms.join.Join"
+)
+
+
 class PeerLost(errors.PeerLost, DistBackendError):
     """A peer is gone, and what we were doing needed it."""
 
@@ -63,7 +70,8 @@ class PeerLost(errors.PeerLost, DistBackendError):
         super().__init__(rank, reason)
         self.doing = doing
         if doing:
-            self.args = (f"rank {rank} is lost ({reason}), which {doing}. {NEXT_STEP}",)
+            step = LEFT_STEP if reason.startswith(LEFT) else NEXT_STEP
+            self.args = (f"rank {rank} is lost ({reason}), which {doing}. {step}",)
 
     def __reduce__(self) -> tuple[type[PeerLost], tuple[int, str, str]]:
         return type(self), (self.rank, self.reason, self.doing)

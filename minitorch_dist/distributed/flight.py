@@ -110,6 +110,11 @@ class FlightRecorder:
         lines = [f"\n  rank {rank}: {self._seen(rank)}" for rank in others[:SHOWN]]
         if len(others) > SHOWN:
             lines.append(f"\n  and {len(others) - SHOWN} more")
+        source = receive.source
+        own, is_recv = self._mailbox.rank, source is not None and channel is None
+        if is_recv and f"waits for rank {own} in recv" in self._seen(source or 0):
+            both = f"rank {own} and rank {source} wait for each other"
+            lines.append(f"\n  {both}: one of them has to send first")
         before = [] if channel is None else recent(channel, OPERATIONS[get_debug_level()])
         if before:
             lines.append(f"\n  this rank did before: {', '.join(before)}")

@@ -180,7 +180,8 @@ class Group:
         self.shutdown()
 
     def __repr__(self) -> str:
-        state = "closed" if self.is_closed else repr(self.channel.broken or "open")
+        broken = self.channel.broken
+        state = "closed" if self.is_closed else "open" if broken is None else repr(broken)
         return (
             f"<{type(self).__name__} {self.channel.name!r}, rank {self.rank()} of {self.size()}, "
             f"ranks {list(self.ranks)}, {state}>"
@@ -206,8 +207,17 @@ def is_member(group: Any) -> bool:
 def group_rank_of(group: Group, global_rank: int) -> int:
     """The group rank of a rank of the world."""
     if global_rank not in group.ranks:
-        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+        which = f"its ranks of the world are {in_words(group.ranks)}"
+        if group.size() < group.world.world_size:
+            which += "; a rank within the group goes as group_src= or group_dst="
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}: {which}")
     return group.ranks.index(global_rank)
+
+
+def in_words(ranks: Sequence[int]) -> str:
+    """`0 to 7`, or the list."""
+    is_range = len(ranks) > 1 and tuple(ranks) == tuple(range(ranks[0], ranks[-1] + 1))
+    return f"{ranks[0]} to {ranks[-1]}" if is_range else str(list(ranks))
 
 
 def global_rank_of(group: Group, group_rank: int) -> int:

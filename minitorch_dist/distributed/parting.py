@@ -8,7 +8,8 @@ one call more that only sends. So whoever leaves says to the others what it did 
              ◄── farewell    of those who have left already, or do so now
     compare  the same number, the same fingerprints?  if not: DistMismatch, with both lines
 
-Nobody waits for a rank that is not at its end: it will find our farewell when it comes there, and
+What it has begun beside the program comes to its end first, as in torch, if that takes no longer than ten
+seconds. Nobody waits for a rank that is not at its end: it will find our farewell when it comes there, and
 compare. A moment's patience is for farewells that cross on their way. So for any two ranks at least one
 knows. Nothing is said where something has failed: then the ranks' ends differ for a reason that is known.
 
@@ -19,6 +20,7 @@ In virtual time nothing is sent, as it would take time: ranks look at each other
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -37,7 +39,8 @@ from transports.stores.store import PrefixStore
 LAST: Final = 4  # operations of each group that a farewell tells of
 PATIENCE: Final = {"queue": 0.0, "mqtt": 2.0}  # seconds for farewells that are on their way
 USUAL_PATIENCE: Final = 0.5
-LINGER: Final = 10.0  # seconds for peers that take nothing, since they have too much already
+LINGER: Final = 10.0  # seconds for one's own work, and for peers that have too much to take already
+_log = logging.getLogger("minitorch_dist.distributed")
 _LENGTH: Final = struct.Struct("<H")
 
 
@@ -55,6 +58,8 @@ def part(world: World) -> DistMismatch | None:
     world.has_parted = True
     is_real = isinstance(world.clock, SystemClock)
     with suppress(DistError):
+        if all(group.channel.is_sound for group in world.groups.values()):
+            _finish(world)
         if is_real:
             world.mailbox.poll()
         if world.default_group.channel.is_sound:
@@ -76,6 +81,21 @@ def part(world: World) -> DistMismatch | None:
 
 
 # ------------------------------------------------------------------------------------- finding out
+
+
+def _finish(world: World) -> None:
+    """What was begun beside the program, and nobody has waited for: others may need it."""
+    end = world.clock.deadline(LINGER)
+    for group in list(world.groups.values()):
+        for worker in (group._worker, group._sender):
+            if worker is None or worker.is_idle() or worker.is_me():
+                continue
+            if not worker.finish(end.left() or 0.0):
+                doing = ", ".join(each.describe() for each in group.channel.under_way())
+                _log.warning(
+                    "rank %d leaves while %s is still going on: wait() for its Work first",
+                    world.rank, doing or repr(worker),
+                )  # fmt: skip
 
 
 def _neighbours(world: World) -> list[int]:
@@ -128,13 +148,15 @@ def _left(world: World) -> dict[int, list[Channel]]:
 
 
 def left_after(world: World, rank: int, group: int) -> str:
-    """What a rank that has left did last in a group, in words; "" if that is not known."""
+    """`after barrier #4 at train.py:9`: what a rank that has left did last in a group, if we know."""
     said = world.mailbox.farewells.get(rank)
     ends = _ends(_left(world).get(rank, [])) if said is None else decode(said)
     end = ends.get(group)
-    return (
-        "" if end is None or not end.headers else world.mailbox.said(end.headers[max(end.headers)])
-    )
+    if end is None:
+        return ""
+    if not end.headers:
+        return "without any collective of this group"
+    return f"after {world.mailbox.said(end.headers[max(end.headers)])}"
 
 
 def _ends(channels: Iterable[Channel]) -> dict[int, End]:

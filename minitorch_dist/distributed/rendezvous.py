@@ -30,6 +30,10 @@ Found = tuple[Store, int, int]
 Handler = Callable[..., Iterator[Found]]
 
 TIMEOUT: Final = timedelta(minutes=30)
+START: Final = (
+    "mtdrun sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: start the script with "
+    "`mtdrun --nproc-per-node=2 script.py`, or set all four in each process"
+)
 _handlers: dict[str, Handler] = {}
 
 
@@ -146,7 +150,7 @@ def env_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Itera
     def demand(name: str) -> str:
         value = query.get(name.lower()) or os.environ.get(name) or found.get(name)
         if not value:
-            raise _error("env", f"environment variable {name} expected, but not set")
+            raise _error("env", f"environment variable {name} expected, but not set. {START}")
         return value
 
     rank, world_size = int(demand("RANK")), int(demand("WORLD_SIZE"))

@@ -7,6 +7,7 @@ shown, and said to be; TORCH_DISTRIBUTED_DEBUG=DETAIL shows them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,9 @@ from minitorch_dist.distributed.exceptions import DistError
 from transports import errors
 
 VARIABLE: Final = "TORCH_DISTRIBUTED_DEBUG"
-_OURS: Final = (str(Path(__file__).parent.parent), str(Path(errors.__file__).parent))
+_OURS: Final = (
+    str(Path(__file__).parent.parent), str(Path(errors.__file__).parent), contextlib.__file__,
+)  # fmt: skip
 
 
 def shorten(error: BaseException) -> None:

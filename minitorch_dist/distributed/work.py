@@ -275,6 +275,14 @@ class Worker:
             self._changed.notify_all()
         return task
 
+    def finish(self, seconds: float) -> bool:
+        """Wait until all tasks are done; whether they are."""
+        deadline = self._world.clock.deadline(seconds)
+        with self._changed:
+            while not self.is_idle() and not deadline.is_over():
+                self._changed.wait(deadline.left())
+            return self.is_idle()
+
     def is_me(self) -> bool:
         """Whether the calling thread is this worker: a callback of one of its tasks."""
         return _me.get() is self
@@ -284,6 +292,8 @@ class Worker:
         while True:
             with self._changed:
                 self._is_busy = False
+                if not self._tasks:
+                    self._changed.notify_all()  # for `finish`
                 if not self._tasks and not self._is_closed:
                     self._changed.wait(LINGER)
                 if not self._tasks:

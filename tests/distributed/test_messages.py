@@ -227,7 +227,7 @@ def test_a_timeout_says_where() -> None:
 def test_a_peer_that_has_left() -> None:
     def rank() -> None:
         if dist.get_rank() == 2:
-            with pytest.raises(dist.PeerLost, match=r"rank 0 is lost \(it closed its transport\), which rank 2 needs in recv \(float32\[1\]\) at test_messages.py"):  # fmt: skip
+            with pytest.raises(dist.PeerLost, match=r"rank 0 is lost \(it has left, without any collective of this group\), which rank 2 needs in recv \(float32\[1\]\) at test_messages.py"):  # fmt: skip
                 dist.recv(torch.zeros(1), 0)
             with pytest.raises(dist.PeerLost, match=r"which rank 2 sends to in send"):
                 dist.send(torch.zeros(1), 0)

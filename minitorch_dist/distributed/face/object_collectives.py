@@ -114,7 +114,7 @@ def broadcast_object_list(
         if len(value) != len(object_list):
             raise DistMismatch(
                 f"rank {which.ranks[root]} broadcast a list of {len(value)} objects, but "
-                f"rank {which.world.rank} has a list of {len(object_list)} to fill"
+                f"rank {which.world.rank} has a list of {len(object_list)} to fill: pass one with as many places"
             )
         object_list[:] = value
 

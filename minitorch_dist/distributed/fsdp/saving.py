@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from typing import Any, Protocol
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.fsdp.api import (
     FullStateDictConfig,
@@ -55,9 +56,16 @@ def save(fsdp: Sharded, destination: Any, prefix: str, keep_vars: bool) -> Any:
     alone = isinstance(config, FullStateDictConfig) and config.rank0_only
     with ExitStack() as stack:
         if fsdp._unit is not None:
-            stack.enter_context(
-                summoned(fsdp._unit, fsdp.module, False, alone, config.offload_to_cpu, False)
-            )
+            try:
+                stack.enter_context(
+                    summoned(fsdp._unit, fsdp.module, False, alone, config.offload_to_cpu, False)
+                )
+            except DistError as error:
+                error.add_note(
+                    "FSDP's state_dict() gathers from all ranks: every rank has to call it, also where "
+                    "only rank 0 saves"
+                )
+                raise
         fsdp.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
         if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT and fsdp._unit is not None:
             names = {prefix + place.fqn for shared in fsdp._unit.places for place in shared}

@@ -32,6 +32,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
 from typing import Final, Protocol, runtime_checkable
 
+from minitorch_dist.distributed import exceptions
 from minitorch_dist.distributed.exceptions import (
     DistError,
     DistMismatch,
@@ -474,14 +475,30 @@ class Mailbox:
     def _loss(self, receive: Receive, source: int, reason: str) -> PeerLost:
         group = int.from_bytes(receive.match[:8], "little")
         why = self.why_lost(source, reason, group)
-        heard = self._last_heard(source) if why is reason else ""
+        is_alone = receive.match[8:16] == _POINT_TO_POINT
+        heard = self._last_heard(source) if why is reason or is_alone else ""
+        heard += self._untaken(receive, source)
         doing = f"rank {self.rank} needs in {receive.owner.describe()}{heard}"
         return PeerLost(source, why, doing)
 
     def why_lost(self, rank: int, reason: str, group: int) -> str:
         """The reason; of a rank that has left what it had done last in this group."""
         after = self.left_after(rank, group)
-        return f"it has left, after {after}" if after else reason
+        return f"{exceptions.LEFT}, {after}" if after else reason
+
+    def _untaken(self, receive: Receive, source: int) -> str:
+        """What `source` sent instead, to a receive of a message. The lock is held."""
+        if receive.match[8:16] != _POINT_TO_POINT:
+            return ""
+        early = [each.header for each in self._pairing.early() if each.sender == source]
+        sends = [self.said(header) for header in early if header[8:16] == _POINT_TO_POINT]
+        if not sends:
+            return ""
+        more = f", and {len(sends) - 1} more" if len(sends) > 1 else ""
+        return (
+            f"; what rank {source} did send, and no recv has taken, is {sends[0]}{more} (do tag and "
+            "group agree?)"
+        )
 
     def late(self, receive: Receive, seconds: float) -> str:
         """Who waits for whom, in what, and what that one was last heard to do."""
@@ -489,6 +506,8 @@ class Mailbox:
             source, last = "anybody", ""
         else:
             source, last = f"rank {receive.source}", self._last_heard(receive.source)
+            with self.lock:
+                last += self._untaken(receive, receive.source)
         return (
             f"rank {self.rank} waited {seconds:.1f} s for {source} in {receive.owner.describe()}"
             f"{last}. Either it never comes to this operation (look for an error or a branch that "
