@@ -12,9 +12,10 @@ from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.collectives import How
 from minitorch_dist.distributed.exceptions import DistError, DistMismatch
 from minitorch_dist.distributed.execution import lending
-from minitorch_dist.distributed.execution.plan import EAGER
+from minitorch_dist.distributed.execution.plan import EAGER, Vector
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.schedules import BUILT_IN, choice
+from minitorch_dist.distributed.schedules import BUILT_IN, choice, two_shot
+from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
 from tests.distributed.test_collectives_in_processes import rough
 from transports.contract import Transport
@@ -66,6 +67,14 @@ def test_who_swaps_sends() -> None:
     swapping = {str(s) for s in BUILT_IN.values() if lending.has_swaps(s, 4)}
     assert any("recursive_doubling" in name for name in swapping)
     assert not any("two_shot" in name or "ring" in name for name in swapping)
+
+
+def test_a_schedule_of_ones_own_sends() -> None:
+    """It may rely on sends that wait for nobody."""
+    vector = Vector((LARGE,) * 4, 4)
+    assert lending.is_lendable(two_shot.all_reduce, 4, vector)
+    own = Schedule("all_reduce", "two_shot", two_shot.all_reduce.steps, two_shot.all_reduce.chunks)
+    assert not lending.is_lendable(own, 4, vector)
 
 
 def held(name: str) -> int:
