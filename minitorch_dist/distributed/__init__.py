@@ -13,9 +13,9 @@ Read from the ground up:
     face/            torch's functions on tensors
     distributed_c10d, device_mesh    worlds, and grids of ranks, under torch's names
 
-What goes wrong: `exceptions`, `flight` (what everybody was doing), `callsite` (where), `unread` (what nobody
-received), `disturbing` (faults on purpose). What one may choose: `backends`, `reduce_op` and `reductions`;
-`measuring` finds out what links cost.
+What goes wrong: `exceptions`, `flight` (what everybody was doing), `callsite` and `traces` (where),
+`patience` (for whom one waits), `unread` (what nobody received), `disturbing` (faults on purpose). What one
+may choose: `backends`, `reduce_op` and `reductions`; `measuring` finds out what links cost.
 
 Upon these stand `rpc`, `autograd`, `optim`, `fsdp`, `tensor`, `pipelining`, `checkpoint`, `algorithms` (with
 `grad_bucket`, what DDP's hooks are handed); beside them `journal` (what a run recorded), `codec` (objects as

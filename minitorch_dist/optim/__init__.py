@@ -1,6 +1,7 @@
 """Optimizers, and schedules of their learning rate: PyTorch's `torch.optim`.
 
 optimizer       what all share: groups, state for each parameter, hooks around the step
+elementwise     what a concrete step stands on: which arrays, and their memory
 sgd  adagrad  adadelta  rmsprop  adam (AdamW)  adamax  nadam  radam      a formula in each
 blocks          arrays cut into pieces that stay in the processor's cache
 states          an optimizer's memory as plain data, and back

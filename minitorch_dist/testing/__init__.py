@@ -7,6 +7,9 @@
     strategies.worlds(), .arrays(), .schedules(), .fault_plans()     for Hypothesis
     exact                                         training in which no operation rounds
 
+They stand in `collectives` (with `trials`, `costs` and `verdict`), `media`, `replicas`; `strictness` makes a harder
+world for sends, `likeness` compares names with another package's.
+
 A check that fails raises an AssertionError which says what is wrong in words.
 """
 

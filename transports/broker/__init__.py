@@ -5,7 +5,8 @@
 
 MQTT 3.1.1 with QoS 0 and 1, retained messages, wills, keepalive, `+` and `#`. It keeps no sessions
 beyond their connection and nothing on disk, and refuses QoS 2. Read `packets` first (bytes), then
-`topics` (who gets what), `router`, `session` (one client), `rules` (who may what), `server`.
+`topics` (who gets what), `router`, `session` (one client), `rules` (who may what), `server`;
+`command` serves until told to stop, with the `credentials` that members come with.
 
 Why not an existing one: the broker most often embedded in Python programs does not enforce
 keepalive, shows retained messages to clients that did not subscribe, and brings compiled code. For

@@ -1,5 +1,6 @@
 """What `mqtt` stands on: a reliable, authenticated channel through a broker that is neither.
 
+    gathering    through which broker the ranks meet, and what the run is called (`newcomers`: one by one)
     frames       one MQTT payload: who, to whom, which number, sealed with the job's key
     flow         numbers, acknowledgements and credit: whole, once, in order, and never too much
     address      what `mqtt://user:password@host:port/run?chunk=…` means

@@ -4,7 +4,7 @@ command     which of these is meant; each runs in a fresh process
 nn          whole training steps (`steps`), beside torch's
 comm        collectives over each transport, beside gloo and Open MPI
             (`comm_worlds` that take turns, one rank of them, and what it does:
-            `comm_worker`, `comm_actions`)
+            `comm_worker`, `comm_actions`; `comm_brokers`: which broker `mqtt` means)
 train       DDP and FSDP over each transport, beside torch over gloo (`train_worker`)
 rpc         calls, beside torch's (`rpc_worker`, `rpc_pipeline`)
 sim         how fast virtual time passes, beside SimGrid (`simgrid`)

@@ -7,7 +7,7 @@ Numbers, texts, containers, arrays, tensors, dtypes, devices and exceptions are 
 (`kinds`) and rebuilt without running anything. Functions and classes travel by name (`names`). What
 is none of these is pickled (`pickled`), and that alone can be turned off:
 MINITORCH_DIST_ALLOW_PICKLE=0. Then no sequence of bytes causes an import, or a call of anything that
-was not registered. Peers have proved that they hold the job's key before any of this is read.
+was not registered (`trust`). Peers have proved that they hold the job's key before any of this is read.
 """
 
 from minitorch_dist.distributed.codec.errors import (

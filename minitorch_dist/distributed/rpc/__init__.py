@@ -5,6 +5,8 @@ call, and all of them), `crew` and `watch` (which thread does what), `calling` (
 (the other side), `agent` (all of one worker),
 `ending` (shutdown), `roll` and `joining` (worlds that grow), `beginning`, `api`, `gatherings`, `references`
 (who holds what), `owning`, `rref`.
+What torch's users name: `options`, `constants`, `functions`. What is asked besides calls: `operations`; what a
+call carries besides values: `baggage`; what can be seen: `looking`; what can go wrong: `errors`.
 The same code runs over every transport, and in virtual time.
 """
 
