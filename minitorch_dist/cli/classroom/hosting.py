@@ -45,27 +45,61 @@ def run(options: argparse.Namespace) -> int:
         return refuse("class host", error)
     os.environ[keys.VARIABLE] = words.key(word)
     os.environ.pop(keys.GENERATION, None)
-    owner = os.urandom(32).hex()
+    guard, owner = Guard(), os.urandom(32).hex()
     try:
-        broker = launch.start(
-            "--host", options.listen, "--port", str(options.port), "--private", f"mtd/{STORE}/s",
-            environment={**os.environ, OWNER_KEY: owner},
-        )  # fmt: skip
+        broker = Broker(options.listen, options.port, owner)
     except DistNetworkError as error:
         print(f"mtd class host: {in_words(error, options)}", file=sys.stderr)
         return 1
-    port = int(broker.address.rpartition(":")[2])
-    guard, name = Guard(), f"{OWNER}:{owner_password(owner)}@{near(options.listen)}"
     with broker:
+        place = f"{OWNER}:{owner_password(owner)}@{near(options.listen)}:{broker.port}"
         try:
-            store = MQTTStore(f"mqtt://{name}:{port}/{STORE}", rank=0, timeout=20, guard=guard)
+            store = MQTTStore(f"mqtt://{place}/{STORE}", rank=0, timeout=20, guard=guard)
         except DistError as error:
             print(f"mtd class host: {error}", file=sys.stderr)
             return 1
         try:
-            return teach(options, store, guard, join_with(options, port, word))
+            room = Room(options.seats, Plan(steps=options.steps, pace=options.pace))
+            return teach(
+                options, Host(store, room, guard), broker, join_with(options, broker.port, word)
+            )
         finally:
             store.close()
+
+
+class Broker:
+    """The class's own broker, in a process of its own; it is started again if it should end."""
+
+    def __init__(self, listen: str, port: int, owner: str) -> None:
+        self.listen, self.port, self._owner = listen, port, owner
+        self._process = self._start()
+        self.port = int(self._process.address.rpartition(":")[2])
+
+    def _start(self) -> launch.BrokerProcess:
+        return launch.start(
+            "--host", self.listen, "--port", str(self.port), "--private", f"mtd/{STORE}/s",
+            environment={**os.environ, OWNER_KEY: self._owner},
+        )  # fmt: skip
+
+    def tend(self) -> str:
+        """What had to be done, if anything. All clients come back by themselves."""
+        if self._process.is_alive():
+            return ""
+        self._process.stop()
+        try:
+            self._process = self._start()
+        except DistNetworkError as error:
+            return f"the broker has ended, and does not start again: {error}"
+        return "the broker had ended, and was started again"
+
+    def __enter__(self) -> Broker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stop()
+
+    def __repr__(self) -> str:
+        return f"<Broker of a class, {self._process!r}>"
 
 
 def check(options: argparse.Namespace) -> None:
@@ -117,34 +151,32 @@ def join_with(options: argparse.Namespace, port: int, word: str) -> str:
     return f"mtd class join {shown} --word {word}"
 
 
-def teach(options: argparse.Namespace, store: MQTTStore, guard: Guard, join: str) -> int:
+def teach(options: argparse.Namespace, host: Host, broker: Broker, join: str) -> int:
     """The console, until finish or Ctrl-C."""
-    room = Room(options.seats, Plan(steps=options.steps, pace=options.pace))
-    host, console = Host(store, room, guard), Console(room, options.race)
-    is_whole = keyboard.is_there() and not options.plain
+    room, is_whole = host.room, keyboard.is_there() and not options.plain
     with (
         Whole(room, join) if is_whole else Lines(room, join, Page(Terminal(highlight=False)))
     ) as screen:
-        status = _converse(host, console, screen, options, join)
-        _end(host, options, status)
+        status = _converse(host, broker, screen, options, join)
+        _end(host, status)
         _write(options.page, pages.live(room, join))
     _report(room, options, status)
     return status
 
 
 def _converse(
-    host: Host, console: Console, screen: Whole | Lines, options: argparse.Namespace, join: str
+    host: Host, broker: Broker, screen: Whole | Lines, options: argparse.Namespace, join: str
 ) -> int:
-    written = SYSTEM.deadline(0)
+    console, fresh = Console(host.room, options.race), SYSTEM.deadline(0)
     screen.say(f"The page for the projector: {options.page}   help lists all words")
     try:
         while True:
             host.pump()
-            if written.is_over():
-                trouble = _write(options.page, pages.live(host.room, join))
-                written = SYSTEM.deadline(FRESH if not trouble else 60)
-                if trouble:
-                    screen.say(trouble)
+            if fresh.is_over():
+                said = [broker.tend(), _write(options.page, pages.live(host.room, join))]
+                fresh = SYSTEM.deadline(60 if said[1] else FRESH)
+                for line in filter(None, said):
+                    screen.say(line)
             for line in screen.read(TICK):
                 answer = screen.picture() if line.strip().startswith("pic") else console.do(line)
                 host.send()
@@ -157,7 +189,7 @@ def _converse(
         return 130
 
 
-def _end(host: Host, options: argparse.Namespace, status: int) -> None:
+def _end(host: Host, status: int) -> None:
     """Tell everybody, and wait a little until they have heard it."""
     room = host.room
     if status == 0 and room.is_golden:

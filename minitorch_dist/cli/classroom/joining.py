@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import io
 import os
 import socket
 import sys
@@ -20,6 +21,7 @@ from transports.channel.store import MQTTStore
 from transports.errors import DistNetworkError, TrustError
 
 PATIENCE = 10.0  # seconds to reach the host
+AWAY = 120  # seconds for which it may then be out of reach
 
 
 class NoAddress(ValueError):
@@ -43,7 +45,8 @@ def run(options: argparse.Namespace) -> int:
     page.say(f"Looking for the class at {host} …")
     shown = f"[{host}]" if ":" in host else host
     try:
-        store = MQTTStore(f"mqtt://{shown}:{port}/{STORE}", rank=1, timeout=PATIENCE)
+        address = f"mqtt://{shown}:{port}/{STORE}?broker_timeout={AWAY}"
+        store = MQTTStore(address, rank=1, timeout=PATIENCE)
     except DistNetworkError as error:
         errors.say(f"mtd class join: {why(error, host, port, word)}")
         return 1
@@ -82,6 +85,10 @@ def place(said: str) -> tuple[str, int]:
 
 
 def asked(question: str, otherwise: str = "") -> str:
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(
+            errors="replace"
+        )  # a terminal may write what Python was told not to expect
     return input(question).strip() or otherwise
 
 

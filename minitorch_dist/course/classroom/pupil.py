@@ -49,13 +49,14 @@ from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import full
 from minitorch_dist.version import __version__
-from transports.clock import SYSTEM, Thread
+from transports.clock import PICO, SYSTEM, Thread
 from transports.errors import StoreTimeout
 from transports.stores.store import PrefixStore, Store
 
 BEAT: Final = 1.0  # seconds between two pulses
 JOIN: Final = 15.0  # seconds for the others to come to a world
 OPERATION: Final = 60.0  # seconds for a collective
+AWAY: Final = 6.0  # seconds without an answer of the host until we say so
 SLICE: Final = 0.05  # seconds of a pause between two looks at the orders
 MOST_LAPTOPS: Final = 1024
 MOST_PACE: Final = 60.0
@@ -93,6 +94,7 @@ class Pupil:
         self._ear: Thread | None = None
         self._interrupts: list[Thread] = []
         self._gone = False
+        self._reached = SYSTEM.now()  # when the host's store last answered
 
     # ---------------------------------------------------------------------------------------- the ear
 
@@ -109,6 +111,8 @@ class Pupil:
                 except StoreTimeout:
                     self.tell(Pulse())
                     continue
+                finally:
+                    self._reached = SYSTEM.now()
                 self._hear(data)
         except DistError as error:
             with self._changed:
@@ -161,8 +165,10 @@ class Pupil:
     def _next(self) -> Any:
         """The newest order, once there is one; those before it are void, but for the words of welcome."""
         with self._changed:
+            is_away = False
             while not self._orders and self._trouble is None:
                 self._changed.wait(BEAT)
+                is_away = self._mention(is_away)
             if not self._orders:
                 raise Ended(f"{self._trouble}", is_fine=False)
             order = self._orders.pop(0)
@@ -171,6 +177,15 @@ class Pupil:
                     later = self._orders.pop(0)
                     order = order if isinstance(later, Welcome) else later
             return order
+
+    def _mention(self, was_away: bool) -> bool:
+        """Say when the host cannot be reached, once, and when it can again; whether it cannot."""
+        is_away = (SYSTEM.now() - self._reached) / PICO > AWAY
+        if is_away and not was_away:
+            self.say("The teacher's machine cannot be reached (Wi-Fi? cable?). Trying again …")
+        elif was_away and not is_away:
+            self.say("It is there again.")
+        return is_away
 
     def _is_old(self) -> bool:
         """Whether something else is to be done."""
@@ -255,7 +270,7 @@ class Pupil:
                 self.tell(Saved(order.generation, step, loss, training.state().text()))
             if order.picture and (step % order.picture == 0 or step == order.step + 1):
                 self.tell(Drawn(order.generation, step, slip.tear()))
-            self._pause(order.pace - (SYSTEM.now() - begun) / 1e12)
+            self._pause(order.pace - (SYSTEM.now() - begun) / PICO)
         self.doing = "done"
         self.say(f"All {order.steps} steps are made: weights {training.state().digest}.")
         self.tell(Done(order.generation, training.state().digest))
@@ -295,7 +310,7 @@ class Pupil:
             wanted = order.size * (order.size + 1) // 2
             is_right &= bool((np.asarray(mine.array) == wanted).all())
             sent += _sent(slip.tear())
-        seconds = (SYSTEM.now() - begun) / 1e12
+        seconds = (SYSTEM.now() - begun) / PICO
         self.say(f"{order.times} sums in {seconds:.2f} s.")
         self.tell(Raced(order.generation, seconds, sent, is_right))
 

@@ -191,7 +191,10 @@ class Room:
     def _demand(self, count: int, what: str) -> None:
         here = len(self.seats.here())
         if here < count:
-            raise Cannot(f"{count} laptops are needed {what}, and {here} are here")
+            needed = f"{count} laptops are" if count > 1 else "a laptop is"
+            raise Cannot(
+                f"{needed} needed {what}, and {here or 'none'} {'is' if here == 1 else 'are'} here"
+            )
 
     # ---------------------------------------------------------------------------------- what is heard
 
@@ -462,11 +465,9 @@ class Room:
         generation.members, generation.names = here, [seat.name for seat in here]
         generation.first = generation.last = self.step
         self.phase = TRAINING
-        self._say(
-            f"generation {generation.number} ({generation.why}): {len(here)} laptops go on from step {self.step}"
-            if self.step
-            else f"generation {generation.number} ({generation.why}): {len(here)} laptops begin"
-        )
+        who = f"{len(here)} laptop{'s' * (len(here) != 1)}"
+        where = f"on from step {self.step}" if self.step else "from the beginning"
+        self._say(f"generation {generation.number} ({generation.why}): {who} {where}")
         text = self.state.text()
         for seat in self.seats.all():
             seat.digest = ""

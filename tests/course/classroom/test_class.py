@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from minitorch_dist.cli import main
-from minitorch_dist.cli.classroom import joining
+from minitorch_dist.cli.classroom import hosting, joining
 from minitorch_dist.course.classroom import words
 from minitorch_dist.course.classroom.training import golden
 from minitorch_dist.version import __version__
@@ -18,6 +19,7 @@ from tests.course.classroom.people import WORD, Students, Teacher
 from tests.course.terminal import Terminal
 from transports import keys
 from transports.channel.store import MQTTStore
+from transports.clock import SYSTEM
 from transports.errors import DistNetworkError, DistStoreError
 
 
@@ -42,7 +44,7 @@ def test_sixteen_join_two_are_killed_and_the_weights_are_the_golden_ones(tmp_pat
         teacher.wait_for("80 steps are made, and the weights are the golden ones, bit for bit")
         teacher.say("finish")
         status, said = teacher.end()
-        assert status == 0 and "14 laptops go on from step" in said
+        assert status == 0 and "14 laptops on from step" in said
         ends = students.statuses()
         assert ends.pop("P3") == ends.pop("P8") == -signal.SIGKILL and set(ends.values()) == {0}
         assert f"weights {golden()[80]}" in students.said("P0")
@@ -69,16 +71,16 @@ def test_a_small_class_its_race_who_leaves_and_a_teacher_who_goes(tmp_path: Path
         teacher.wait_for(r"step \d+ of 160")
         students.kill("Kim", signal.SIGINT)
         teacher.wait_for("Kim leaves")
-        teacher.wait_for("3 laptops go on")
+        teacher.wait_for("3 laptops on from")
         teacher.say("unplug Ada")
-        teacher.wait_for("2 laptops go on")
+        teacher.wait_for("2 laptops on from")
         teacher.say("plug Ada")
-        teacher.wait_for(lambda lines: sum("3 laptops go on" in line for line in lines) == 2)
+        teacher.wait_for(lambda lines: sum("3 laptops on from" in line for line in lines) == 2)
         students.kill("Lee", signal.SIGSTOP)  # the lid is closed
         teacher.wait_for("Lee is gone")
         students.kill("Lee", signal.SIGCONT)
         teacher.wait_for("Lee is back")
-        teacher.wait_for(lambda lines: sum("3 laptops go on" in line for line in lines) == 3)
+        teacher.wait_for(lambda lines: sum("3 laptops on from" in line for line in lines) == 3)
         teacher.interrupt()
         status, said = teacher.end()
         assert status == 130 and "training was not finished" in said and "Traceback" not in said
@@ -248,3 +250,17 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
         port = taken.getsockname()[1]
         assert main(["class", "host", "--listen", "127.0.0.1", "--port", str(port)]) == 1
     assert f"--port {port + 1}" in capsys.readouterr().err
+
+
+def test_a_broker_that_dies_is_started_again_where_it_was() -> None:
+    with hosting.Broker("127.0.0.1", 0, "an owner's key") as broker:
+        port = broker.port
+        assert broker.tend() == ""
+        os.kill(broker._process.pid, signal.SIGKILL)
+        deadline = SYSTEM.deadline(20)
+        while broker._process.is_alive():
+            assert not deadline.is_over()
+            SYSTEM.sleep(0.01)
+        assert "started again" in broker.tend()
+        with socket.create_connection(("127.0.0.1", port), 20):
+            assert broker.port == port and broker.tend() == ""

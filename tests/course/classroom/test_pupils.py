@@ -185,3 +185,14 @@ def heard(store: HashStore) -> str:
         word = messages.decode(data, messages.SAID)
         if not isinstance(word, messages.Pulse):
             return type(word).__name__
+
+
+def test_a_host_out_of_reach_is_said_once_and_again_when_it_is_back() -> None:
+    said: list[str] = []
+    laptop = Pupil(HashStore(), "b" * 16, "Bob", backend="queue", say=said.append)
+    assert not laptop._mention(False)
+    laptop._reached -= round((pupil.AWAY + 1) * 10**12)
+    assert laptop._mention(False) and laptop._mention(True)
+    laptop._reached = SYSTEM.now()
+    assert not laptop._mention(True)
+    assert [line[:14] for line in said] == ["The teacher's ", "It is there ag"]
