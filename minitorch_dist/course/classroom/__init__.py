@@ -7,5 +7,6 @@
             └─ views, pages, the certificate                  └─ Racing: ring against tree
 
 Read `room` first: all rules are there, without a wire or a clock. `messages` is all that can be said; nothing else
-is understood. `words` makes the key, `names` what may be shown, `host` and `pupil` put both ends on a store.
+is understood. `words` makes the key, `names` what may be shown, `guard` says who may do what in the store; `host` and
+`pupil` put both ends on one.
 """

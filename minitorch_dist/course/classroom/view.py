@@ -6,7 +6,6 @@ from math import ceil
 from typing import Final
 
 from rich.cells import cell_len
-from rich.text import Text
 
 from minitorch_dist.course.classroom.room import GATHERING, LOBBY, RACING, Room
 from minitorch_dist.course.classroom.seats import AWAY, HERE, UNPLUGGED, Seat
@@ -118,8 +117,3 @@ def loss_line(room: Room, width: int) -> str:
     picked = [losses[place * (len(losses) - 1) // max(width - 1, 1)] for place in range(width)]
     highest = max(picked) or 1.0
     return "".join(bars[min(int(loss / highest * 8), 7)] for loss in picked)
-
-
-def words(text: str) -> Text:
-    """Nothing in it is markup."""
-    return Text(text, no_wrap=True, overflow="crop")
