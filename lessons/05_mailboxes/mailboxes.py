@@ -11,7 +11,7 @@ be had again, and many seeds are many networks.
 
 from collections import defaultdict, deque
 from dataclasses import dataclass
-from threading import Semaphore, Thread  # noqa: TID251 - the baton is what this lesson builds
+from threading import Semaphore, Thread
 from typing import Any
 
 import numpy as np
