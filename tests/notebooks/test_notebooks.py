@@ -43,7 +43,7 @@ def test_all_cells_run(one: Lesson) -> None:
     matplotlib.use("Agg")  # before a cell imports pyplot, which looks once
     text = notebooks.path_of(one).read_text("utf-8")
     said = executing.execute(notebooks.code_of(text), named(one))
-    assert any("★★★" in shown for shown in said)
+    assert any("★★★" in shown for shown in said), "\n".join(said)
 
 
 @pytest.mark.slow
