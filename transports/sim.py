@@ -9,47 +9,28 @@ costs no switch.
     with a network          medium.attach(clock, Network(two_level(…)))     before the first transport
     or by address           SimTransport(rank, size, "sim://?latency=2us&rate=100Gb/s", clock)
 
-The ranks find each other through the store, with one command each; whoever holds another world's
-number shares nothing with this one.
+The ranks find each other through the store (`virtual.worlds`).
 """
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from itertools import count
 from weakref import WeakValueDictionary
 
-from transports import rendezvous
 from transports.clock import PICO, SYSTEM, Clock, picoseconds
 from transports.contract import MAX_HEADER, Buffer, Explains, Inbox, Regrets, Store, Waiting, flat
 from transports.errors import ConnectError, PeerLost, TransportClosed
 from transports.growing import Growing
+from transports.virtual import worlds
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Message, medium_of
 from transports.virtual.strands import Strand
+from transports.virtual.worlds import World
 
-PROCESS = os.urandom(8).hex()
 CLOSED = "it closed its transport"
-_worlds: WeakValueDictionary[str, World] = WeakValueDictionary()
 _ends: WeakValueDictionary[str, SimTransport] = WeakValueDictionary()  # of growing worlds
-_number = count()
-
-
-class World:
-    """The ends that connected through one store."""
-
-    def __init__(self, name: str, size: int) -> None:
-        self.name, self.size = name, size
-        self.ends: dict[int, SimTransport] = {}
-        self.gathering: list[Strand] = []
-        self.waiting: dict[SimTransport, None] = {}  # ends at which somebody waits, in order
-        self.departed: list[tuple[int, str]] = []  # who has left, in order, and why
-
-    def missing(self) -> list[int]:
-        return [rank for rank in range(self.size) if rank not in self.ends]
 
 
 class SimTransport(Growing):
@@ -69,8 +50,10 @@ class SimTransport(Growing):
             )
         self.virtual, self.medium = clock, medium_of(clock, self.address)
         self._inbox: Inbox | None = None
-        self._world: World | None = None
-        self._working: World | None = None  # the same, while it is connected and not closed
+        self._world: World[SimTransport] | None = None
+        self._working: World[SimTransport] | None = (
+            None  # the same, while it is connected and not closed
+        )
         self._lost: dict[int, PeerLost] = {}
         self._told = 0  # of the world's departures, how many our inbox knows
         self._waiters: list[tuple[Strand, Callable[[], bool] | None]] = []
@@ -89,7 +72,7 @@ class SimTransport(Growing):
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         self._inbox = inbox
-        world = self._world = self._find_world(store)
+        world = self._world = worlds.find(self, store)
         if self.rank in world.ends:
             raise ConnectError(
                 f"rank {self.rank} is taken: somebody else connected to this store as rank "
@@ -98,53 +81,13 @@ class SimTransport(Growing):
             )
         world.ends[self.rank] = self.medium.ends[self.rank] = self
         self.virtual.when_over(self._abandon)
-        if len(world.ends) == world.size:
-            for strand in world.gathering:
-                self.virtual.wake(strand)
-            self.virtual.look(gives_way=True)  # who came first shall also go first
-        else:
-            self._gather(world, timeout)
+        world.gather(self, self.virtual, timeout)
         self._is_connected = True
         self._working = None if self._is_closed else world
 
-    def _find_world(self, store: Store, may_be_over: bool = False) -> World:
-        mine = f"{PROCESS} {next(_number)}"
-        world = _worlds[mine] = World(mine, self.world_size)
-        name = store.compare_set("sim/world", "", mine).decode()
-        if may_be_over and name.partition(" ")[0] == PROCESS and name not in _worlds:
-            name = store.compare_set("sim/world", name, mine).decode()  # all have left it
-        if name != mine:
-            found = _worlds.get(name)
-            if found is None or next(iter(found.ends.values())).clock is not self.clock:
-                raise ConnectError(
-                    f"rank {self.rank} is not in the simulation of the other ranks: sim:// joins the "
-                    "threads of one VirtualClock. Between processes use tcp://, or file://"
-                )
-            world = found
-        if world.size != self.world_size:
-            raise ConnectError(
-                f"rank {self.rank} expects a world of {self.world_size}, but others one of "
-                f"{world.size}: give all the same world size"
-            )
-        return world
-
-    def _gather(self, world: World, timeout: float | None) -> None:
-        deadline = self.clock.deadline(timeout)
-        while len(world.ends) < world.size:
-            if deadline.is_over():
-                raise rendezvous.missed(
-                    self.scheme, self.rank, world.size, world.missing(), timeout or 0.0
-                )
-            world.gathering.append(self.virtual.me())
-            left = deadline.left()
-            self.virtual.park(
-                None if left is None else picoseconds(left),
-                lambda: Waiting(tuple(world.missing()), "connect"),
-            )
-
     def open(self, store: Store, inbox: Inbox) -> str:
         self._inbox = inbox
-        world = self._world = self._find_world(store, may_be_over=True)
+        world = self._world = worlds.find(self, store, may_be_over=True)
         before = world.ends.get(self.rank)
         if before is None or before._is_closed:  # else we shall be refused by those above
             if before is not None and not before._is_gone:
@@ -155,7 +98,7 @@ class SimTransport(Growing):
         self.virtual.when_over(self._abandon)
         self._is_connected = True
         self._working = world
-        card = f"{PROCESS} {next(_number)}"
+        card = worlds.card()
         _ends[card] = self
         return card
 
@@ -394,7 +337,7 @@ class SimTransport(Growing):
                 if end._waiters and not end._is_closed:
                     end._hear(world)
 
-    def _hear(self, world: World) -> None:
+    def _hear(self, world: World[SimTransport]) -> None:
         """Learn who has left."""
         while self._told < len(world.departed):
             rank, why = world.departed[self._told]
@@ -410,7 +353,7 @@ class SimTransport(Growing):
         if self._waiters:
             self._rouse()
 
-    def _demand_open(self) -> World:
+    def _demand_open(self) -> World[SimTransport]:
         if self._is_closed:
             raise TransportClosed(f"rank {self.rank} has closed its {self.scheme} transport")
         if not self._is_connected or self._world is None:

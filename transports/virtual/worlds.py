@@ -1,0 +1,92 @@
+"""How the ranks of one simulated world find each other: through the store, with one command each.
+
+    the first to come    writes down its own world's number, which nobody else has
+    all others           read it, and are in the same simulation if they hold that world
+
+Whoever holds another number shares nothing with this world: it is in another process, or under
+another clock.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from transports import rendezvous
+from transports.clock import picoseconds
+from transports.contract import Store, Transport, Waiting
+from transports.errors import ConnectError
+from transports.virtual.clock import VirtualClock
+from transports.virtual.strands import Strand
+
+E = TypeVar("E", bound=Transport)
+
+PROCESS = os.urandom(8).hex()
+_worlds: WeakValueDictionary[str, World] = WeakValueDictionary()  # type: ignore[type-arg]
+_number = count()
+
+
+class World(Generic[E]):
+    """The ends that connected through one store."""
+
+    def __init__(self, size: int) -> None:
+        self.name, self.size = card(), size
+        self.ends: dict[int, E] = {}
+        self.gathering: list[Strand] = []
+        self.waiting: dict[E, None] = {}  # ends at which somebody waits, in order
+        self.departed: list[tuple[int, str]] = []  # who has left, in order, and why
+
+    def missing(self) -> list[int]:
+        return [rank for rank in range(self.size) if rank not in self.ends]
+
+    def gather(self, end: E, clock: VirtualClock, timeout: float | None) -> None:
+        """Return when all have come; ConnectError says who has not. The last one lets all go on."""
+        if len(self.ends) == self.size:
+            for strand in self.gathering:
+                clock.wake(strand)
+            return clock.look(gives_way=True)  # who came first shall also go first
+        deadline = clock.deadline(timeout)
+        while len(self.ends) < self.size:
+            if deadline.is_over():
+                raise rendezvous.missed(
+                    end.scheme, end.rank, self.size, self.missing(), timeout or 0.0
+                )
+            self.gathering.append(clock.me())
+            left = deadline.left()
+            clock.park(
+                None if left is None else picoseconds(left),
+                lambda: Waiting(tuple(self.missing()), "connect"),
+            )
+
+    def __repr__(self) -> str:
+        return f"<World {self.name}, {len(self.ends)} of {self.size} ranks, {len(self.departed)} have left>"
+
+
+def card() -> str:
+    """A name that nobody else has."""
+    return f"{PROCESS} {next(_number)}"
+
+
+def find(end: E, store: Store, may_be_over: bool = False) -> World[E]:
+    """The world of those who meet at this store. `may_be_over`: where all have left it, a new one."""
+    world: World[E] = World(end.world_size)
+    _worlds[world.name] = world
+    name = store.compare_set("sim/world", "", world.name).decode()
+    if may_be_over and name.partition(" ")[0] == PROCESS and name not in _worlds:
+        name = store.compare_set("sim/world", name, world.name).decode()  # all have left it
+    if name != world.name:
+        found = _worlds.get(name)
+        if found is None or next(iter(found.ends.values())).clock is not end.clock:
+            raise ConnectError(
+                f"rank {end.rank} is not in the simulation of the other ranks: sim:// joins the "
+                "threads of one VirtualClock. Between processes use tcp://, or file://"
+            )
+        world = found
+    if world.size != end.world_size:
+        raise ConnectError(
+            f"rank {end.rank} expects a world of {end.world_size}, but others one of "
+            f"{world.size}: give all the same world size"
+        )
+    return world
