@@ -25,6 +25,7 @@ from transports.virtual.agenda import Agenda
 from transports.virtual.medium import Medium, Message
 
 MOST = 300_000  # messages of one collective: about a second
+KEPT = 1_000_000  # messages whose rows are kept for the next time: about 200 MB
 
 
 class Rows(NamedTuple):

@@ -291,7 +291,7 @@ class Engine:
         if rows is None:
             links = self._wires_of(group)
             assert links is not None
-            while len(self._rows) >= lockstep.KEPT:
+            while sum(len(kept.source) for kept in self._rows.values()) > light.KEPT:
                 del self._rows[next(iter(self._rows))]
             script = crowd.Script(schedule, nbytes, links, meeting.size)
             rows = self._rows[key] = light.rows(script)
