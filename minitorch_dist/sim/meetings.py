@@ -139,7 +139,7 @@ class Engine:
         meeting = self._meetings.get(key)
         if meeting is None:
             meeting = self._meetings[key] = Meeting(channel.size, operation)
-            if self._under_way:
+            if self._under_way or self.medium.is_moving:
                 self._begin_at_once(group, meeting, recipe, arrays)
         elif meeting.first.expects != operation.expects:
             self._differ(meeting, operation)
@@ -238,6 +238,8 @@ class Engine:
         entry = np.array([meeting.came[rank][0] for rank in range(size)], np.int64)
         tx, rx = self.medium.ports(ranks)
         are_few = int(meters.messages.sum()) <= light.MOST
+        if are_few and self.medium.is_moving:
+            return None
         try:
             moved = lockstep.move(
                 schedule, nbytes, links, entry, np.array(tx), np.array(rx), self._moved, not are_few
@@ -272,7 +274,7 @@ class Engine:
     def _begin_at_once(
         self, group: Group, meeting: Meeting, recipe: values.Recipe, arrays: Mapping[Any, Array]
     ) -> None:
-        """Light messages are under way, which those of the first to come may meet."""
+        """Messages are under way, which those of the first to come may meet."""
         size = meeting.size
         try:
             sizes = values.sizes_of(recipe, [arrays] * size)

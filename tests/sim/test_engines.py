@@ -391,3 +391,21 @@ def test_nothing_holds_a_tensor_when_its_operation_is_over(name: str, world: str
 
     found = launch(rank, 3) if world == "queue" else sim.run(rank, 3, engine=world).results
     assert found == [[True] * 4] * 3
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "recursive_doubling", "binomial"])
+def test_a_collective_after_messages_that_are_still_on_their_way_is_exact(algorithm: str) -> None:
+    def program() -> float:
+        rank = dist.get_rank()
+        sent = [dist.isend(torch.ones(50_000), to) for to in (1, 2, 3)] if rank == 0 else []
+        came = [dist.irecv(torch.zeros(50_000), 0)] if 0 < rank < 4 else []
+        sim.compute(1e-6 * (rank + 1))
+        all_reduce_by(algorithm, asynchronous=False)
+        done = sim.now()
+        for work in (*sent, *came):
+            assert work is not None
+            work.wait()
+        return done
+
+    one, other = (sim.run(program, 8, engine=engine) for engine in ("greenlet", "lockstep"))
+    assert one.results == other.results and one.ranks == other.ranks and not other.crossings

@@ -171,6 +171,7 @@ class Medium:
         self.latest = -1  # the instant at which a message last left
         self.crossings = 0  # messages that met some of those, whose times are then not exact
         self._arriving: list[Message] = []
+        self._coming = 0  # messages that have left and not arrived
         self._digest = hashlib.blake2b(digest_size=16)
         self._records = bytearray()  # not yet in the digest
 
@@ -189,6 +190,7 @@ class Medium:
 
     def arrive(self, message: Message) -> None:
         """The first byte is at the receiver's port."""
+        self._coming -= 1
         if not (self._departing or self._arriving):
             self.times.settle(self._settle)
         self._arriving.append(message)
@@ -241,6 +243,7 @@ class Medium:
             if start == now:
                 self._arriving.append(message)
             else:
+                self._coming += 1
                 self.times.at(start, message.arrive)
 
     def _way(self, src: int, dst: int) -> Way:
@@ -274,6 +277,11 @@ class Medium:
         """Whether single messages may fare differently, or are watched: then nobody may move them
         together."""
         return not (self.fate is None and self.meets is None and self.witness is None)
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether messages are on their way to a port that does not know of them yet."""
+        return bool(self._coming or self._departing or self._arriving)
 
     @contextmanager
     def at_another_time(self, times: Timeline) -> Iterator[None]:
