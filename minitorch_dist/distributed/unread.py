@@ -19,6 +19,7 @@ from minitorch_dist.distributed.world import World
 from transports.clock import SystemClock
 
 SHOWN: Final = 3  # messages
+MANY: Final = 256  # ranks, of which each does not look at what all others have sent
 _mentioned: set[str] = set()
 _log = logging.getLogger("minitorch_dist.distributed")
 
@@ -32,12 +33,13 @@ def mention(world: World, left: Mapping[int, list[Channel]]) -> None:
     if isinstance(world.clock, SystemClock):
         return
     mailbox.on_missed = lambda src, header: _mention(world, world.rank, [(src, header)])
-    for rank, channels in left.items():  # what is on its way to one that has left, or to us
-        for src, dst in ((world.rank, rank), (rank, world.rank)):
-            box = mailbox if src == world.rank else channels[0].mailbox
-            to, header = getattr(box.transport, "under_way", None) or (-1, b"")
-            if to == dst and src != dst:
-                _mention(world, dst, [(src, header)])
+    to, header = getattr(mailbox.transport, "under_way", None) or (-1, b"")
+    if to in left and to != world.rank:  # what is on its way to one that has left,
+        _mention(world, to, [(world.rank, header)])
+    for rank, channels in left.items() if len(left) <= MANY else ():  # or from one of them to us
+        to, header = getattr(channels[0].mailbox.transport, "under_way", None) or (-1, b"")
+        if to == world.rank != rank:
+            _mention(world, to, [(rank, header)])
 
 
 def _mention(world: World, rank: int, came: Sequence[tuple[int, bytes]]) -> None:
