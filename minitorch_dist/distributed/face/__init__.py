@@ -8,5 +8,5 @@ tensor_collectives     all_reduce and its kin, after `collective_arguments` has 
 coalescing             many collectives as one
 messages               send, recv and their batches
 object_collectives     lists of any Python `objects`
-repeats  repeated_messages      the same call again: nothing is found out a second time
+repeated_collectives, repeated_messages      the same call again: nothing is found out a second time
 """

@@ -14,8 +14,8 @@ from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.face import objects, repeated_messages
 from minitorch_dist.distributed.face.membership import get_rank, warn_not_in_group
 from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.face.repeated_collectives import DONE, is_plain
 from minitorch_dist.distributed.face.repeated_messages import Sending, Taking
-from minitorch_dist.distributed.face.repeats import DONE, is_plain
 from minitorch_dist.distributed.face.tensor_arrays import check_tensor, to_send
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors.base import TensorBase

@@ -18,7 +18,7 @@ from typing import Any
 
 from minitorch_dist.distributed import point_to_point
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.face.repeats import DONE, is_plain
+from minitorch_dist.distributed.face.repeated_collectives import DONE, is_plain
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, octets

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from minitorch_dist.distributed import collectives, groups
 from minitorch_dist.distributed.collectives import Algorithm, How
-from minitorch_dist.distributed.face import repeats
+from minitorch_dist.distributed.face import repeated_collectives
 from minitorch_dist.distributed.face.collective_arguments import (
     all_to_write,
     check_length,
@@ -29,7 +29,7 @@ from minitorch_dist.distributed.face.collective_arguments import (
 )
 from minitorch_dist.distributed.face.membership import warn_not_in_group
 from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.face.repeats import DONE
+from minitorch_dist.distributed.face.repeated_collectives import DONE
 from minitorch_dist.distributed.face.tensor_arrays import (
     check_tensor,
     check_tensors,
@@ -55,7 +55,7 @@ def broadcast(
 ) -> Work | None:
     """The root's tensor to all."""
     again = (
-        repeats.broadcast(tensor, src, group, group_src)
+        repeated_collectives.broadcast(tensor, src, group, group_src)
         if algorithm is None and not async_op
         else None
     )
@@ -84,7 +84,11 @@ def all_reduce(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """All tensors reduced to one, which every rank then holds, equal bit for bit."""
-    again = repeats.all_reduce(tensor, op, group) if algorithm is None and not async_op else None
+    again = (
+        repeated_collectives.all_reduce(tensor, op, group)
+        if algorithm is None and not async_op
+        else None
+    )
     if again is DONE:
         return None
     check_tensor(tensor, "tensor")
@@ -156,7 +160,7 @@ def all_gather_single(
 ) -> Work | None:
     """Everybody's tensor in one, one after the other or stacked."""
     again = (
-        repeats.all_gather_single(output_tensor, input_tensor, group)
+        repeated_collectives.all_gather_single(output_tensor, input_tensor, group)
         if algorithm is None and not async_op
         else None
     )
@@ -284,7 +288,7 @@ def reduce_scatter_single(
 ) -> Work | None:
     """The r-th part of all inputs reduced to one, for rank r."""
     again = (
-        repeats.reduce_scatter_single(output, input, op, group)
+        repeated_collectives.reduce_scatter_single(output, input, op, group)
         if algorithm is None and not async_op
         else None
     )
@@ -340,7 +344,7 @@ def all_to_all_single(
 ) -> Work | None:
     """The r-th part (by rows) of the input to rank r; what comes, in the order of the senders."""
     again = (
-        repeats.all_to_all_single(output, input, group)
+        repeated_collectives.all_to_all_single(output, input, group)
         if algorithm is None and not async_op and not output_split_sizes and not input_split_sizes
         else None
     )
@@ -371,7 +375,7 @@ def barrier(
 ) -> Work | None:
     """Return when all ranks of the group have come here; after `timeout` (the group's) it is over."""
     is_plain = algorithm is None and not async_op and device_ids is None and timeout is None
-    again = repeats.barrier(group) if is_plain else None
+    again = repeated_collectives.barrier(group) if is_plain else None
     if again is DONE:
         return None
     if not groups.is_member(group):
