@@ -50,7 +50,7 @@ def played(library: str) -> dict[str, Any]:
     finally:
         for worker in workers:
             worker.kill()
-            worker.wait()
+            worker.communicate()  # and close its pipes: this attempt may not be the last
 
 
 def test_every_line_comes_to_the_same() -> None:
