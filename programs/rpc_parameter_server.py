@@ -88,25 +88,29 @@ class Turn:
     """One trainer at a time; who comes later waits in a queue, and no thread waits with him."""
 
     def __init__(self):
-        self.lock, self.taken, self.queue = threading.Lock(), False, []
+        self.lock, self.holder, self.queue = threading.Lock(), None, []
 
     @rpc.functions.async_execution
-    def take(self):
+    def take(self, who):
         mine = Future()
         with self.lock:
-            free, self.taken = not self.taken, True
-            if not free:
-                self.queue.append(mine)
+            free = self.holder is None
+            if free:
+                self.holder = who
+            else:
+                self.queue.append((who, mine))
         if free:
             mine.set_result(None)
         return mine
 
     def give(self):
         with self.lock:
-            following = self.queue.pop(0) if self.queue else None
-            self.taken = following is not None
+            self.holder, following = self.queue.pop(0) if self.queue else (None, None)
         if following is not None:
             following.set_result(None)
+
+    def whose(self):
+        return self.holder
 
 
 param_server, turn = None, None
@@ -152,6 +156,20 @@ def call_method(method, rref, *args, **kwargs):
     return method(rref.local_value(), *args, **kwargs)
 
 
+def take(turn, who):
+    """Wait for our turn; if it does not come, say whose it is."""
+    try:
+        turn.rpc_sync().take(who)
+    except RuntimeError as error:
+        if "ran for more than set timeout" not in str(error):
+            raise
+        holder = turn.rpc_sync().whose()
+        raise RuntimeError(
+            f"{who} waited for its turn, which {holder} has and does not give. If {holder} has ended, "
+            "start all ranks again"
+        ) from error
+
+
 class TrainerNet(nn.Module):
     """Looks like a model, and asks the server."""
 
@@ -187,7 +205,7 @@ def run_training_loop(rank, world_size, options):
     losses, begun = [], time.time()
     for epoch in range(options.epochs):
         for i, (data, target) in enumerate(batches(images, labels, options.batch_size)):
-            my_turn.rpc_sync().take()
+            take(my_turn, f"trainer_{rank}")
             with dist_autograd.context() as cid:
                 loss = F.nll_loss(net(data), target)
                 dist_autograd.backward(cid, [loss])
@@ -202,14 +220,14 @@ def run_training_loop(rank, world_size, options):
             if i % options.log_every == 0:
                 print(f"Rank {rank} epoch {epoch} training batch {i} loss {losses[-1]:.6f}")
     print(f"Training complete! {time.time() - begun:.1f} s")
-    return losses, get_accuracy(net, my_turn, options)
+    return losses, get_accuracy(net, my_turn, rank, options)
 
 
-def get_accuracy(net, my_turn, options):
+def get_accuracy(net, my_turn, rank, options):
     net.eval()
     images, labels = digits(options.test_size, train=False)
     right = 0
-    my_turn.rpc_sync().take()
+    take(my_turn, f"trainer_{rank}")
     with torch.no_grad():
         for data, target in batches(images, labels, 250):
             right += int((net(data).argmax(dim=1) == target).sum().item())

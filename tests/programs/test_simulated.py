@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minitorch_dist.distributed import world
 from tests.programs import playing
 
 LEARNING = {
@@ -48,7 +49,7 @@ def test_trainers_of_one_server_take_turns(size: int) -> None:
 
 def test_without_turns_it_is_the_seeds_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     program: Any = importlib.import_module("rpc_parameter_server")
-    free = program.rpc.functions.async_execution(lambda self: _done(program))
+    free = program.rpc.functions.async_execution(lambda self, who: _done(program))
     monkeypatch.setattr(program.Turn, "take", free)
     monkeypatch.setattr(program.Turn, "give", lambda self: None)
     flags = "--world_size 4 --train_size 90 --test_size 20 --batch_size 5 --epochs 1"
@@ -164,6 +165,25 @@ def test_a_full_state_may_be_offloaded_on_the_cpu(
     assert {n: v.shape for n, v in saved.items()} == {
         n: v.shape for n, v in program.Net().state_dict().items()
     }
+
+
+def test_a_trainer_that_keeps_its_turn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that was killed amid its turn does. The others wait a minute, of virtual time."""
+    program = importlib.import_module("rpc_parameter_server")
+    works = program.run_worker
+
+    def keeps(rank: int, world_size: int, options: Any) -> Any:
+        if rank != 1:
+            world.place().clock.sleep(0.1)
+            return works(rank, world_size, options)
+        program.rpc.init_rpc("trainer_1", rank=rank, world_size=world_size)
+        program.take(program.rpc.remote("parameter_server", program.get_turn), "trainer_1")
+        world.place().clock.sleep(100)
+        return program.rpc.shutdown(graceful=False)
+
+    monkeypatch.setattr(program, "run_worker", keeps)
+    with pytest.raises(RuntimeError, match="trainer_2 waited for its turn, which trainer_1 has"):
+        playing.simulated("rpc_parameter_server", "--world_size 3 --train_size 96 --test_size 32")
 
 
 @pytest.mark.parametrize(
