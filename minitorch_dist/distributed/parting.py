@@ -53,11 +53,11 @@ class End(NamedTuple):
 
 def part(world: World) -> DistMismatch | None:
     """Say farewell, once; what is wrong, if something is, and has not been raised yet."""
-    if world.has_parted:
+    if world.has_parted or world.default_group is None:
         return None
     world.has_parted = True
     is_real = isinstance(world.clock, SystemClock)
-    with suppress(DistError):
+    with suppress(DistError, OSError):
         if all(group.channel.is_sound for group in world.groups.values()):
             _finish(world)
         if is_real:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -127,6 +128,36 @@ def worlds(addresses: list[str], sizes: list[int], some: int | None = None) -> N
 @pytest.mark.slow
 def test_over_tcp_and_file(tmp_path: Path) -> None:
     worlds(["tcp://", f"file://{tmp_path}/{{what}}{{n}}"], SIZES)
+
+
+def slow_and_right(rank: int) -> None:
+    if rank == 1:
+        SYSTEM.sleep(2 * parting.USUAL_PATIENCE)
+
+
+def slow_and_wrong(rank: int) -> None:
+    two_roots(rank)
+    slow_and_right(rank)
+
+
+def killed(rank: int) -> None:
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_whoever_is_late_knows_and_nobody_waits_for_the_dead(tmp_path: Path) -> None:
+    plan = [
+        nursery.World(address.format(n=size, what=what.__name__), size, barrier_and, (what,))
+        for address in ("tcp://", f"file://{tmp_path}/{{what}}{{n}}")
+        for size in (2, 3)
+        for what in (slow_and_right, slow_and_wrong, killed)
+    ]
+    for results, made in zip(nursery.run(plan, at_once=4), plan, strict=True):
+        if made.given[0] is slow_and_wrong:
+            assert tells(two_roots, results[1] or ""), (made.address, results)
+        else:
+            assert results == [None] * made.size, made.address
 
 
 @pytest.mark.slow

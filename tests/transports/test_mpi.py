@@ -53,6 +53,11 @@ def test_also_when_a_process_dies_where_mpi_goes_on(check: str) -> None:
     assert said == [f"rank {rank}: 1 checks" for rank in range(2)]
 
 
+def test_a_mismatch_in_the_last_operation() -> None:
+    said = mpirun(3, "end")
+    assert len(said) == 3 and any(line.endswith(": told") for line in said), said
+
+
 @pytest.mark.parametrize("size", [3])
 def test_a_world(size: int) -> None:
     assert mpirun(size, "world") == [f"rank {rank}: a world" for rank in range(size)]
