@@ -67,7 +67,9 @@ class QueueTransport(Growing):
                     "tcp://, or file:// on one host"
                 )
         self._commons = self._peers[0]._commons if 0 in self._peers else self._commons
-        self._has_commons = all(end.uses_board for end in self._peers.values())
+        self._has_commons = all(  # who changes what messages become wants to see all of them
+            end.uses_board and type(end) is QueueTransport for end in self._peers.values()
+        )
         self._is_connected = True
 
     def commons(self) -> MutableMapping[int, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from minitorch_dist.distributed.schedules import BUILT_IN, choice, two_shot
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
 from tests.distributed.test_collectives_in_processes import rough
-from transports.contract import Transport
+from transports import registry
+from transports.contract import Buffer, Transport
 from transports.queue import QueueTransport
 from transports.wrapping import WrappedTransport
 
@@ -147,6 +149,24 @@ def test_who_wants_to_see_messages_sees_them_on_all_ranks(
     journal = str(tmp_path / "run.mtd")
     assert launch(whether_it_lends, 3, journal=journal) == [(False, 3.0)] * 3
     assert launch(whether_it_lends, 1) == [(True, 1.0)]
+
+
+class Heavier(QueueTransport):
+    """Counts the bytes that are sent."""
+
+    seen: ClassVar[list[int]] = []
+
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        self.seen.append(memoryview(payload).nbytes)
+        super().send(dst, header, payload)
+
+
+def test_a_transport_made_of_this_one_sees_all_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transports.queue.Heavier", Heavier, raising=False)
+    monkeypatch.setitem(registry.BUILT_IN, "queue", "transports.queue:Heavier")
+    Heavier.seen.clear()
+    assert launch(whether_it_lends, 2) == [(False, 2.0)] * 2
+    assert sum(Heavier.seen) >= 2 * 4 << 18
 
 
 def test_one_wrapper_is_enough() -> None:
