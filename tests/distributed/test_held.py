@@ -17,6 +17,7 @@ LINE = r"at test_held\.py:\d+ of group 'default_pg' from rank 0"
 
 def flood(count: int, size: int) -> float:
     """Rank 0 sends many before the one that rank 1 waits for; then all are received."""
+    dist.barrier()  # rank 1 knows the group by now, and can name it
     if dist.get_rank() == 0:
         for _ in range(count):
             dist.send(torch.ones(size), 1, tag=7)

@@ -482,8 +482,9 @@ class Mailbox:
         return PeerLost(source, why, doing)
 
     def why_lost(self, rank: int, reason: str, group: int) -> str:
-        """The reason; of a rank that has left what it had done last in this group."""
-        after = self.left_after(rank, group)
+        """The reason; of a rank that has left what it had done last in this group. Whom we gave up
+        ourselves we gave up for a better reason, though it has left since."""
+        after = self.left_after(rank, group) if reason.startswith(LEFT) else ""
         return f"{exceptions.LEFT}, {after}" if after else reason
 
     def _untaken(self, receive: Receive, source: int) -> str:
