@@ -220,6 +220,9 @@ class Connection:
             if not self._posts and not self._closing.is_set():
                 await self._something.wait()
             await self._publish_all(client)
+        # What a socket has not read when it is closed resets the connection, and what the broker has not
+        # read by then is thrown away: our goodbye, and it would publish our will. So let nothing more come.
+        await client.unsubscribe([name for name, _ in self._filters])
 
     async def _overdue(self) -> None:
         await self._closing.wait()
