@@ -15,7 +15,7 @@ What it costs: each byte crosses the broker and so the wire twice, and is copied
 way. MQTT is for machines behind routers, on the edge, and for learning; between hosts that can
 reach each other use tcp://. A mosquitto of your own wants these lines beside its listener:
 
-    set_tcp_nodelay true            or small messages wait 40 ms for the last one's acknowledgement
+    set_tcp_nodelay true            or ranks that are not on Linux get small messages 40 ms late
     persistence false               nothing of ours is worth keeping
     password_file /path             with the name and password that stand in the address
 """
