@@ -19,9 +19,7 @@ import sys
 from typing import Final
 
 KEPT: Final = 256 << 20  # bytes that may be free at the end of the heap
-LARGE: Final = (
-    32 << 20
-)  # bytes from which an array gets a mapping of its own: the most glibc allows
+LARGE: Final = 32 << 20  # bytes from which an array is mapped by itself: the most glibc allows
 VARIABLES: Final = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of options, from <malloc.h>
 
