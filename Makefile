@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+HOSTILE ?= --seconds 600
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test deep check parity bench clean
+.PHONY: demo test deep hostile check parity bench clean
 
 demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over TCP; ends with a picture
 	$(BIN)/mtd demo
@@ -14,6 +15,9 @@ test: $(VENV)/.installed-test  ## the tests
 
 deep: $(VENV)/.installed-test  ## half an hour: RPC on thousands of bad networks (DEEP_EXAMPLES=2000 of each kind)
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --timeout=0 -o faulthandler_timeout=0 tests/rpc -m "not parity"
+
+hostile: $(VENV)/.installed-test ## ten minutes of hostile input and faults (HOSTILE="--seconds 60 --seed 2")
+	$(BIN)/python -m tests.hostile $(HOSTILE)
 
 check: $(VENV)/.installed-test ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .

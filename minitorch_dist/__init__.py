@@ -7,6 +7,7 @@ named, so that importing the package stays quick.
 from __future__ import annotations
 
 import importlib
+from math import e as e, inf as inf, nan as nan, pi as pi
 from typing import TYPE_CHECKING, Any
 
 from minitorch_dist import (
@@ -14,6 +15,7 @@ from minitorch_dist import (
     amp as amp,
     autograd as autograd,
     backends as backends,
+    compiler as compiler,
     cpu as cpu,
     cuda as cuda,
     linalg as linalg,
@@ -32,22 +34,8 @@ from minitorch_dist.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled,
 )
-from minitorch_dist.tensors.determinism import (
-    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode as get_deterministic_debug_mode,
-    get_float32_matmul_precision as get_float32_matmul_precision,
-    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
-    set_deterministic_debug_mode as set_deterministic_debug_mode,
-    set_float32_matmul_precision as set_float32_matmul_precision,
-    use_deterministic_algorithms as use_deterministic_algorithms,
-)
-from minitorch_dist.tensors.devices import (
-    AcceleratorError as AcceleratorError,
-    device as device,
-    get_default_device as get_default_device,
-    set_default_device as set_default_device,
-)
-from minitorch_dist.tensors.dtypes import (
+from minitorch_dist.compiler import compile as compile
+from minitorch_dist.tensors.core.dtypes import (
     bfloat16 as bfloat16,
     bool_ as bool,
     can_cast as can_cast,
@@ -72,22 +60,43 @@ from minitorch_dist.tensors.dtypes import (
     set_default_dtype as set_default_dtype,
     uint8 as uint8,
 )
-from minitorch_dist.tensors.generator import (
-    Generator as Generator,
-    default as default_generator,
-    get_rng_state as get_rng_state,
-    initial_seed as initial_seed,
-    manual_seed as manual_seed,
-    seed as seed,
-    set_rng_state as set_rng_state,
-)
-from minitorch_dist.tensors.grad_mode import (
+from minitorch_dist.tensors.core.grad_mode import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
     is_grad_enabled as is_grad_enabled,
     is_inference_mode_enabled as is_inference_mode_enabled,
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
+)
+from minitorch_dist.tensors.core.operations import (
+    add as add,
+    mul as mul,
+    multiply as multiply,
+    sum as sum,
+)
+from minitorch_dist.tensors.core.promotion import result_type as result_type
+from minitorch_dist.tensors.determinism import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
+    get_float32_matmul_precision as get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode,
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
+from minitorch_dist.tensors.devices import (
+    AcceleratorError as AcceleratorError,
+    device as device,
+    get_default_device as get_default_device,
+    set_default_device as set_default_device,
+)
+from minitorch_dist.tensors.generator import (
+    Generator as Generator,
+    get_rng_state as get_rng_state,
+    initial_seed as initial_seed,
+    manual_seed as manual_seed,
+    seed as seed,
+    set_rng_state as set_rng_state,
 )
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.ops.along_axes.extrema import (
@@ -122,7 +131,6 @@ from minitorch_dist.tensors.ops.along_axes.reductions import (
     nanmean as nanmean,
     nansum as nansum,
     prod as prod,
-    sum as sum,
 )
 from minitorch_dist.tensors.ops.along_axes.scans import (
     cummax as cummax,
@@ -138,15 +146,11 @@ from minitorch_dist.tensors.ops.along_axes.variance import (
     var_mean as var_mean,
 )
 from minitorch_dist.tensors.ops.elementwise.arithmetic import (
-    add as add,
-    mul as mul,
-    multiply as multiply,
     neg as neg,
     neg_ as neg_,
     negative as negative,
     negative_ as negative_,
     positive as positive,
-    result_type as result_type,
     rsub as rsub,
     sub as sub,
     subtract as subtract,
@@ -664,18 +668,28 @@ from minitorch_dist.tensors.threads import (
 )
 from minitorch_dist.version import __version__ as __version__
 
-importlib.import_module("minitorch_dist.tensors.heap").keep()
+importlib.import_module("minitorch_dist.tensors.malloc_tuning").keep()
+
+newaxis = None  # torch has numpy's name for a new axis in an index
 
 if TYPE_CHECKING:
     from minitorch_dist import (
+        ao as ao,
         datasets as datasets,
         distributed as distributed,
+        distributions as distributions,
+        export as export,
         func as func,
         futures as futures,
+        fx as fx,
+        hub as hub,
+        jit as jit,
         models as models,
         multiprocessing as multiprocessing,
         nn as nn,
+        onnx as onnx,
         optim as optim,
+        testing as testing,
         transforms as transforms,
         utils as utils,
     )
@@ -687,14 +701,22 @@ if TYPE_CHECKING:
     )
 
 _ROOMS = {
+    "ao",
     "datasets",
     "distributed",
+    "distributions",
+    "export",
     "func",
+    "fx",
     "futures",
+    "hub",
+    "jit",
     "models",
     "multiprocessing",
     "nn",
+    "onnx",
     "optim",
+    "testing",
     "transforms",
     "utils",
 }
@@ -710,6 +732,8 @@ def __getattr__(name: str) -> Any:
     """Open a room when it is first named."""
     if name in _ROOMS:
         return importlib.import_module(f"minitorch_dist.{name}")
+    if name == "default_generator":  # each rank that is a thread has its own
+        return random.default_generator
     if name in _FROM:
         value = getattr(importlib.import_module(f"minitorch_dist.{_FROM[name]}"), name)
         globals()[name] = value

@@ -6,7 +6,8 @@ from typing import Any
 
 from minitorch_dist.cuda import current, memory, streams
 from minitorch_dist.cuda.streams import Stream
-from minitorch_dist.tensors import devices, dtypes, pools
+from minitorch_dist.tensors import devices, pools
+from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.devices import NO_ACCELERATOR, device as Device
 
 Which = Device | str | int | None
@@ -77,7 +78,7 @@ def set_stream(stream: Stream) -> None:
 
 
 def get_device_capability(device: Which = None, /) -> dict[str, Any]:
-    """What the device computes with: all the types there are."""
+    """The types that the device computes with: all the types there are."""
     _index(device)
     return {"supported_dtypes": set(dtypes.ALL)}
 

@@ -1,13 +1,12 @@
 """Values that are not there yet: PyTorch's `torch.futures`.
 
-Whoever computes the value calls `set_result` or `set_exception`, once. Whoever needs it calls
-`wait`, or leaves a callback that runs in the thread which completes the future (at once, if it is
+The code that computes the value calls `set_result` or `set_exception`, once. The code that needs it calls
+`wait`, or leaves a callback. A callback runs in the thread which completes the future (at once, if it is
 complete already).
 
-Where this is better than torch: an exception keeps its type on its way through `then`, `wait_all`
-and `collect_all` (torch turns it into a RuntimeError that quotes it), and every exception ends
-`collect_all` early, those from `set_exception` too (torch waits for the other futures, maybe for
-ever).
+In two points this is better than torch. An exception keeps its type on its way through `then`, `wait_all`
+and `collect_all` (torch turns it into a RuntimeError that quotes it). Every exception ends `collect_all`
+early, those from `set_exception` too (torch waits for the other futures, maybe for ever).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PENDING, _RESULT, _ERROR = "pending", "result", "error"
 
 
 def system_condition() -> Condition:
-    """What a future waits on in real time; a world under virtual time gives its clock's."""
+    """The condition that a future waits on in real time; a world under virtual time gives its clock's."""
     return Condition()
 
 

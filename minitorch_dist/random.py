@@ -8,7 +8,6 @@ from typing import Any
 
 from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.generator import (
-    default as default_generator,
     get_rng_state as get_rng_state,
     initial_seed as initial_seed,
     manual_seed as manual_seed,
@@ -16,15 +15,22 @@ from minitorch_dist.tensors.generator import (
     set_rng_state as set_rng_state,
 )
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
-           "set_rng_state"]  # fmt: skip
+
+def __getattr__(name: str) -> Any:
+    """`default_generator` is that of whoever asks: each rank that is a thread has its own."""
+    if name == "default_generator":
+        return generator.current()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 
 @contextmanager
 def fork_rng(
     devices: Iterable[Any] | None = None, enabled: bool = True, **names: Any
 ) -> Iterator[None]:
-    """Whatever is drawn inside the block, afterwards the stream goes on as if it had not been.
+    """Numbers drawn inside the block do not count: afterwards the stream goes on where it was before.
 
     Simulated devices draw from the same stream, so `devices` changes nothing.
     """

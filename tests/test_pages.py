@@ -69,3 +69,19 @@ def test_fsdp(tmp_path: Path) -> None:
 def test_rpc(tmp_path: Path) -> None:
     (_, program), (_, printed), *_ = blocks("rpc.md")
     assert run(program, tmp_path) == printed
+
+
+def test_the_glossary_is_in_order_and_in_plain_sentences() -> None:
+    rows = re.findall(
+        r"^\| ([^|]+) \| ([^|]+) \|$", (DOCS / "glossary.md").read_text("utf-8"), re.M
+    )
+    rows = [row for row in rows if row[0] != "word"]
+    greek = [word for word, _ in rows if word[0] in "αβγ"]
+    words = [word for word, _ in rows[len(greek) :]]
+    assert len(words) > 100
+    assert words == sorted(words, key=str.casefold)
+    assert len({word.casefold() for word in words}) == len(words)
+    for word, sentence in rows:
+        assert sentence.endswith("."), word
+        assert not re.match(r"(Who|Whoever|What)\b", sentence), word
+        assert all(len(one.split()) <= 20 for one in re.split(r"[.;:] ", sentence)), word

@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "lessons" / "README.md"]
+FRONT = [ROOT / name for name in ("README.md", "DESIGN.md", "CONTRIBUTING.md")]
+PAGES = [*FRONT, *sorted((ROOT / "docs").rglob("*.md")), ROOT / "lessons" / "README.md"]
 
 
 def example() -> str:
@@ -58,7 +59,7 @@ def test_the_example_runs_under_torch(tmp_path: Path) -> None:
     assert len(losses) == 4 and max(losses) < 0.01
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -68,7 +69,29 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_numbers_of_things_are_true() -> None:
     from minitorch_dist.distributed.schedules import BUILT_IN
+    from minitorch_dist.sim.papers import PAPERS
 
     said = re.search(r"(\d+) of them are here", README)
     assert said is not None
     assert int(said[1]) == len(BUILT_IN)
+    papers = re.search(r"(\d+) tables of papers", README)
+    assert papers is not None
+    assert int(papers[1]) == len(PAPERS)
+
+
+@pytest.mark.parametrize(
+    ("contents", "folder"),
+    [
+        ("docs/README.md", "docs"),
+        ("docs/design/README.md", "docs/design"),
+        ("DESIGN.md", "docs/design"),
+    ],
+)
+def test_every_page_is_in_the_contents(contents: str, folder: str) -> None:
+    text = (ROOT / contents).read_text(encoding="utf-8")
+    linked = {
+        ((ROOT / contents).parent / target.partition("#")[0]).resolve()
+        for target in re.findall(r"\]\(([^)\s]+)\)", text)
+    }
+    pages = {page for page in (ROOT / folder).glob("*.md") if page != ROOT / contents}
+    assert pages - linked == set()

@@ -1,20 +1,45 @@
 """Whole messages of bytes between numbered ranks, over anything: queues, TCP, a file, MQTT, time itself.
 
-This ground knows no arrays, no groups and no tags. Begin with `contract`, which says what a transport
+This package knows no arrays, no groups and no tags. Begin with `contract`, which says what a transport
 promises, and `queue`, the shortest one.
 
-    queue  tcp  file  mqtt  mpi  sim      the transports, one module for each scheme
-    sockets/  shared_file/  channel/ (and broker/)  mpi_medium  virtual/      what these stand on
-    stores/        where ranks find each other, before the first message
-    faults/        things that go wrong on purpose
-    conformance/   is the contract kept? A check for any transport, yours included
-    registry       from an address (`tcp://host:port`) to a transport
-    simulation     a program on every rank in virtual time
+The transports, one module for each scheme; below each stands what it is made of:
 
-The ground of all of them: `clock` (only it waits), `errors`, `keys` and `identity` (who is a peer), `rendezvous`
-(each leaves a card), `frames` (messages out of a stream), `turn` (at most one thread drives), `board` and `spin`
-(memory that several see), `growing` (ranks that come later), `wrapping` and `recording` (around another
-transport), `quantities` ("2us", "64KB").
+    queue           threads of one process
+    tcp             connections                                      sockets
+    file            a mapped file, or logs                           shared_file
+    mqtt            a message broker                                 mqtt_protocol, broker
+    mpi             a system's MPI                                   mpi_medium
+    sim             a simulated network in virtual time              virtual
+
+All of them share these:
+
+    contract        the promises
+    clock           the only module that waits
+    errors          what can go wrong
+    keys            the job's key, which proves a peer
+    identity        the name of a rank's process
+    rendezvous      each rank leaves a card in the store
+    joinable        worlds whose ranks come later
+    frames          messages out of a stream
+    turn            at most one thread drives
+    driven          one thread drives a transport, and the others wait beside it
+    polled          media that wake nobody and have to be looked at
+    threaded        media where the sender's thread writes into the receiver's inbox
+    costs           what a medium's messages cost
+    board           memory that several ranks see
+    spin            how a waiting rank looks at memory
+    wrapping        a transport around another one
+    recording       a transport that records
+    quantities      amounts with units: "2us", "64KB"
+
+These use them:
+
+    stores          where ranks find each other, before the first message
+    faults          things that go wrong on purpose
+    conformance     a check for any transport, yours included: is the contract kept?
+    registry        from an address (`tcp://host:port`) to a transport
+    simulation      a program on every rank in virtual time
 
 Import the modules (`transports.tcp`), not this package: its name is a common word.
 """

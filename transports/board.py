@@ -4,15 +4,15 @@
     rank 1   ready … │ done │ slot │ slot │ slot │ slot        and read by all
     rank 2   …
 
-A message is copied into a ring and out of it, for each receiver anew. What stands on the board is
-copied in once, and everybody reads it where it stands, or adds it from there. Nobody is sent
-anything: a rank that has put something into a slot says so in one of its `ready` words, and one that
-has read it, in its `done` word for that writer. Words only grow, and each has one writer, so nobody
-needs a lock (see `rings` for the order in which others see them).
+A message is copied into a ring and out of it, for each receiver anew. Data on the board are copied in once.
+Everybody reads them where they stand, or adds them from there. No message is sent. A rank that has put
+something into a slot says so in one of its `ready` words. A rank that has read it says so in its `done`
+word for that writer. Words only grow, and each has one writer, so nobody needs a lock (see `ring` for the
+order in which others see them).
 
 A transport that has one offers it as `board()`, if no rank has said before connecting that it wants to
-see messages (`uses_board`). What the words and slots mean is the affair of those
-who use it; the transport only shows the memory, and `watch` waits for something to happen in it.
+see messages (`uses_board`). Its users give the words and slots their meaning. The transport only shows the
+memory, and `watch` waits for something to happen in it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import ClassVar, Final
 
+from transports.costs import MessageCosts
 from transports.spin import Spin
 
 SLOTS: Final = 4  # of each rank: so many rounds may be under way
@@ -50,6 +51,8 @@ def nbytes(world_size: int, room: int) -> int:
 
 class Board:
     """One rank's view of it."""
+
+    costs: ClassVar = MessageCosts(1e-6, 10e9)
 
     def __init__(
         self, memory: mmap.mmap, at: int, rank: int, size: int, room: int,

@@ -1,6 +1,6 @@
-"""Only the clock waits.
+"""The clock: the only part that waits, starts threads and reads the time.
 
-Whoever has to wait, waits on a condition made here. With the `SystemClock` that is a
+A thread that has to wait, waits on a condition made here. With the `SystemClock` that is a
 `threading.Condition`; under virtual time the same call parks the rank and lets another run. This
 module is the only place where threads are started and where time is read, so everything above runs
 in a simulation unchanged.
@@ -17,18 +17,19 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import inf
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 PICO = 10**12
+ENDLESS = 1e9  # seconds: thirty years. The system's own waits do not take much more
 
 
 def picoseconds(seconds: float) -> int:
-    """A duration in whole picoseconds; what is not nothing is at least one."""
+    """A duration in whole picoseconds. One that is not 0 is at least 1."""
     return max(1, round(seconds * PICO)) if seconds > 0 else 0
 
 
 class Condition(Protocol):
-    """What `threading.Condition` offers, as far as it is used."""
+    """The methods of `threading.Condition` that are used."""
 
     def __enter__(self) -> bool: ...
     def __exit__(self, kind: Any, error: Any, trace: Any, /) -> None: ...
@@ -47,7 +48,14 @@ class Thread(Protocol):
 
 
 class Clock(ABC):
-    """Who decides what waiting means."""
+    """It decides what waiting means."""
+
+    is_virtual: ClassVar[bool] = False
+    """Whether its time is computed. Then the ranks share this clock, and equal runs are equal to the last
+    message. Texts for a person or another machine have no meaning then: the wall's time, or a warning that
+    it takes long.
+    """
+    of_time = ""  # behind a number of seconds, where they are not those of the wall's clock
 
     @abstractmethod
     def now(self) -> int:
@@ -76,7 +84,8 @@ class Deadline:
     def __init__(self, clock: Clock, seconds: float | None) -> None:
         self._clock, self.seconds = clock, seconds
         self._start = clock.now()
-        self._end = inf if seconds is None or seconds == inf else self._start + picoseconds(seconds)
+        is_endless = seconds is None or seconds >= ENDLESS
+        self._end = inf if is_endless else self._start + picoseconds(seconds or 0)
 
     def elapsed(self) -> float:
         return (self._clock.now() - self._start) / PICO
@@ -93,8 +102,8 @@ class Deadline:
 
 
 SHORTEST_NAP, LONGEST_NAP = 10e-6, 1e-3  # seconds
-# Every so many waits one sleeps at once. Two ranks that were put on one core and give it to each other
-# by yielding stay there, though the next core be idle; whoever is woken is put on a free one.
+# One of so many waits sleeps at once. Two ranks may have been put on one core, and give it to each other by
+# yielding. They stay there even if the next core is idle; a thread that is woken is put on a free core.
 ASIDE = 32
 
 
@@ -103,32 +112,67 @@ def step_aside() -> None:
     time.sleep(SHORTEST_NAP)
 
 
+LATE = 1_000_000  # nanoseconds; a peer that answers returns the core sooner
+REST = 10  # times as long as a late yield took, no further one is tried
+
+
+class Yielding:
+    """Gives the core away between two looks, as long as it comes back soon.
+
+    On a quiet machine a yield takes a microsecond, or as long as a peer needs to answer. Beside programs
+    that compute, each of them first uses up its slice, which takes milliseconds. A process that
+    sleeps for 10 µs gets a core back within 0.1 ms even there. So a late yield is followed by a rest, in which
+    the caller sleeps at once; after the rest yields are tried anew. At most a tenth of the time goes into late yields.
+    """
+
+    __slots__ = ("_until",)
+
+    def __init__(self) -> None:
+        self._until = 0  # the end of the rest
+
+    def give(self) -> bool:
+        """Yield once, and say True; False, without a yield, during a rest."""
+        before = time.monotonic_ns()
+        if before < self._until:
+            return False
+        os.sched_yield()
+        after = time.monotonic_ns()
+        if after - before > LATE:
+            self._until = after + REST * (after - before)
+        return True
+
+
 class Backoff:
     """How to wait for what another process writes to memory, where nobody can be told to wake us.
 
-    Some looks in a row, as an answer is often under way; then the core is given to whoever wants
-    it, between two looks; then sleeps, each a little longer. `pause` is called after each look that
-    found nothing, `reset` after one that found something.
+    First come some looks in a row, as an answer is often under way. Then the core is given to others
+    between two looks. At last there are sleeps, each a little longer. `pause` is called after each look
+    that found nothing, `reset` after one that found something. `yielding` outlives this wait, and knows
+    from earlier ones whether a yield pays at present.
     """
 
-    __slots__ = ("_longest", "_looks", "_turn", "_yields")
+    __slots__ = ("_longest", "_looks", "_naps", "_turn", "_yielding", "_yields")
 
-    def __init__(self, looks: int, yields: int, longest: float = LONGEST_NAP) -> None:
+    def __init__(
+        self, looks: int, yields: int, longest: float = LONGEST_NAP,
+        yielding: Yielding | None = None,
+    ) -> None:  # fmt: skip
         self._looks, self._yields, self._longest = looks, looks + yields, longest
-        self._turn = 0
+        self._yielding = yielding or Yielding()
+        self._turn = self._naps = 0
 
     def reset(self) -> None:
-        self._turn = 0
+        self._turn = self._naps = 0
 
     def pause(self, most: float | None = None) -> None:
         """Wait a little, at most `most` seconds."""
         self._turn += 1
         if self._turn <= self._looks:
             return
-        if self._turn <= self._yields:
-            os.sched_yield()
+        if self._turn <= self._yields and self._yielding.give():
             return
-        nap = min(self._longest, SHORTEST_NAP * 1.1 ** min(self._turn - self._yields, 100))
+        self._naps += 1
+        nap = min(self._longest, SHORTEST_NAP * 1.1 ** min(self._naps, 100))
         time.sleep(nap if most is None else min(nap, most))
 
 
@@ -145,9 +189,31 @@ class SystemClock(Clock):
         return threading.Condition()
 
     def start(self, function: Callable[[], None], name: str) -> Thread:
-        thread = threading.Thread(target=function, name=name, daemon=True)
+        thread = SystemThread(function, name)
         thread.start()
         return thread
+
+
+class SystemThread(threading.Thread):
+    """A thread whose `join` may be interrupted.
+
+    When Ctrl-C interrupts `threading.Thread.join` of CPython 3.11, a running thread counts as ended,
+    and the next `join` returns at once.
+    """
+
+    def __init__(self, function: Callable[[], None], name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._function, self._is_done = function, threading.Event()
+
+    def run(self) -> None:
+        try:
+            self._function()
+        finally:
+            self._is_done.set()
+
+    def join(self, timeout: float | None = None) -> None:
+        if not self.is_alive() or self._is_done.wait(timeout):
+            super().join()
 
 
 SYSTEM = SystemClock()

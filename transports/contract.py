@@ -1,4 +1,4 @@
-"""What a transport is, and what it promises.
+"""The contract of a transport: its methods, and its promises.
 
 A transport carries whole messages between the ranks 0 … world_size-1: a small `header` and a
 `payload`, both bytes. It knows no tags and no groups; matching is written once, in the mailbox
@@ -30,10 +30,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from transports.board import Board
 from transports.clock import SYSTEM, Clock
+from transports.costs import MessageCosts
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
@@ -79,14 +80,18 @@ class Inbox(Protocol):
         """A message from `src` begins. With `nbytes == 0` it is complete at once."""
 
     def lost(self, src: int, reason: Exception) -> None:
-        """`src` will not be heard of again."""
+        """`src` will not be heard of again. `reason` is a PeerLost, whose kind says whether it has
+        closed (`errors.CLOSED`). Of any other exception the text is the reason."""
 
 
 class Waiting(NamedTuple):
-    """Whom somebody waits for, and in what; no ranks: for anybody."""
+    """The ranks that a thread waits for, and in what; no ranks: for anybody. `is_send`: for them to post a
+    receive.
+    """
 
     ranks: tuple[int, ...]
     what: str
+    is_send: bool = False
 
 
 @runtime_checkable
@@ -94,14 +99,54 @@ class Explains(Protocol):
     """An inbox that can say what `progress` was called for, should nothing ever come."""
 
     def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
-        """What the thread waits for that called `progress(…, done)`; None if that is not known."""
+        """The wait of the thread that called `progress(…, done)`; None if it is not known."""
 
 
 @runtime_checkable
-class Regrets(Protocol):
+class ExplainedQuestion(Protocol):
+    """A `done` that can say what its caller waits for."""
+
+    def __call__(self) -> bool: ...
+    def waiting_for(self) -> Waiting: ...
+
+
+@runtime_checkable
+class HearsLate(Protocol):
     """An inbox that wants to know what came when its rank had left, where that can be told."""
 
     def missed(self, src: int, header: bytes) -> None: ...
+
+
+@runtime_checkable
+class Claims(Protocol):
+    """An inbox that can pair a message with its receive before it comes, for sends that wait for that."""
+
+    def is_awaited(self, header: bytes) -> bool:
+        """Whether such a message is taken by a receive, which somebody has to post."""
+
+    def claim(self, src: int, header: bytes) -> Any:
+        """The receive that is posted for it, and which no other message will get; None if there is
+        none. It is asked again whenever a receive was posted."""
+
+    def into(self, claimed: Any, src: int, header: bytes, nbytes: int) -> Sink:
+        """As `sink`, for the message of that receive."""
+
+    def tell_of_receives(self, act: Callable[[], None]) -> None:
+        """Call `act` whenever a receive was posted. It neither raises nor waits."""
+
+
+class Begun(Protocol):
+    """A send that was begun (see `Transport.begin`)."""
+
+    @property
+    def is_overwritten(self) -> bool:
+        """Whether its buffer was written to before it was over, where that can be told."""
+
+    def is_over(self) -> bool:
+        """Whether the caller may overwrite its buffer."""
+
+    def finish(self, timeout: float | None) -> None:
+        """Return when it is over, or after `timeout` seconds. PeerLost if its receiver is."""
 
 
 class Store(Protocol):
@@ -120,12 +165,41 @@ class Store(Protocol):
 class Transport(ABC):
     """One rank's end of the medium. A transport module `x` holds `XTransport` with scheme "x"."""
 
+    # What a kind of transport declares of itself. The floors above ask for these, and for no scheme.
     scheme: ClassVar[str]
+    ranks_are: ClassVar[Literal["threads", "processes", "mpi"]] = "processes"
+    """The kind of thing that `launch` has to start for each rank. "mpi": MPI has started them already."""
+    needs_virtual_time: ClassVar[bool] = False
+    """Whether all its ranks need one virtual clock."""
+    has_own_faults: ClassVar[bool] = False
+    """Whether faults are planned in the medium itself, so that nobody puts them on top of it."""
+    costs: ClassVar[MessageCosts | None] = None
+    """The cost of its messages on one host; None if that is not known."""
+    usual_delay: ClassVar[float] = 0.5
+    """Seconds after which a message that was sent has usually come."""
+    why_not_joinable: ClassVar[str] = "all ranks of a world meet at once there"
+    """Why its worlds do not grow, unless it is a `JoinableTransport`."""
+
     patience: float | None = None
     """Seconds that `send` may wait for a peer which takes nothing; then it raises PeerLost. Half a
     message cannot be taken back, so that peer is given up. None waits without end."""
     uses_board: bool = True
-    """Whether this rank will use the board, or the commons, if there are any. Set before `connect`."""
+    """Whether this rank will use the board, or the shared objects, if there are any. Set before `connect`."""
+
+    has_begin: bool = False
+    """Whether a send may take long here for another reason than its length, so that who shall not be
+    kept waiting has to `begin` it."""
+
+    may_lose: bool = False
+    """Whether messages may be lost or come twice here, against the contract, so that those above
+    have to repeat what was not answered."""
+    is_unreliable: bool = False
+    """Whether what comes here may be a copy which nobody has sent: then nothing that is left over
+    is worth a warning."""
+    last_sent: tuple[int, bytes] | None = None
+    """To whom the last message went, and its header, if this is kept."""
+    under_way: tuple[int, bytes] | None = None
+    """The same, as long as that message has not landed, if this can be told."""
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
@@ -146,24 +220,29 @@ class Transport(ABC):
         PeerLost if `dst` is. A rank may send to itself.
         """
 
+    def begin(self, dst: int, header: bytes, payload: Buffer) -> Begun:
+        """Begin to send, without waiting for anybody. The buffer is the message's until it is over."""
+        raise NotImplementedError(f"{self!r} sends at once")
+
     @abstractmethod
     def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
         """Deliver what has arrived; if that is nothing, wait at most `timeout` seconds (0: not at
         all, None: without end) for something. True if anything was delivered since the last call.
 
-        Any number of threads may call it; one drives and the others wait beside it. What a thread
-        waits for may thus be delivered by another one just before it calls: `done` is asked when
-        nothing can arrive unnoticed any more, and nobody waits where it says yes.
+        Any number of threads may call it; one drives and the others wait beside it. So another thread may
+        deliver a message just before its receiver calls. `done` is asked when nothing can arrive unnoticed
+        any more. Nobody waits where it says yes.
         """
 
     def fetch(
         self, src: int, front: bytes, into: memoryview, is_next: Callable[[], bool]
     ) -> bytes | None:
-        """Put the next message from `src` straight `into` its place, past the inbox, and return its
-        header: if it is there, or comes at once, if its header begins with `front`, if it fills the
-        place, and if `is_next` says, when nothing can arrive unnoticed any more, that nobody else
-        is to have it. None: nothing was taken, and `progress` will deliver what comes. No transport
-        has to offer this."""
+        """Put the next message from `src` straight `into` its place, past the inbox, and return its header.
+        The message must be there, or come at once. Its header must begin with `front`, and it must fill the
+        place. `is_next`, asked when nothing can arrive unnoticed any more, must say that nobody else is to
+        have it. None: nothing was taken, and `progress` will deliver what comes. No transport has to offer
+        this.
+        """
         return None
 
     def board(self) -> Board | None:
@@ -175,15 +254,16 @@ class Transport(ABC):
         what is delivered meanwhile."""
         raise NotImplementedError(f"{self!r} has no board")
 
-    def commons(self) -> MutableMapping[int, Any] | None:
+    def shared_objects(self) -> MutableMapping[int, Any] | None:
         """A place for things that all ranks reach, where they are threads of one process and all of
-        them will use it. What nobody keeps elsewhere vanishes from it."""
+        them will use it. An object that nobody keeps elsewhere vanishes from it."""
         return None
 
     @abstractmethod
     def close(self) -> None:
-        """Deliver what was sent, then leave. Who still waits in `progress`, and whoever calls
-        later, gets TransportClosed."""
+        """Deliver what was sent, then leave. A thread that waits in `progress`, or calls later, gets
+        TransportClosed.
+        """
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} rank {self.rank} of {self.world_size}>"

@@ -1,6 +1,10 @@
-"""What can go wrong between ranks. Every message says what happened, what was expected, what to do next."""
+"""The errors that can happen between ranks. Every message says what happened, what was expected, what to do
+next.
+"""
 
 from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
 
 
 class DistError(RuntimeError):
@@ -15,17 +19,72 @@ class ConnectError(DistNetworkError):
     """Not all peers could be reached in time; names those that are missing."""
 
 
+LostKind: TypeAlias = Literal["lost", "closed", "left"]
+
+
+class Lost(str):
+    """Why a peer is gone. The text is for people; programs ask for the kind.
+
+    "closed": it closed its transport.
+    "left":   it closed its transport, and it is known what it did last.
+    "lost":   anything else. It died, its connection broke, or one of the two gave the other up.
+    """
+
+    __slots__ = ("kind",)
+    kind: LostKind
+
+    def __new__(cls, kind: LostKind, text: str) -> Lost:
+        lost = super().__new__(cls, text)
+        lost.kind = kind
+        return lost
+
+    @classmethod
+    def of(cls, reason: str | Exception) -> Lost:
+        """The reason that a transport gave. A plain text or another exception is of kind "lost"."""
+        if isinstance(reason, PeerLost):
+            return reason.why
+        return reason if isinstance(reason, Lost) else cls("lost", f"{reason}")
+
+    def more(self, text: str) -> Lost:
+        """The same with some words behind it."""
+        return Lost(self.kind, f"{self}{text}")
+
+    def __reduce__(self) -> tuple[type[Lost], tuple[LostKind, str]]:
+        return Lost, (self.kind, f"{self}")
+
+
+CLOSED: Final = Lost("closed", "it closed its transport")
+
+
 class PeerLost(DistError):
     """A peer is gone: its process ended, its connection broke, or its heartbeat stopped."""
+
+    kind: LostKind = "lost"
 
     def __init__(self, rank: int, reason: str) -> None:
         super().__init__(f"rank {rank} is lost: {reason}")
         self.rank = rank
-        self.reason = reason
+        self.reason = f"{reason}"  # plain values: they travel to other ranks as they are
+        self.kind = Lost.of(reason).kind
+
+    @property
+    def why(self) -> Lost:
+        """The reason and its kind, to be said again."""
+        return Lost(self.kind, self.reason)
+
+    def __reduce__(self) -> tuple[type[PeerLost], tuple[object, ...]]:
+        return type(self), (self.rank, self.why)
 
 
 class Damaged(DistError):
-    """What a peer wrote cannot be true; its transport gives that peer up."""
+    """Bytes of a peer cannot be right; its transport gives that peer up."""
+
+
+class Interrupted(Damaged):
+    """A signal handler raised amid a delivery: what the peer sends afterwards cannot be read."""
+
+    def __init__(self) -> None:
+        super().__init__("this rank was interrupted in the middle of receiving from it")
 
 
 class TransportClosed(DistError):
@@ -33,7 +92,22 @@ class TransportClosed(DistError):
 
 
 class Deadlock(DistError):
-    """Everybody waits and nothing is under way; only virtual time can tell. Says who waits for whom."""
+    """Everybody waits and nothing is under way; only virtual time can tell. Says which rank waits for which."""
+
+
+class NeedsBuffering(Deadlock):
+    """Ranks wait in sends whose receives are not posted. Where sends are buffered they would go on."""
+
+
+class Overwritten(DistError):
+    """A tensor was written to between `isend` and `wait`, while it belonged to the message."""
+
+    def __init__(self, rank: int, what: str) -> None:
+        super().__init__(
+            f"rank {rank} wrote to the tensor of its {what} before that was over, and what was written "
+            "was sent. Wait for an isend before its tensor is written to, or send a copy"
+        )
+        self.rank = rank
 
 
 class Livelock(DistError):
@@ -47,10 +121,12 @@ class DistStoreError(DistError):
 class StoreTimeout(DistStoreError):
     """Keys did not appear in the store in time."""
 
-    def __init__(self, seconds: float, missing: list[str], present: list[str], note: str) -> None:
+    def __init__(
+        self, seconds: float, missing: list[str], present: list[str], note: str, of_time: str = ""
+    ) -> None:
         there = f"; {', '.join(present)} came" if present else ""
         super().__init__(
-            f"waited {seconds:.1f} s for {', '.join(missing)}, which nobody has set{there}. {note}"
+            f"waited {seconds:.1f} s{of_time} for {', '.join(missing)}, which nobody has set{there}. {note}"
         )
         self.seconds, self.missing, self.present, self.note = seconds, missing, present, note
 

@@ -1,10 +1,9 @@
-"""Who a process is, and whether it still lives, as seen by another one.
+"""The identity of a process, and whether it still lives, as seen by another one.
 
 A process number alone says little: numbers are used again, and a process that was killed but not
-yet waited for still has its own. So an identity is the number and the instant at which the process
-began, which the kernel tells in `/proc`, together with where that number means anything: this boot
-of this machine, and this namespace of numbers (containers have their own). Where there is no
-`/proc`, the number has to do.
+yet waited for still has its own. So an identity is the number and the instant at which the process began,
+which the kernel tells in `/proc`. It also says where that number means anything: this boot of this machine,
+and this namespace of numbers (containers have their own). Where there is no `/proc`, the number has to do.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
-class Identity:
+class PeerIdentity:
     host: str  # its name, for people
     boot: str  # one boot of one machine
     numbers: str  # the namespace in which `pid` is its number
     pid: int
     started: int  # in the kernel's ticks since it booted; 0 where that is not known
 
-    def is_watched_from(self, other: Identity) -> bool:
+    def is_watched_from(self, other: PeerIdentity) -> bool:
         """Whether `other` can see if this process lives."""
         return (self.boot, self.numbers) == (other.boot, other.numbers)
 
@@ -49,10 +48,10 @@ class Identity:
         return f"process {self.pid} on {self.host}"
 
 
-def here() -> Identity:
+def here() -> PeerIdentity:
     """This process."""
     pid = os.getpid()
-    return Identity(socket.gethostname(), _boot(), _numbers(), pid, _started(pid))
+    return PeerIdentity(socket.gethostname(), _boot(), _numbers(), pid, _started(pid))
 
 
 def _boot() -> str:

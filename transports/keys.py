@@ -31,8 +31,9 @@ def job_key(purpose: str) -> bytes:
 
 
 def world_key(purpose: str) -> bytes:
-    """The same for what belongs to one world: workers that an agent starts again are of another
-    generation, and one that is left over of the last does not hold this key."""
+    """The same for one world only. Workers that an agent starts again are of another generation. A worker that
+    is left over of the last one does not hold this key.
+    """
     generation = os.environ.get(GENERATION)
     return job_key(f"{purpose}, generation {generation}" if generation else purpose)
 

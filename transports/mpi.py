@@ -3,27 +3,28 @@
     mpirun -n 4 python train.py        with init_process_group("mpi") in it
 
 MPI carries the bytes (over shared memory, InfiniBand, whatever it was built for) and says who we
-are; everything above is ours. Like the shared file it wakes nobody and has to be looked at, so this
-is the same driving as in `file`, over another medium (`mpi_medium`). Needs mpi4py (the extra `mpi`)
-and an MPI that lets several threads call it.
+are; everything above is ours. It wakes nobody and has to be looked at (`polled`, over `mpi_medium`).
+Needs mpi4py (the extra `mpi`) and an MPI that lets several threads call it.
 
-If a process dies, MPI ends the whole job at once, unless it was told to go on
-(`mpirun --with-ft ulfm`, Open MPI 5): then the others get `lost`, as everywhere (but MPI's own end,
-when the process exits, may then wait for the dead: leave by `os._exit`). Who belongs to the
-job is decided by MPI: a stranger has no way in, and the key only guards the store.
+If a process dies, MPI ends the whole job at once, unless it was told to go on (`mpirun --with-ft ulfm`,
+Open MPI 5). Then the others get `lost`, as everywhere. But MPI's own end, when the process exits, may then
+wait for the dead: leave by `os._exit`. MPI decides which processes belong to the job. A stranger has no way
+in, and the key only guards the store.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 
 from transports import rendezvous
-from transports.clock import LONGEST_NAP, PICO, SYSTEM, Clock
-from transports.contract import Buffer, Inbox, Store, Transport
+from transports.clock import PICO, SYSTEM, Clock
+from transports.contract import Buffer, Inbox, Store
+from transports.costs import MessageCosts
 from transports.errors import ConnectError
-from transports.file import AMID, CLOSED, YIELDS, FileTransport
+from transports.polled import PolledTransport
 from transports.sockets import endpoints
 from transports.stores.tcp import TCPStore
 
@@ -37,7 +38,6 @@ except (ImportError, RuntimeError) as error:  # no package, or no MPI behind it
 
 from transports.mpi_medium import MpiMedium
 
-GLANCE = PICO  # between two questions who has died
 DEAD = "MPI says that its process has died"
 
 
@@ -58,17 +58,20 @@ def store(timeout: timedelta) -> TCPStore:
     return made or TCPStore(host, port, timeout=timeout, wait_for_workers=False)
 
 
-class MpiTransport(FileTransport):
+class MpiTransport(PolledTransport):
     """One rank's end."""
 
     scheme = "mpi"
+    ranks_are = "mpi"
+    glance = PICO
+    costs = MessageCosts(3e-6, 5e9)
+    why_not_joinable = "an MPI job has its ranks from the start"
     _medium: MpiMedium
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
     ) -> None:
-        Transport.__init__(self, rank, world_size, address, clock)
-        self._prepare()
+        super().__init__(rank, world_size, address, clock)
         self._peers: list[int] = []
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
@@ -101,9 +104,9 @@ class MpiTransport(FileTransport):
             )
         self._inbox = inbox
         self._medium = MpiMedium(world, self._peers, int(cards[0][1]))
-        self._looks, self._yields, self._nap = 0, YIELDS, LONGEST_NAP
+        self._looks = 0
         self._outlets, self._inlets = self._medium.outlets, tuple(self._medium.inlets)
-        self._process, self._state = os.getpid(), "open"
+        self._begin()
 
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         try:
@@ -111,18 +114,10 @@ class MpiTransport(FileTransport):
         except MPI.Exception as error:
             raise self._give_up(dst, f"MPI cannot send to it: {error}") from error
 
-    def _glance(self) -> None:
-        """Now and then: ask MPI who has died."""
-        now = self.clock.now()
-        if now < self._next_glance:
-            return
-        self._next_glance = now + GLANCE
+    def _deaths(self) -> Mapping[int, str]:
+        """MPI is asked who has died; it knows where it was told to go on."""
         failed = self._medium.failed()
-        for inlet in self._inlets if failed else ():
-            if self._peers[inlet.src] in failed:
-                self._deliveries += inlet.drain(self._inbox)
-                reason = CLOSED if inlet.is_ended else DEAD
-                self._lose(inlet.src, reason + AMID * inlet.is_amid)
+        return {inlet.src: DEAD for inlet in self._inlets if self._peers[inlet.src] in failed}
 
-    def _part(self) -> None:
-        """Nothing is held but what MPI itself ends."""
+    def _let_go(self) -> None:
+        self._medium.close()

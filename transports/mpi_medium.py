@@ -51,7 +51,7 @@ class MpiMedium:
                     MPI.ERR_PROC_FAILED_PENDING,
                 ):
                     raise
-                self._world.Ack_failed()  # who failed is found by `failed`; go on with the others
+                self._world.Ack_failed()  # `failed` finds the ranks that failed; go on with the others
                 continue
             if message is None:
                 break
@@ -65,12 +65,6 @@ class MpiMedium:
 
     def forget(self) -> None:
         """Nothing is remembered that would be wrong."""
-
-    def beat(self) -> None:
-        """MPI sees by itself who lives."""
-
-    def pulse(self, peer: int) -> int:
-        return 0
 
     def failed(self) -> list[int]:
         """The ranks in MPI whose processes are known to have died (where MPI goes on: ULFM)."""
@@ -155,7 +149,7 @@ class MpiOutlet:
 
 
 class MpiInlet:
-    """The reading end. What it reads is believed only as far as it makes sense."""
+    """The reading end. It believes a value only as far as it makes sense."""
 
     def __init__(self, world: MPI.Intracomm, src: int, peer: int, tag: int) -> None:
         self.src, self.is_ended = src, False

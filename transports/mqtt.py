@@ -3,17 +3,17 @@
     mtd/<run>/d/<dst>/<src>     frames from src to dst: messages in chunks, acknowledgements, beats
     mtd/<run>/p/<rank>          presence: retained, and replaced by the last will when a rank dies
 
-    mqtt://host:port            a broker of yours (see `channel.address` for user, TLS, options)
+    mqtt://host:port            a broker of yours (see `mqtt_protocol.address` for user, TLS, options)
     mqtt://                     the broker of the store, if it is an `MQTTStore`; else rank 0 starts
-                                the embedded broker, for the ranks of one host (`channel.gathering`)
+                                the embedded broker, for the ranks of one host (`mqtt_protocol.run_location`)
 
 A message is cut into chunks (256 KB), each sealed with the job's key, numbered, and kept until its
 receiver has it; so neither a broker that drops, repeats or forges nor one that is killed and
-started again in the middle of a transfer changes what arrives. `transports.channel` says how.
+started again in the middle of a transfer changes what arrives. `transports.mqtt_protocol` says how.
 
-What it costs: each byte crosses the broker and so the wire twice, and is copied and sealed on its
-way. MQTT is for machines behind routers, on the edge, and for learning; between hosts that can
-reach each other use tcp://. A mosquitto of your own wants these lines beside its listener:
+This has a cost: each byte crosses the broker and so the wire twice, and is copied and sealed on its way.
+MQTT is for machines behind routers, on the edge, and for learning; between hosts that can reach each other
+use tcp://. A mosquitto of your own wants these lines beside its listener:
 
     set_tcp_nodelay true            or ranks that are not on Linux get small messages 40 ms late
     persistence false               nothing of ours is worth keeping
@@ -26,16 +26,17 @@ from collections.abc import Callable, Iterator
 
 from transports import rendezvous
 from transports.broker import launch
-from transports.channel import address as addresses, frames, gathering
-from transports.channel.exchange import CLOSED, Card, Exchange
-from transports.channel.frames import Frame
-from transports.channel.gathering import Ground
-from transports.channel.newcomers import OpenExchange
-from transports.channel.peers import Peer
 from transports.clock import SYSTEM, Clock, Deadline
 from transports.contract import Buffer, Inbox, Store, flat
-from transports.errors import ConnectError, PeerLost, TransportClosed, TrustError
-from transports.growing import Growing
+from transports.costs import MessageCosts
+from transports.errors import CLOSED, ConnectError, PeerLost, TransportClosed, TrustError
+from transports.joinable import JoinableTransport
+from transports.mqtt_protocol import address as addresses, frames, run_location
+from transports.mqtt_protocol.frames import Frame
+from transports.mqtt_protocol.newcomers import OpenExchange
+from transports.mqtt_protocol.peer_table import Card, PeerTable
+from transports.mqtt_protocol.peers import Peer
+from transports.mqtt_protocol.run_location import RunLocation
 
 WINDOW = 32  # chunks on their way to one peer
 SHARED_WINDOW = 128  # chunks on their way to one rank from all: brokers drop beyond some hundreds
@@ -45,10 +46,12 @@ HOP = 5.0  # of them for one embedded broker to let us in
 LINGER = 10.0  # seconds for which close waits for a peer that acknowledges nothing
 
 
-class MqttTransport(Growing):
+class MqttTransport(JoinableTransport):
     """One rank's end."""
 
     scheme = "mqtt"
+    costs = MessageCosts(800e-6, 150e6)
+    usual_delay = 2.0
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
@@ -56,10 +59,11 @@ class MqttTransport(Growing):
         super().__init__(rank, world_size, address, clock)
         self._place = addresses.parse(self.address if "://" in self.address else "mqtt://")
         self._broker: launch.BrokerProcess | None = None
-        self._exchange: Exchange | None = None
+        self._peer_table: PeerTable | None = None
         self._changed = clock.condition()  # replaced by the exchange's
         self._inbox: Inbox | None = None
         self._driving = False
+        self._torn: Peer | None = None  # whose frame is being delivered, or was broken off
         self._deliveries = self._reported = 0
         self._state = "not connected"
 
@@ -67,68 +71,68 @@ class MqttTransport(Growing):
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         deadline = self.clock.deadline(timeout)
-        ground, cards = gathering.meet(
+        location, cards = run_location.meet(
             self.rank, self.world_size, self._place, store, self.clock, deadline
         )
-        gathering.warn_if_in_clear(ground.place)
+        run_location.warn_if_in_clear(location.place)
         window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
-        place, clock = ground.place, self.clock
-        exchange = Exchange(self.rank, cards, ground.base, window, place, clock)
-        self._begin(ground, exchange, inbox, deadline)
+        place, clock = location.place, self.clock
+        peer_table = PeerTable(self.rank, cards, location.base, window, place, clock)
+        self._begin(location, peer_table, inbox, deadline)
 
     def _begin(
-        self, ground: Ground, exchange: Exchange, inbox: Inbox, deadline: Deadline
+        self, location: RunLocation, peer_table: PeerTable, inbox: Inbox, deadline: Deadline
     ) -> None:  # fmt: skip
         """Be there, and wait for those who are known already."""
-        self._inbox, self._exchange, self._broker = inbox, exchange, ground.broker
-        self._changed = exchange.changed
+        self._inbox, self._peer_table, self._broker = inbox, peer_table, location.broker
+        self._changed = peer_table.changed
         try:
-            exchange.connection.start()
-            self._join(exchange, deadline)
+            peer_table.connection.start()
+            self._join(peer_table, deadline)
         except BaseException:
-            exchange.connection.close()
-            if ground.broker is not None:
-                ground.broker.stop()
-            self._exchange = self._broker = None
+            peer_table.connection.close()
+            if location.broker is not None:
+                location.broker.stop()
+            self._peer_table = self._broker = None
             raise
         self._state = "open"
 
-    def _join(self, exchange: Exchange, deadline: Deadline) -> None:
+    def _join(self, peer_table: PeerTable, deadline: Deadline) -> None:
         """Wait until the broker lets us in and every peer has answered us."""
-        peers = exchange.peers.values()
-        with exchange.changed:
-            while not exchange.has_been_up or not all(peer.is_welcome for peer in peers):
+        peers = peer_table.peers.values()
+        with peer_table.changed:
+            while not peer_table.has_been_up or not all(peer.is_welcome for peer in peers):
                 missing = [peer.rank for peer in peers if not peer.is_welcome]
-                if exchange.refusal:
-                    raise TrustError(exchange.refusal)
-                if exchange.is_lost or (deadline.is_over() and not exchange.has_been_up):
+                if peer_table.refusal:
+                    raise TrustError(peer_table.refusal)
+                if peer_table.is_lost or (deadline.is_over() and not peer_table.has_been_up):
                     raise ConnectError(
                         f"rank {self.rank} waited {deadline.elapsed():.1f} s: "
-                        f"{exchange.why_away()}. Does a broker listen there?"
+                        f"{peer_table.why_away()}. Does a broker listen there?"
                     )
                 silent = [peer for peer in peers if peer.lost is not None and not peer.is_welcome]
                 if silent or deadline.is_over():
                     raise rendezvous.missed(
                         self.scheme, self.rank, self.world_size, missing, deadline.elapsed(),
-                        f" through the broker at {exchange.address.shown}",
+                        f" through the broker at {peer_table.address.shown}",
                     )  # fmt: skip
-                exchange.changed.wait(deadline.left())
+                peer_table.changed.wait(deadline.left())
 
     # -- growing ----------------------------------------------------------------------------
 
     def open(self, store: Store, inbox: Inbox) -> str:
-        mine, deadline = gathering.our_card(), self.clock.deadline(OPENING)
+        mine, deadline = run_location.our_card(), self.clock.deadline(OPENING)
         while True:
-            ground = gathering.ground(self._place, store)
-            exchange = OpenExchange(self.rank, mine, ground.base, ground.place, self.clock)
+            location = run_location.location(self._place, store)
+            peer_table = OpenExchange(self.rank, mine, location.base, location.place, self.clock)
             try:
-                patience = self.clock.deadline(HOP) if ground.is_embedded else deadline
-                self._begin(ground, exchange, inbox, patience)
+                patience = self.clock.deadline(HOP) if location.is_embedded else deadline
+                self._begin(location, peer_table, inbox, patience)
                 break
             except ConnectError:  # perhaps that broker has ended just now, with its last client
-                if not ground.is_embedded or deadline.is_over():
+                if not location.is_embedded or deadline.is_over():
                     raise
-        gathering.warn_if_in_clear(ground.place)
+        run_location.warn_if_in_clear(location.place)
         return f"{self.rank} {mine.mark:x} {mine.where}"
 
     def is_there(self, card: str) -> bool:
@@ -141,9 +145,9 @@ class MqttTransport(Growing):
         self._open_exchange().reach(peer, Card(int(mark, 16), where), deadline)
 
     def _open_exchange(self) -> OpenExchange:
-        exchange = self._exchange
-        assert isinstance(exchange, OpenExchange), "open came first"
-        return exchange
+        peer_table = self._peer_table
+        assert isinstance(peer_table, OpenExchange), "open came first"
+        return peer_table
 
     # -- receiving --------------------------------------------------------------------------
 
@@ -152,53 +156,74 @@ class MqttTransport(Growing):
         seen: int | None = None
         while True:
             with self._changed:
-                exchange = self._demand_open()
+                peer_table = self._demand_open()
                 if seen is None:
                     seen = self._reported if done is None else self._deliveries
                 is_over = deadline is not None and deadline.is_over()
                 if self._deliveries != seen or is_over or (done is not None and done()):
                     return self._report()
-                if self._driving or not exchange.arrived:
+                if self._driving or not (peer_table.arrived or self._torn):
                     if timeout == 0:
                         return self._report()
                     deadline = deadline or self.clock.deadline(timeout)
                     self._changed.wait(deadline.left())
                     continue
-                batch = self._take(exchange)
-            self._hand_over(exchange, batch)
+            self._drive(peer_table)
 
     def _report(self) -> bool:
         found, self._reported = self._deliveries > self._reported, self._deliveries
         return found
 
-    def _take(self, exchange: Exchange) -> list[tuple[Peer, Frame | None]]:
-        """The turn, and what is to be delivered in it. Lock held."""
-        self._driving = True
-        return [exchange.arrived.popleft() for _ in range(min(BATCH, len(exchange.arrived)))]
+    def _drive(self, peer_table: PeerTable) -> None:
+        """Deliver some of what has arrived, unless another thread is at it, and grant new credit.
 
-    def _hand_over(self, exchange: Exchange, batch: list[tuple[Peer, Frame | None]]) -> None:
-        """Write a batch into its sinks, then grant the senders new credit."""
-        done = 0
+        If this is interrupted, the frame that was being delivered is torn, and the others are not. An
+        interrupt comes between two calls, so the turn is given back before anything is called.
+        """
+        is_ours, served = False, set[Peer]()
         try:
-            for peer, frame in batch:
-                self._deliver(peer, frame)
-                done += 1
-        finally:
             with self._changed:
-                if done < len(batch):  # interrupted: this message is torn, the others are not
-                    exchange.lose(batch[done][0], "the delivery of a message was interrupted")
-                    exchange.arrived.extendleft(reversed(batch[done + 1 :]))
-                for peer, _ in batch[:done]:
-                    if peer.is_alive:
-                        peer.incoming.taken += 1
-                        if peer.incoming.is_due():
-                            exchange.say(peer, frames.ACK)
-                self._end_turn(done)
+                if self._driving:
+                    return
+                is_ours = self._driving = True
+                self._settle(peer_table)
+            self._hand_over(peer_table, served)
+        finally:
+            if is_ours:
+                self._driving = False
+                with self._changed:
+                    self._settle(peer_table)
+                    for peer in served:
+                        if peer.is_alive and peer.incoming.is_due():
+                            peer_table.say(peer, frames.ACK)
+                    self._changed.notify_all()
 
-    def _end_turn(self, deliveries: int) -> None:
-        self._driving = False
-        self._deliveries += deliveries
-        self._changed.notify_all()
+    def _hand_over(self, peer_table: PeerTable, served: set[Peer]) -> None:
+        """Write a batch into its sinks. A frame stays in the row until it is delivered."""
+        arrived = peer_table.arrived
+        for _ in range(min(BATCH, len(arrived))):
+            peer, frame = arrived[0]
+            self._torn = peer
+            self._deliver(peer, frame)
+            arrived.popleft()
+            self._torn = None
+            self._deliveries += 1
+            peer.incoming.taken += 1
+            served.add(peer)
+
+    def _settle(self, peer_table: PeerTable) -> None:
+        """Give up the peer whose frame was torn, and forget what it sent behind that. Lock held."""
+        torn = self._torn
+        if torn is not None:
+            peer_table.lose(torn, "the delivery of a message was interrupted")
+            kept = [
+                (peer, frame)
+                for peer, frame in peer_table.arrived
+                if peer is not torn or frame is None or frame.kind == frames.BYE
+            ]
+            peer_table.arrived.clear()
+            peer_table.arrived.extend(kept)
+            self._torn = None
 
     def _deliver(self, peer: Peer, frame: Frame | None) -> None:
         inbox = self._inbox
@@ -224,37 +249,37 @@ class MqttTransport(Growing):
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         view = flat(header, payload)
         with self._changed:
-            exchange = self._demand_open()
+            peer_table = self._demand_open()
         if dst == self.rank:
             self._send_to_oneself(header, view)
             return
-        peer = exchange.peers.get(dst)
-        if peer is None and isinstance(exchange, OpenExchange):
+        peer = peer_table.peers.get(dst)
+        if peer is None and isinstance(peer_table, OpenExchange):
             raise PeerLost(dst, "it has not come yet")
         if peer is None:
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
         flags, begun = frames.FIRST, False
         with peer.sending:
             try:
-                for pieces in _chunks(header, view, exchange.address.chunk):
-                    seq, acked, limit = self._await_room(exchange, peer)
+                for pieces in _chunks(header, view, peer_table.address.chunk):
+                    seq, acked, limit = self._await_room(peer_table, peer)
                     sizes = (len(header), view.nbytes) if flags else (0, 0)
                     frame = Frame(
-                        frames.DATA, self.rank, dst, exchange.mark, peer.mark, flags,
+                        frames.DATA, self.rank, dst, peer_table.mark, peer.mark, flags,
                         seq, acked, limit, *sizes,
                     )  # fmt: skip
-                    data = frames.seal(exchange.key, frame, *pieces)
+                    data = frames.seal(peer_table.key, frame, *pieces)
                     with self._changed:
                         self._demand_alive(peer)
-                        exchange.push(peer, data)
+                        peer_table.push(peer, data)
                     flags, begun = 0, True
             except BaseException:
                 if begun and self._state == "open":  # half a message cannot be taken back
                     with self._changed:
-                        exchange.lose(peer, "a send to it was interrupted within a message")
+                        peer_table.lose(peer, "a send to it was interrupted within a message")
                 raise
 
-    def _await_room(self, exchange: Exchange, peer: Peer) -> tuple[int, int, int]:
+    def _await_room(self, peer_table: PeerTable, peer: Peer) -> tuple[int, int, int]:
         """Deliver what arrives until the peer has room; the next frame's numbers."""
         deadline = self.clock.deadline(self.patience)
         while True:
@@ -264,77 +289,80 @@ class MqttTransport(Growing):
                 if peer.outgoing.has_room():
                     return peer.outgoing.next, *peer.incoming.tell()
                 if deadline.is_over():
-                    exchange.lose(peer, f"it took nothing for {self.patience} s")
+                    peer_table.lose(peer, f"it took nothing for {self.patience} s")
                     self._demand_alive(peer)
-                if self._driving or not exchange.arrived:
+                if self._driving or not (peer_table.arrived or self._torn):
                     self._changed.wait(deadline.left())
                     continue
-                batch = self._take(exchange)
-            self._hand_over(exchange, batch)
+            self._drive(peer_table)
 
     def _demand_alive(self, peer: Peer) -> None:
         if not peer.is_alive:
-            raise PeerLost(peer.rank, CLOSED if peer.lost is None else peer.lost.reason)
+            raise PeerLost(peer.rank, CLOSED if peer.lost is None else peer.lost.why)
 
     def _send_to_oneself(self, header: bytes, view: memoryview) -> None:
-        with self._changed:
-            self._demand_open()
-            while self._driving:
-                self._changed.wait()
-                self._demand_open()
-            self._driving = True
+        is_ours = False
         try:
+            with self._changed:
+                self._demand_open()
+                while self._driving:
+                    self._changed.wait()
+                    self._demand_open()
+                is_ours = self._driving = True
             assert self._inbox is not None, "only a connected transport sends"
             sink = self._inbox.sink(self.rank, header, view.nbytes)
             if view.nbytes:
                 sink.write(view)
         finally:
-            with self._changed:
-                self._end_turn(1)
+            if is_ours:
+                self._driving = False
+                with self._changed:
+                    self._deliveries += 1
+                    self._changed.notify_all()
 
-    def _demand_open(self) -> Exchange:
-        if self._state != "open" or self._exchange is None:
+    def _demand_open(self) -> PeerTable:
+        if self._state != "open" or self._peer_table is None:
             raise TransportClosed(f"the mqtt transport of rank {self.rank} is {self._state}")
-        return self._exchange
+        return self._peer_table
 
     # -- closing ----------------------------------------------------------------------------
 
     def close(self) -> None:
         with self._changed:
             was_open, self._state = self._state == "open", "closed"
-            if not was_open or self._exchange is None:
+            if not was_open or self._peer_table is None:
                 return
-            exchange = self._exchange
-            exchange.is_leaving = True
+            peer_table = self._peer_table
+            peer_table.is_leaving = True
             self._changed.notify_all()
             while self._driving:
                 self._changed.wait()
-            peers = list(exchange.peers.values())
+            peers = list(peer_table.peers.values())
         for peer in peers:
-            self._say_goodbye(exchange, peer)
-        self._linger(exchange)
+            self._say_goodbye(peer_table, peer)
+        self._linger(peer_table)
         with self._changed:
-            exchange.farewell()
-        exchange.connection.close()
+            peer_table.farewell()
+        peer_table.connection.close()
         if self._broker is not None:
             self._broker.release()
 
-    def _say_goodbye(self, exchange: Exchange, peer: Peer) -> None:
+    def _say_goodbye(self, peer_table: PeerTable, peer: Peer) -> None:
         with peer.sending, self._changed:
             if peer.is_alive:
                 acked, limit = peer.incoming.tell()
                 frame = Frame(
-                    frames.BYE, self.rank, peer.rank, exchange.mark, peer.mark, 0,
+                    frames.BYE, self.rank, peer.rank, peer_table.mark, peer.mark, 0,
                     peer.outgoing.next, acked, limit,
                 )  # fmt: skip
-                exchange.push(peer, frames.seal(exchange.key, frame))
+                peer_table.push(peer, frames.seal(peer_table.key, frame))
 
-    def _linger(self, exchange: Exchange) -> None:
+    def _linger(self, peer_table: PeerTable) -> None:
         """Wait until all living peers have what we sent them."""
         deadline, before = self.clock.deadline(LINGER), -1
         with self._changed:
             while True:
-                waiting = sum(len(p.outgoing.unacknowledged) for p in exchange.peers.values())
+                waiting = sum(len(p.outgoing.unacknowledged) for p in peer_table.peers.values())
                 if waiting != before:
                     deadline, before = self.clock.deadline(LINGER), waiting
                 if not waiting or deadline.is_over():
@@ -342,13 +370,13 @@ class MqttTransport(Growing):
                 self._changed.wait(deadline.left())
 
     def __repr__(self) -> str:
-        exchange = self._exchange
+        peer_table = self._peer_table
         told = ""
-        if exchange is not None:
-            peers = list(exchange.peers.values())
+        if peer_table is not None:
+            peers = list(peer_table.peers.values())
             lost = [peer.rank for peer in peers if peer.lost is not None]
-            told = f" through {exchange.connection!r}" + (f", lost {lost}" if lost else "")
-            told += f", dropped {dict(exchange.dropped)}" if exchange.dropped else ""
+            told = f" through {peer_table.connection!r}" + (f", lost {lost}" if lost else "")
+            told += f", dropped {dict(peer_table.dropped)}" if peer_table.dropped else ""
         return f"<MqttTransport rank {self.rank} of {self.world_size}, {self._state}{told}>"
 
 

@@ -1,8 +1,8 @@
 """How people write spans of time, amounts and rates: "2us", "64KB", "100Gb/s"; and how we say them.
 
-Time is counted in whole picoseconds and the cost of a byte is an exact fraction of them, so nothing
-is rounded before a message's length is known: 100 Gb/s are 80 ps for a byte, 150 GB/s are 20/3.
-K, M, G, T are powers of a thousand, Ki, Mi, Gi, Ti of 1024; b are bits, B bytes.
+Time is counted in whole picoseconds, and the cost of a byte is an exact fraction of them. So nothing is
+rounded before a message's length is known: 100 Gb/s are 80 ps for a byte, 150 GB/s are 20/3. K, M, G, T are
+powers of a thousand, Ki, Mi, Gi, Ti of 1024; b are bits, B bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ FACTORS = {
     "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
 }  # fmt: skip
 
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([^\s\d]*)\s*")
+LARGEST = 10**30  # of the number before a unit; what is not 0 is at least one part in so many
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d{1,3})?)\s*([^\s\d]*)\s*")
 
 
 def span(text: str | int) -> int:
@@ -64,7 +65,10 @@ def _parts(text: str) -> tuple[Fraction, str]:
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f"{text!r} is no quantity: write a number and a unit, like 2us or 100Gb/s")
-    return Fraction(match[1].removesuffix(".")), match[2]
+    number = Fraction(match[1].removesuffix("."))
+    if number and not Fraction(1, LARGEST) <= number <= LARGEST:
+        raise ValueError(f"{text!r} is no quantity that occurs: at most 1e30, and at least 1e-30")
+    return number, match[2]
 
 
 def _bytes(factor: str, text: str) -> int:

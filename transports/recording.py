@@ -1,4 +1,4 @@
-"""What went over a transport: a wrapper that keeps a journal of sends, deliveries and losses.
+"""A wrapper of a transport that keeps a journal of sends, deliveries and losses.
 
     journal = []
     transport = RecordingTransport(TcpTransport(rank, size), journal)
@@ -19,7 +19,7 @@ from transports.contract import Buffer, Inbox, Sink, Transport
 from transports.wrapping import WrappedTransport
 
 
-class Event(NamedTuple):
+class TransportEvent(NamedTuple):
     """One line of a journal. `at` is the clock's instant and no part of what happened."""
 
     kind: str  # "send": begun, "deliver": complete, "lost"
@@ -40,9 +40,11 @@ class RecordingTransport(WrappedTransport):
 
     scheme = "recording"
 
-    def __init__(self, inner: Transport, journal: MutableSequence[Event] | None = None) -> None:
+    def __init__(
+        self, inner: Transport, journal: MutableSequence[TransportEvent] | None = None
+    ) -> None:
         super().__init__(inner)
-        self.journal: MutableSequence[Event] = [] if journal is None else journal
+        self.journal: MutableSequence[TransportEvent] = [] if journal is None else journal
         self._guard = inner.clock.condition()
         self._sent: Counter[int] = Counter()
 
@@ -57,7 +59,9 @@ class RecordingTransport(WrappedTransport):
         self.inner.send(dst, header, payload)
 
     def note(self, kind: str, src: int, dst: int, number: int, header: bytes, nbytes: int) -> None:
-        self.journal.append(Event(kind, src, dst, number, header, nbytes, self.clock.now()))
+        self.journal.append(
+            TransportEvent(kind, src, dst, number, header, nbytes, self.clock.now())
+        )
 
     def __repr__(self) -> str:
         return f"<RecordingTransport, {len(self.journal)} events, around {self.inner!r}>"

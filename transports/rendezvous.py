@@ -5,8 +5,7 @@
     rank 1 ──► "tcp/1" : card of 1 ──┼──►  every rank reads all
     rank 2 ──► "tcp/2" : card of 2 ──┘
 
-One `set` and one `multi_get` per rank. Rank and host are part of the card, so that whoever is
-missing can be named.
+One `set` and one `multi_get` per rank. Rank and host are part of the card, so that a missing rank can be named.
 """
 
 from __future__ import annotations

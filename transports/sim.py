@@ -1,9 +1,8 @@
 """Ranks are threads in virtual time, and what they send takes as long as a network would.
 
-Only the `medium` knows how long. A send hands its message over, and when it lands, by itself, it is
-written into the receiver's sink, whatever the receiver does meanwhile; who waits for it is woken,
-and nobody else: `done` is asked before a thread is switched to. A message that is already there
-costs no switch.
+Only the `medium` knows how long. A send hands its message over, and when it lands, by itself, it is written
+into the receiver's sink. The receiver need not do anything. Only a thread that waits for it is
+woken: `done` is asked before a thread is switched to. A message that is already there costs no switch.
 
     with a clock            clock = VirtualClock(); SimTransport(rank, world_size, clock=clock)
     with a network          medium.attach(clock, Network(two_level(…)))     before the first transport
@@ -14,30 +13,46 @@ The ranks find each other through the store (`virtual.worlds`).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from weakref import WeakValueDictionary
 
 from transports.clock import PICO, SYSTEM, Clock, picoseconds
-from transports.contract import MAX_HEADER, Buffer, Explains, Inbox, Regrets, Store, Waiting, flat
-from transports.errors import ConnectError, PeerLost, TransportClosed
-from transports.growing import Growing
+from transports.contract import (
+    MAX_HEADER,
+    Begun,
+    Buffer,
+    Claims,
+    Explains,
+    HearsLate,
+    Inbox,
+    Sink,
+    Store,
+    Waiting,
+    flat,
+)
+from transports.errors import CLOSED, ConnectError, PeerLost, TransportClosed
+from transports.joinable import JoinableTransport
 from transports.virtual import worlds
 from transports.virtual.clock import VirtualClock
-from transports.virtual.medium import Message, medium_of
-from transports.virtual.strands import Strand
-from transports.virtual.worlds import World
+from transports.virtual.fault_injector import FaultInjector
+from transports.virtual.late import Late
+from transports.virtual.medium import SimMessage, medium_of
+from transports.virtual.rendezvous import Offers, Pairs, RendezvousSend
+from transports.virtual.sim_thread import SimThread
+from transports.virtual.worlds import ConnectedEnds
 
-CLOSED = "it closed its transport"
 _ends: WeakValueDictionary[str, SimTransport] = WeakValueDictionary()  # of growing worlds
 
 
-class SimTransport(Growing):
-    """One rank's end. The rank is the strand that connects with its helpers; when it is over without
+class SimTransport(JoinableTransport):
+    """One rank's end. The rank is the simulated thread that connects with its helpers; when it is over without
     having closed, it is dead."""
 
     scheme = "sim"
+    ranks_are = "threads"
+    needs_virtual_time = has_own_faults = True
+    last_sent: tuple[int, bytes] | None = None
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
@@ -50,21 +65,22 @@ class SimTransport(Growing):
             )
         self.virtual, self.medium = clock, medium_of(clock, self.address)
         self._inbox: Inbox | None = None
-        self._world: World[SimTransport] | None = None
-        self._working: World[SimTransport] | None = (
+        self._world: ConnectedEnds[SimTransport] | None = None
+        self._working: ConnectedEnds[SimTransport] | None = (
             None  # the same, while it is connected and not closed
         )
         self._lost: dict[int, PeerLost] = {}
         self._told = 0  # of the world's departures, how many our inbox knows
-        self._waiters: list[tuple[Strand, Callable[[], bool] | None]] = []
-        self._offers: deque[Message] = deque()  # messages that wait until we wait
-        self._meeting: Message | None = None  # the one of them that is on its way
+        self._waiters: list[tuple[SimThread, Callable[[], bool] | None]] = []
+        self._offers: list[SimMessage] = []  # messages that wait until we wait
+        self._meeting: SimMessage | None = None  # the one of them that is on its way
+        self.strict: Offers | None = None  # messages that wait for their own receives
         self._outgoing = self._outgoing_bytes = self._sends_waiting = 0
         self._farewell = ""  # why we are gone, once all we sent has landed
-        self.latest: tuple[int, bytes] | None = None  # to whom the last message went, its header
+        self._latest: SimMessage | None = None  # what was sent last, until it has landed
         self._deliveries = self._reported = 0
         self.nth: int | None = (
-            None  # of the message that lands, if its place does not tell (`fates`)
+            None  # of the message that lands, if its place does not tell (`fault_injector`)
         )
         self._is_connected = self._is_closed = self._has_left = self._is_gone = False
 
@@ -72,6 +88,10 @@ class SimTransport(Growing):
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         self._inbox = inbox
+        limit = self.medium.network.rendezvous
+        if limit is not None and isinstance(inbox, Claims):
+            pairs = self.virtual.extras.setdefault("pairs", Pairs(self.virtual))
+            self.strict = Offers(self.rank, inbox, limit, pairs, self.look_again)
         world = self._world = worlds.find(self, store)
         if self.rank in world.ends:
             raise ConnectError(
@@ -79,7 +99,8 @@ class SimTransport(Growing):
                 f"{self.rank} over sim. Each rank may come once; for a second world give the store "
                 "another prefix"
             )
-        world.ends[self.rank] = self.medium.ends[self.rank] = self
+        world.ends[self.rank] = self
+        self.medium.ends[self.rank].append(self)
         self.virtual.when_over(self._abandon)
         world.gather(self, self.virtual, timeout)
         self._is_connected = True
@@ -93,8 +114,9 @@ class SimTransport(Growing):
             if before is not None and not before._is_gone:
                 before._farewell = before._farewell or "another one has taken its place"
                 before._go()
-            world.ends[self.rank] = self.medium.ends[self.rank] = self
-        self._told = len(world.departed)  # who left before we came was never here for us
+            world.ends[self.rank] = self
+            self.medium.ends[self.rank].append(self)
+        self._told = len(world.departed)  # a rank that left before we came was never here for us
         self.virtual.when_over(self._abandon)
         self._is_connected = True
         self._working = world
@@ -122,17 +144,22 @@ class SimTransport(Growing):
         if self._told < len(world.departed):
             self._hear(world)
         if dst in self._lost:
-            raise PeerLost(dst, self._lost[dst].reason)
+            raise PeerLost(dst, self._lost[dst].why)
         if dst == self.rank:
             return self._deliver(self.rank, header, payload)
         peer, medium = world.ends.get(dst), self.medium
         if peer is None:
             raise self._nobody(dst)
         copy = bytes(payload)  # of bytes it is none
-        message = Message(medium, self, peer, header, copy)
+        message = SimMessage(medium, self, peer, header, copy)
         network, meets = medium.network, medium.meets
         if medium.witness is not None:
             medium.witness("send", self.rank, dst, message.nbytes, header, copy)
+        if peer.strict is not None and peer.strict.concerns(message, self):
+            peer.strict.add(message, self)
+            if not peer.strict.returns_at_once(message):
+                self._until_landed(message, None)
+            return None
         if (network.eager is not None and message.nbytes > network.eager) or (
             meets is not None and meets(message)
         ):
@@ -145,48 +172,125 @@ class SimTransport(Growing):
         self._depart(message)
 
     @property
-    def under_way(self) -> tuple[int, bytes] | None:
-        """To whom the last message went, and its header, if something has not landed yet."""
-        return self.latest if self._outgoing else None
+    def has_begin(self) -> bool:  # type: ignore[override]
+        medium = self.medium
+        return medium.reads_late or medium.meets is not None or self.strict is not None
+
+    def begin(self, dst: int, header: bytes, payload: Buffer) -> Begun:
+        world = self._demand_open()
+        self._hear(world)
+        if dst in self._lost:
+            raise PeerLost(dst, self._lost[dst].why)
+        peer, medium, view = world.ends.get(dst), self.medium, flat(header, payload)
+        if peer is None:
+            raise self._nobody(dst)
+        message = (
+            Late(medium, self, peer, header, view) if medium.reads_late
+            else SimMessage(medium, self, peer, header, bytes(view))
+        )  # fmt: skip
+        if dst == self.rank:
+            self._deliver(self.rank, header, message.payload)
+            message.has_landed = True
+            return RendezvousSend(message, self._until_landed)
+        if medium.witness is not None:
+            medium.witness("send", self.rank, dst, message.nbytes, header, bytes(view))
+        if peer.strict is not None and peer.strict.concerns(message, self):
+            peer.strict.add(message, self)
+        elif medium.meets is not None and medium.meets(message):
+            self._offer(peer, message)
+        else:
+            self._depart(message)
+        return RendezvousSend(message, self._until_landed)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was killed."""
+        return self._is_closed and not self._has_left
+
+    def set_out(self, message: SimMessage) -> None:
+        """Let the transfer of a message begin that was kept waiting."""
+        self._depart(message)
+
+    @property
+    def under_way(self) -> tuple[int, bytes] | None:  # type: ignore[override]
+        """To whom the last message went, and its header, if it has not landed yet."""
+        latest = self._latest
+        return None if latest is None else (latest.dst.rank, latest.header)
+
+    @property
+    def is_unreliable(self) -> bool:  # type: ignore[override]
+        """Whether what comes here may be a copy, and what was sent may be lost."""
+        injector = self.medium.injector
+        return isinstance(injector, FaultInjector) and not injector.plan.reliable
 
     def _nobody(self, dst: int) -> Exception:
         if 0 <= dst < self.world_size:
             return PeerLost(dst, "it has not come yet")
         return ValueError(f"there is no rank {dst} in a world of {self.world_size}")
 
-    def _depart(self, message: Message) -> None:
-        self.latest = message.dst.rank, message.header
+    def _depart(self, message: SimMessage) -> None:
+        self._latest, self.last_sent = message, (message.dst.rank, message.header)
         self._outgoing += 1
         self._outgoing_bytes += message.nbytes
-        self.medium.depart(message)
+        medium = self.medium
+        if medium.injector is None:
+            medium.transmit(message)
+        else:
+            medium.injector.depart(message)
 
     def _has_room(self, nbytes: int, window: int) -> bool:
         return not self._outgoing_bytes or self._outgoing_bytes + nbytes <= window
 
-    def _meet(self, peer: SimTransport, message: Message) -> None:
+    def _meet(self, peer: SimTransport, message: SimMessage) -> None:
         """Offer a message to its receiver, and wait until it has landed there."""
+        self._offer(peer, message)
+        self._until_landed(message, None)
+
+    def _offer(self, peer: SimTransport, message: SimMessage) -> None:
+        """It comes when its receiver waits, or looks; within a bound, where there is one."""
         peer._offers.append(message)
         peer._accept()
-        what = f"send of {message.nbytes} bytes (rendezvous)"
+        within = self.medium.meets_within
+        if within is not None and message in peer._offers:
+            self.virtual.at(self.virtual.now() + within, partial(peer._must_come, message))
+
+    def _must_come(self, message: SimMessage) -> None:
+        if message in self._offers:
+            self._offers.remove(message)
+            assert isinstance(message.src, SimTransport)
+            message.src._depart(message)
+
+    def _until_landed(self, message: SimMessage, timeout: float | None) -> None:
+        """Wait until what we sent is there; after `timeout` go on."""
+        peer = message.dst
+        assert isinstance(peer, SimTransport)
+        is_strict = peer.strict is not None
+        what = f"send of {message.nbytes} bytes ({'its receive is not posted' if is_strict else 'rendezvous'})"
+        why = Waiting((peer.rank,), what, is_strict)
         try:
-            self._stand_by(lambda: message.has_landed, peer.rank, Waiting((peer.rank,), what))
+            self._stand_by(lambda: message.has_landed, peer.rank, why, timeout)
         except BaseException:
             message.is_void = True
             if message in peer._offers:
                 peer._offers.remove(message)
+            if peer.strict is not None:
+                peer.strict.remove(message)
             raise
 
-    def _accept(self) -> None:
-        """One offer at a time begins to come, while somebody here waits."""
-        while self._offers and self._meeting is None and self._waiters and not self._is_closed:
-            message = self._meeting = self._offers.popleft()
-            world = self._world
-            assert world is not None
-            world.ends[message.src.rank]._depart(message)
+    def _accept(self, looks: bool = False) -> None:
+        """One offer at a time begins to come, while somebody here waits, or `looks`."""
+        while self._offers and self._meeting is None and not self._is_closed:
+            if not (looks or self._waiters):
+                return
+            message = self._meeting = self._offers.pop(0)
+            assert isinstance(message.src, SimTransport)
+            message.src._depart(message)
 
-    def _stand_by(self, done: Callable[[], bool], dst: int, why: Waiting) -> None:
+    def _stand_by(
+        self, done: Callable[[], bool], dst: int, why: Waiting, timeout: float | None = None
+    ) -> None:
         """Wait within a send, delivering what arrives meanwhile."""
-        deadline = self.clock.deadline(self.patience)
+        deadline = self.clock.deadline(self.patience if timeout is None else timeout)
         while not done():
             world = self._demand_open()
             self._hear(world)
@@ -201,8 +305,10 @@ class SimTransport(Growing):
                 finally:
                     self._sends_waiting -= 1
             elif not done():
-                self.lose(dst, f"it took nothing for {self.patience} s")
-                raise PeerLost(dst, self._lost[dst].reason)
+                if timeout is not None and dst not in self._lost:
+                    return
+                self.lose(dst, f"it took nothing for {self.patience} s of virtual time")
+                raise PeerLost(dst, self._lost[dst].why)
 
     # --------------------------------------------------------------------------------- receiving
 
@@ -212,6 +318,8 @@ class SimTransport(Growing):
             self._hear(world)
         if done is not None or self._deliveries == self._reported:
             if timeout == 0:
+                if self._offers:
+                    self._accept(looks=True)
                 if self._deliveries == self._reported:
                     self.virtual.look()
             elif done is None or not done():
@@ -236,10 +344,10 @@ class SimTransport(Growing):
         try:
             self.virtual.park(None if timeout is None else picoseconds(timeout), why, me)
         finally:
-            if entry in self._waiters:
+            if entry in self._waiters:  # else `_rouse` has taken us out
                 self._waiters.remove(entry)
-            if not self._waiters:
-                world.waiting.pop(self, None)
+                if not self._waiters:
+                    world.waiting.pop(self, None)
 
     def rouse(self) -> None:
         """Something was delivered by others than the network."""
@@ -250,48 +358,53 @@ class SimTransport(Growing):
         """Wake those who have what they wait for."""
         waiting, self._waiters = self._waiters, []
         for entry in waiting:
-            strand, ready = entry
+            sim_thread, ready = entry
             if ready is None or self._is_closed or ready():
-                self.virtual.wake(strand)
+                self.virtual.wake(sim_thread)
             else:
                 self._waiters.append(entry)
         if not self._waiters and self._world is not None:
             self._world.waiting.pop(self, None)
 
     def need_no_news(self) -> None:
-        """Who waits here knows when it will go on: that others leave is told afterwards."""
+        """The waiting thread knows when it will go on. It is told afterwards that others have left."""
         if self._world is not None:
             self._world.waiting.pop(self, None)
 
     def look_again(self) -> None:
-        """What somebody here waits for may be there, without any message."""
+        """Wake the threads that wait here: their condition may hold, without any message."""
         self._rouse()
 
-    def take(self, message: Message) -> None:
+    def take(self, message: SimMessage) -> None:
         src = message.src.rank
         if not (self._is_closed or message.is_void or src in self._lost):
             if message.ticket is not None:
                 self.nth = message.ticket.nth
-            self._deliver(src, message.header, message.payload)
+            sink = None if self.strict is None else self.strict.sink(message)
+            self._deliver(src, message.header, message.payload, sink)
             self.nth = None
         elif self._has_left and not message.is_void:
             inbox: object = self._inbox
-            if isinstance(inbox, Regrets):
+            if isinstance(inbox, HearsLate):
                 inbox.missed(src, message.header)
         if self._meeting is message:
             self._meeting = None
             self._accept()
 
-    def _deliver(self, src: int, header: bytes, payload: Buffer) -> None:
-        assert self._inbox is not None, "who can be sent to has connected"
-        sink = self._inbox.sink(src, header, len(payload))
+    def _deliver(self, src: int, header: bytes, payload: Buffer, sink: Sink | None = None) -> None:
+        """To its `sink`, if it has been paired with a receive."""
+        assert self._inbox is not None, "a rank that can be sent to has connected"
+        if sink is None:
+            sink = self._inbox.sink(src, header, len(payload))
         if payload:
             sink.write(memoryview(payload))
         self._deliveries += 1
         if self._waiters:
             self._rouse()
 
-    def landed(self, message: Message) -> None:
+    def landed(self, message: SimMessage) -> None:
+        if message is self._latest:
+            self._latest = None
         self._outgoing -= 1
         self._outgoing_bytes -= message.nbytes
         if self._sends_waiting and self._waiters and not self._is_closed:
@@ -308,10 +421,22 @@ class SimTransport(Growing):
     def close(self) -> None:
         if self._is_closed:
             return
-        self._is_closed, self._working = True, None
+        self._shut()
         self._has_left = True
         self._rouse()
+        if self.has_begin and self._world is not None:
+            self._flush(self._world)
         self._leave(CLOSED)
+
+    def _flush(self, world: ConnectedEnds[SimTransport]) -> None:
+        """Finish the messages that we have begun to send, and those that wait for their receiver, before we
+        are gone.
+        """
+        for peer in world.ends.values():
+            if peer.strict is not None:
+                peer.strict.flush(self)
+            for message in [message for message in peer._offers if message.src is self]:
+                peer._must_come(message)
 
     def _abandon(self) -> None:
         """Our rank is over."""
@@ -319,9 +444,14 @@ class SimTransport(Growing):
 
     def kill(self, why: str) -> None:
         if not self._is_closed:
-            self._is_closed, self._working = True, None
+            self._shut()
             after = self.virtual.now() + self.medium.network.detection
             self.virtual.at(after, lambda: self._leave(why))
+
+    def _shut(self) -> None:
+        self._is_closed, self._working = True, None
+        if self in self.medium.ends[self.rank]:
+            self.medium.ends[self.rank].remove(self)
 
     def _leave(self, why: str) -> None:
         self._farewell = why
@@ -337,7 +467,7 @@ class SimTransport(Growing):
                 if end._waiters and not end._is_closed:
                     end._hear(world)
 
-    def _hear(self, world: World[SimTransport]) -> None:
+    def _hear(self, world: ConnectedEnds[SimTransport]) -> None:
         """Learn who has left."""
         while self._told < len(world.departed):
             rank, why = world.departed[self._told]
@@ -353,7 +483,7 @@ class SimTransport(Growing):
         if self._waiters:
             self._rouse()
 
-    def _demand_open(self) -> World[SimTransport]:
+    def _demand_open(self) -> ConnectedEnds[SimTransport]:
         if self._is_closed:
             raise TransportClosed(f"rank {self.rank} has closed its {self.scheme} transport")
         if not self._is_connected or self._world is None:

@@ -9,8 +9,8 @@
     outcome = run(program, 2, uniform("5us", "100Gb/s"))
     outcome.results, outcome.time, outcome.ranks[0].bytes_sent, outcome.digest
 
-`run` starts the ranks under one clock and hands each its `Node`. Whoever stands above (and brings an
-inbox of its own) uses `each_rank`, which `run` is made of.
+`run` starts the ranks under one clock and hands each its `SimulatedNode`. A floor above, which brings an
+inbox of its own, uses `each_rank`, which `run` is made of.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from transports.stores.store import HashStore
 from transports.virtual import medium
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Counters, Network
-from transports.virtual.strands import Strand
+from transports.virtual.sim_thread import SimThread
 from transports.virtual.topology import Topology
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Rank:
-    """What one rank did. Spans in picoseconds; bytes are payloads; nothing counts that a rank sent
+class SimulatedRank:
+    """The record of one rank. Spans in picoseconds; bytes are payloads; nothing counts that a rank sent
     to itself."""
 
     messages_sent: int
@@ -49,12 +49,12 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[T]):
+class SimulationOutcome(Generic[T]):
     results: list[T]
     time: int  # picoseconds until the last rank was over
-    ranks: list[Rank]
+    ranks: list[SimulatedRank]
     digest: str  # of all departures and landings; equal digests, equal runs
-    switches: int  # from strand to strand
+    switches: int  # from simulated thread to simulated thread
 
     @property
     def messages(self) -> int:
@@ -67,14 +67,14 @@ class Outcome(Generic[T]):
 
 
 def run(
-    program: Callable[[Node], T],
+    program: Callable[[SimulatedNode], T],
     world_size: int,
     network: Network | Topology | str = "sim://",
     seed: int | None = None,
     endless: float | None = None,
     limit: float | None = None,
     engine: str | None = None,
-) -> Outcome[T]:
+) -> SimulationOutcome[T]:
     """Call `program(node)` on every rank. The first error of any rank is raised when all are over.
 
     `network` is a Network, a topology, or an address; the rest is VirtualClock's.
@@ -86,22 +86,22 @@ def run(
     store = HashStore(clock)
 
     def rank_program(rank: int) -> T:
-        node = Node(rank, world_size, clock, store)
+        node = SimulatedNode(rank, world_size, clock, store)
         try:
             return program(node)
         finally:
             node.transport.close()
 
     results, heads = each_rank(clock, world_size, rank_program)
-    ranks = [_rank(head, moving.count(rank)) for rank, head in enumerate(heads)]
-    time = max(head.ended for head in heads)
-    return Outcome(results, time, ranks, moving.digest, clock.switches)
+    ranks = [_rank(main, moving.count(rank)) for rank, main in enumerate(heads)]
+    time = max(main.ended for main in heads)
+    return SimulationOutcome(results, time, ranks, moving.digest, clock.switches)
 
 
 def each_rank(
     clock: VirtualClock, world_size: int, act: Callable[[int], T]
-) -> tuple[list[T], list[Strand]]:
-    """Call `act(rank)` in a strand for each rank; their results, and the strands.
+) -> tuple[list[T], list[SimThread]]:
+    """Call `act(rank)` in a simulated thread for each rank; their results, and the simulated threads.
 
     If ranks raise, the error that came first is raised here, with notes on those that followed: an
     error makes others fail that wait for that rank.
@@ -129,7 +129,7 @@ def each_rank(
     return results, heads
 
 
-class Node:
+class SimulatedNode:
     """One rank of a program that moves bytes."""
 
     def __init__(self, rank: int, world_size: int, clock: VirtualClock, store: HashStore) -> None:
@@ -168,13 +168,17 @@ class Letters:
         self._arrived: defaultdict[int, deque[bytearray]] = defaultdict(deque)
         self.gone: dict[int, Exception] = {}
 
-    def sink(self, src: int, header: bytes, nbytes: int) -> Letter:
-        letter = Letter()
+    def sink(self, src: int, header: bytes, nbytes: int) -> GrowingSink:
+        letter = GrowingSink()
         self._arrived[src].append(letter.content)
         return letter
 
     def lost(self, src: int, reason: Exception) -> None:
         self.gone[src] = reason
+
+    def has(self, src: int) -> bool:
+        """Whether a message from `src` is here."""
+        return bool(self._arrived[src])
 
     def next(self, src: int, transport: SimTransport, timeout: float | None = None) -> bytes:
         letters = self._arrived[src]
@@ -208,7 +212,7 @@ class Awaited:
         return bool(self.letters) or self.src in self.inbox.gone
 
 
-class Letter:
+class GrowingSink:
     """A sink that grows. A simulated message comes in one piece."""
 
     __slots__ = ("content",)
@@ -226,13 +230,13 @@ class Letter:
         raise AssertionError("nothing can be put into a space that was not offered")
 
 
-def _rank(head: Strand, counters: Counters) -> Rank:
-    return Rank(
+def _rank(main: SimThread, counters: Counters) -> SimulatedRank:
+    return SimulatedRank(
         counters.messages_sent,
         counters.bytes_sent,
         counters.messages_received,
         counters.bytes_received,
-        head.waited,
-        head.slept,
-        head.ended,
+        main.waited,
+        main.slept,
+        main.ended,
     )

@@ -7,10 +7,9 @@ learned from what has helped.
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
-from transports.clock import ASIDE, step_aside
+from transports.clock import ASIDE, Yielding, step_aside
 
 FEW: Final = 10  # looks, where a peer shares our core
 
@@ -18,11 +17,12 @@ FEW: Final = 10  # looks, where a peer shares our core
 class Spin:
     """How one rank looks at words that only grow."""
 
-    __slots__ = ("_at_present", "_vain", "looks", "words", "yields")
+    __slots__ = ("_at_present", "_vain", "_yielding", "looks", "words", "yields")
 
     def __init__(self, words: memoryview) -> None:
         self.words = words
         self._vain = 0  # how many waits the looks were too few for
+        self._yielding = Yielding()
         self.set(0, 0)
 
     def set(self, looks: int, yields: int) -> None:
@@ -43,7 +43,8 @@ class Spin:
             step_aside()
             self._at_present = self.looks
         for turn in range(self.yields):
-            os.sched_yield()
+            if not self._yielding.give():
+                break
             if words[word] > number:
                 if turn < 2:  # it only wanted our core
                     self._at_present = max(self._at_present // 2, min(FEW, self.looks))

@@ -5,7 +5,7 @@
     send        frame, header and payload in one call to the system, from the caller's buffer
     progress    poll, then read straight into the sink (`links`): no thread stands between
     close       leave when the peers' hosts have what was sent (`farewell`)
-    open        for a world that grows: the door stays open, and who drives lets in who knocks (`porch`)
+    open        for a world that grows: the listener stays open, and who drives lets in who knocks (`join_listener`)
 
 Where all ranks share a host they listen on loopback only; otherwise each uses the address from
 which it reaches the store (or the network card named by MINITORCH_DIST_INTERFACE, or by
@@ -14,56 +14,63 @@ GLOO_SOCKET_IFNAME). With certificates everything after the handshake is encrypt
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from transports import frames
-from transports.clock import ASIDE, PICO, SYSTEM, Clock, Deadline
+from transports.clock import ASIDE, PICO, SYSTEM, Clock, Deadline, Yielding
 from transports.contract import Buffer, Inbox, Store, flat
-from transports.errors import PeerLost, TransportClosed
-from transports.growing import Growing
+from transports.costs import MessageCosts
+from transports.driven import DrivenTransport
+from transports.errors import DistError, PeerLost, TransportClosed
+from transports.joinable import JoinableTransport
 from transports.sockets import endpoints, links, tls
 from transports.sockets.farewell import say_goodbye
-from transports.sockets.links import Link
-from transports.sockets.mesh import Mesh, oneself
-from transports.sockets.porch import Porch
-from transports.turn import Turn
+from transports.sockets.join_listener import JoinListener
+from transports.sockets.links import PeerConnection
+from transports.sockets.mesh import ConnectionMesh, oneself
 
 SPINS = 40  # looks at the sockets before the system is asked to wake us (but see `clock.ASIDE`)
 SLICE = 1.0  # seconds of waiting, between two looks whether the peers' hosts still answer
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
+BROKEN_OFF = (
+    "this rank was interrupted in the middle of a message to it, which cannot be taken back"
+)
+CUT = (
+    "this rank was interrupted in the middle of receiving from it, and what follows cannot be read"
+)
 
 
-class TcpTransport(Growing):
+class TcpTransport(DrivenTransport, JoinableTransport):
     """One rank's end of the mesh."""
 
     scheme = "tcp"
+    costs = MessageCosts(40e-6, 2e9)  # 10 µs where each rank has a core of its own
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
     ) -> None:
         super().__init__(rank, world_size, address, clock)
         self._tls = tls.find(endpoints.split(self.address)[2])
-        self._links: dict[int, Link] = {}
-        self._by_file: dict[int, Link] = {}
+        self._links: dict[int, PeerConnection] = {}
+        self._by_file: dict[int, PeerConnection] = {}
         self._poll = select.poll()  # touched only by the thread that drives
         self._scratch = memoryview(bytearray(links.SCRATCH))
-        self._turn = Turn(clock)  # to drive
-        self._deliveries = self._reported = self._waits = 0
+        self._waits = 0
+        self._yielding = Yielding()
         self._looked = clock.now()  # around, at the peers' hosts
-        self._state = "not connected"
         self._refused = ""
         self._inbox: Inbox | None = None
-        self._porch: Porch | None = None  # of a world that grows
-        self._former: list[Link] = []  # of ranks that came again
+        self._join_listener: JoinListener | None = None  # of a world that grows
+        self._unsettled: tuple[PeerConnection, str] | None = None  # what an interrupt left undone
+        self._former: list[PeerConnection] = []  # of ranks that came again
         self.host, self.port = "", 0
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         deadline = self.clock.deadline(timeout)
-        mesh = Mesh(self.rank, self.world_size, store, self._tls, self.clock, deadline)
+        mesh = ConnectionMesh(self.rank, self.world_size, store, self._tls, self.clock, deadline)
         mesh.join(endpoints.split(self.address)[0] or _host_of(store))
         self.host, self.port, self._refused = mesh.host, mesh.port, mesh.refused
         self._links = mesh.links
@@ -71,7 +78,7 @@ class TcpTransport(Growing):
             self._watch(link)
         self._inbox, self._state = inbox, "open"
 
-    def _watch(self, link: Link) -> None:
+    def _watch(self, link: PeerConnection) -> None:
         self._links[link.peer] = self._by_file[link.incoming.fileno()] = link
         self._poll.register(link.incoming, select.POLLIN)
 
@@ -81,27 +88,27 @@ class TcpTransport(Growing):
         host = endpoints.split(self.address)[0] or _host_of(store)
         near = host in ("", "localhost", "127.0.0.1", "::1")  # a store of one host: so is the world
         host = "127.0.0.1" if near else endpoints.own_address(host)
-        self._porch = Porch(self.rank, host, self._tls, self._poll, self.clock)
-        self.host, self.port = self._porch.door.host, self._porch.door.port
+        self._join_listener = JoinListener(self.rank, host, self._tls, self._poll, self.clock)
+        self.host, self.port = self._join_listener.listener.host, self._join_listener.listener.port
         self._watch(oneself(self.rank, self.clock))
         self._inbox, self._state = inbox, "open"
-        return self._porch.card
+        return self._join_listener.card
 
     def is_there(self, card: str) -> bool:
-        assert self._porch is not None, "open came first"
-        return self._porch.is_there(card)
+        assert self._join_listener is not None, "open came first"
+        return self._join_listener.is_there(card)
 
     def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
-        assert self._porch is not None, "open came first"
-        link = self._porch.reach(peer, card, self.clock.deadline(timeout))
+        assert self._join_listener is not None, "open came first"
+        link = self._join_listener.reach(peer, card, self.clock.deadline(timeout))
         with self._turn.held(self.clock):
             self._watch(link)
 
     def _let_in(self, file: int) -> None:
-        """Somebody stands on the porch."""
-        if self._porch is None or self._state != "open":
+        """Somebody stands on the join listener."""
+        if self._join_listener is None or self._state != "open":
             return
-        for link in self._porch.look(file):
+        for link in self._join_listener.look(file):
             before = self._links.get(link.peer)
             if before is not None:
                 if before.incoming.fileno() in self._by_file:
@@ -124,32 +131,16 @@ class TcpTransport(Growing):
                 found = self._drive(timeout)
         finally:
             self._deliveries += found
-            self._turn.give()
+            self._turn.token.append(True)
+            self._turn.tell()
         if self._state != "open":
             raise self._not_open()
         return self._report()
 
-    def _wait_beside(
-        self, timeout: float | None, seen: int, done: Callable[[], bool] | None
-    ) -> bool:
-        """Somebody else drives: wait for our turn (True), or for something to be delivered."""
-
-        def unless() -> bool:
-            return (
-                self._state != "open" or self._deliveries != seen or (done is not None and done())
-            )
-
-        is_ours = self._turn.take(self.clock.deadline(timeout), unless)
-        if not is_ours and self._state != "open":
-            raise self._not_open()
-        return is_ours
-
-    def _report(self) -> bool:
-        found, self._reported = self._deliveries > self._reported, self._deliveries
-        return found
-
     def _drive(self, timeout: float | None) -> bool:
         """Poll and deliver: at once, after a little spinning, or when the system wakes us."""
+        if self._unsettled is not None:
+            self._lose(*self._unsettled)
         ready = self._poll.poll(0)
         if not ready:
             self._look_around()
@@ -164,7 +155,8 @@ class TcpTransport(Growing):
         if self._waits % ASIDE == 0 or any(link.is_amid for link in self._by_file.values()):
             return []
         for _ in range(SPINS):
-            os.sched_yield()
+            if not self._yielding.give():
+                break
             if ready := self._poll.poll(0):
                 return ready
         return []
@@ -198,8 +190,10 @@ class TcpTransport(Growing):
             if link is None:  # lost a moment ago, or a newcomer
                 self._let_in(file)
                 continue
+            self._unsettled = link, CUT  # in case that we are interrupted
             try:
                 found |= link.receive(inbox, self._scratch)
+                self._unsettled = None
                 continue
             except EOFError:
                 reason = f"its connection ended{link.where()}"
@@ -208,14 +202,18 @@ class TcpTransport(Growing):
             self._lose(link, reason)
         return found
 
-    def _lose(self, link: Link, reason: str) -> None:
-        del self._by_file[link.incoming.fileno()]
-        self._poll.unregister(link.incoming)
+    def _lose(self, link: PeerConnection, reason: str) -> None:
+        """Give up a peer. If this is interrupted, the next driver begins it anew."""
+        self._unsettled = link, reason
+        self._by_file.pop(link.incoming.fileno(), None)
+        with suppress(KeyError):
+            self._poll.unregister(link.incoming)
         link.hang_up()
         if self._state == "open" and self._inbox is not None:
             link.lost = PeerLost(link.peer, link.verdict or reason)
             self._inbox.lost(link.peer, link.lost)
             self._deliveries += 1
+        self._unsettled = None
 
     # -- sending ----------------------------------------------------------------------------
 
@@ -224,7 +222,7 @@ class TcpTransport(Growing):
         if self._state != "open":
             raise self._not_open()
         link = self._links.get(dst)
-        if link is None and self._porch is not None:
+        if link is None and self._join_listener is not None:
             raise PeerLost(dst, "it has not come yet")
         if link is None:
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
@@ -234,23 +232,36 @@ class TcpTransport(Growing):
         link.sending.try_take() or link.sending.take(self.clock.deadline(None))
         try:
             if link.lost is not None:
-                raise PeerLost(dst, link.lost.reason)
-            if length <= JOINED:
-                parts = [head + view]
-                sent = link.outgoing.send(parts[0])
-            else:
-                parts = [head, view]
-                sent = link.outgoing.sendmsg(parts)
+                raise PeerLost(dst, link.lost.why)
+            if link.verdict:  # its connection was ended by us, and will be told as lost
+                raise PeerLost(dst, link.verdict)
+            link.is_half_sent = True
+            try:
+                if length <= JOINED:
+                    parts = [head + view]
+                    sent = link.outgoing.send(parts[0])
+                else:
+                    parts = [head, view]
+                    sent = link.outgoing.sendmsg(parts)
+            except BlockingIOError:
+                sent = 0
             if sent < len(head) + length:
                 self._send_rest(link, parts, sent)
-        except BlockingIOError:
-            self._send_rest(link, parts, 0)
+            link.is_half_sent = False
         except OSError as error:
+            link.is_half_sent = False
             raise self._send_failed(link, error) from error
+        except DistError:  # it is known what has become of the message
+            link.is_half_sent = False
+            raise
         finally:
-            link.sending.give()
+            if link.is_half_sent:
+                link.verdict = BROKEN_OFF
+                link.hang_up()
+            link.sending.token.append(True)
+            link.sending.tell()
 
-    def _send_rest(self, link: Link, parts: Sequence[Buffer], sent: int) -> None:
+    def _send_rest(self, link: PeerConnection, parts: Sequence[Buffer], sent: int) -> None:
         """Deliver what arrives until there is room for the rest, or the peer has taken nothing for
         too long."""
         deadline = self.clock.deadline(self.patience)
@@ -273,12 +284,12 @@ class TcpTransport(Growing):
             link.hang_up()  # half a message is out: nothing that follows would make sense
             raise
 
-    def _make_way(self, link: Link, left: float | None) -> None:
+    def _make_way(self, link: PeerConnection, left: float | None) -> None:
         """Wait a moment for room, driving if nobody else does."""
         if self._state != "open":
             raise self._not_open()
         if link.lost is not None:
-            raise PeerLost(link.peer, link.lost.reason)
+            raise PeerLost(link.peer, link.lost.why)
         if not self._turn.try_take():
             poll = select.poll()
             poll.register(link.outgoing, select.POLLOUT)
@@ -290,9 +301,10 @@ class TcpTransport(Growing):
                 found = self._drive_for_room(link, SLICE if left is None else min(left, SLICE))
         finally:
             self._deliveries += found
-            self._turn.give()
+            self._turn.token.append(True)
+            self._turn.tell()
 
-    def _drive_for_room(self, link: Link, seconds: float) -> bool:
+    def _drive_for_room(self, link: PeerConnection, seconds: float) -> bool:
         both = link.incoming is link.outgoing
         watched = select.POLLOUT | (select.POLLIN if both else 0)
         self._poll.register(link.outgoing, watched)
@@ -307,16 +319,13 @@ class TcpTransport(Growing):
         others = select.POLLIN | select.POLLHUP | select.POLLERR
         return self._deliver([(file, event) for file, event in ready if event & others])
 
-    def _send_failed(self, link: Link, error: OSError) -> PeerLost | TransportClosed:
-        """What a failed send means. The inbox is told by progress, after what the peer sent."""
+    def _send_failed(self, link: PeerConnection, error: OSError) -> PeerLost | TransportClosed:
+        """The error of a failed send. `progress` tells the inbox, after the peer's messages."""
         if self._state != "open":
             return TransportClosed(f"rank {self.rank} closed its tcp transport during a send")
         if link.lost is not None:
-            return PeerLost(link.peer, link.lost.reason)
+            return PeerLost(link.peer, link.lost.why)
         return PeerLost(link.peer, f"its connection broke while we sent: {error.strerror}")
-
-    def _not_open(self) -> TransportClosed:
-        return TransportClosed(f"the tcp transport of rank {self.rank} is {self._state}")
 
     # -- closing ----------------------------------------------------------------------------
 
@@ -328,13 +337,13 @@ class TcpTransport(Growing):
             self._links[self.rank].outgoing.shutdown(socket.SHUT_WR)  # wakes the driver
         self._turn.wake()
         with self._turn.held(self.clock):
+            if self._join_listener is not None:  # before others hear that we leave: nobody is there
+                self._join_listener.close()
             others = [link for link in self._links.values() if link.peer != self.rank]
             say_goodbye(others, self._scratch, self.clock)
             for link in [*self._links.values(), *self._former]:
                 with link.sending.held(self.clock):
                     link.close()
-            if self._porch is not None:
-                self._porch.close()
 
     def __repr__(self) -> str:
         lost = [link.peer for link in self._links.values() if link.lost is not None]
@@ -347,7 +356,7 @@ class TcpTransport(Growing):
 
 
 def _after(parts: Sequence[Buffer], sent: int) -> Sequence[Buffer]:
-    """What is left of `parts` once `sent` bytes are gone."""
+    """The rest of `parts` once `sent` bytes are gone."""
     while parts and sent >= len(parts[0]):
         sent -= len(parts[0])
         parts = parts[1:]

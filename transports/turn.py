@@ -1,7 +1,7 @@
-"""Whose turn it is: at most one thread at a time, and taking it costs next to nothing when it is free.
+"""The turn to drive a transport: one thread has it at most, and taking it is cheap while it is free.
 
-The turn is a token in a list, and taking from a list is atomic. Only who finds the list empty goes
-the slow way, by a condition of the clock:
+The turn is a token in a list, and taking from a list is atomic. Only a thread that finds the list empty
+goes the slow way, by a condition of the clock:
 
     waits:   count oneself in ─ look again ─ wait        whoever gives the token back before the
     gives:   token back ─ is anybody counted? notify     first step is seen by the second, and
@@ -15,26 +15,41 @@ from contextlib import contextmanager
 
 from transports.clock import Clock, Deadline
 
+SLICE = 1.0  # seconds between two looks of who waits
+
 
 class Turn:
-    """A lock whose waiters may also wait for something else."""
+    """A lock whose waiters may also wait for something else.
 
-    __slots__ = ("_changed", "_token", "_waiting")
+    A signal handler that raises (Ctrl-C) does so between two calls. A token that was taken by then is put
+    back; and a caller that must not be interrupted before it gives its turn back writes, instead of
+    `give()`, `turn.token.append(True)`, which is one call, and then `turn.tell()`.
+    """
+
+    __slots__ = ("_changed", "_waiting", "token")
 
     def __init__(self, clock: Clock) -> None:
-        self._token = [True]
+        self.token = [True]
         self._waiting = 0
         self._changed = clock.condition()
 
     def try_take(self) -> bool:
         try:
-            return self._token.pop()
+            return self.token.pop()
         except IndexError:
             return False
+        except BaseException:  # interrupted, after the only call there is
+            self.token.append(True)
+            raise
 
     def give(self) -> None:
-        """Give the turn back; who waits looks again, also at whatever else it waits for."""
-        self._token.append(True)
+        """Give the turn back. Waiting threads look again, also at all else that they wait for."""
+        self.token.append(True)
+        if self._waiting:
+            self.wake()
+
+    def tell(self) -> None:
+        """Let those who wait look again."""
         if self._waiting:
             self.wake()
 
@@ -44,19 +59,26 @@ class Turn:
 
     def take(self, deadline: Deadline, unless: Callable[[], bool] | None = None) -> bool:
         """Wait for the turn. False, without it, once `unless` says yes or the time is over."""
-        with self._changed:
-            self._waiting += 1
-            try:
-                while True:
-                    if unless is not None and unless():
-                        return False
-                    if self.try_take():
-                        return True
-                    if deadline.is_over():
-                        return False
-                    self._changed.wait(deadline.left())
-            finally:
-                self._waiting -= 1
+        is_ours = False
+        try:
+            with self._changed:
+                self._waiting += 1
+                try:
+                    while not (unless is not None and unless()):
+                        is_ours = self.try_take()
+                        if is_ours or deadline.is_over():
+                            break
+                        left = (
+                            deadline.left()
+                        )  # the thread that gave it may have been interrupted before it told us
+                        self._changed.wait(SLICE if left is None else min(left, SLICE))
+                finally:
+                    self._waiting -= 1
+        except BaseException:
+            if is_ours:
+                self.token.append(True)
+            raise
+        return is_ours
 
     @contextmanager
     def held(self, clock: Clock) -> Iterator[None]:
@@ -67,4 +89,4 @@ class Turn:
             self.give()
 
     def __repr__(self) -> str:
-        return f"<Turn, {'free' if self._token else 'taken'}, {self._waiting} waiting>"
+        return f"<Turn, {'free' if self.token else 'taken'}, {self._waiting} waiting>"

@@ -15,7 +15,7 @@ class WrappedTransport(Transport):
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner.rank, inner.world_size, inner.address, inner.clock)
         self.inner = inner
-        inner.uses_board = False  # what goes past the messages would not be seen here
+        inner.uses_board = False  # data on a board would not be seen here
 
     @property
     def patience(self) -> float | None:
@@ -26,7 +26,7 @@ class WrappedTransport(Transport):
         self.inner.patience = seconds
 
     def watched(self, inbox: Inbox) -> Inbox:
-        """What stands between `inner` and the inbox above."""
+        """The wrapper stands between `inner` and the inbox above."""
         return inbox
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:

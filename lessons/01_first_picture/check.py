@@ -1,4 +1,4 @@
-"""Lesson 01: one ring that leaves nobody out."""
+"""Lesson 01: one ring that leaves no rank out."""
 
 import neighbour
 
@@ -12,12 +12,16 @@ SIZES = (4, 1, 2, 3, 5, 6, 7, 8)  # first the one that the lesson draws
 
 @lamp("one ring")
 def one_ring():
-    """Going right from rank 0 one comes past everybody and back."""
+    """Steps to the right, from rank 0, visit every rank and come back."""
     for size in SIZES:
         met, rank = [], 0
         while rank not in met:
             met.append(rank)
             following = neighbour.right_of(rank, size)
+            assert hasattr(following, "__index__"), (
+                f"right_of({rank}, {size}) is {following!r}, of type {type(following).__name__}, "
+                "and a rank is a whole number (int)"
+            )
             assert following in range(size), (
                 f"right_of({rank}, {size}) is {following!r}, but the ranks are "
                 + (f"0 to {size - 1}" if size > 1 else "only 0, which is its own neighbour")
@@ -47,6 +51,8 @@ def kept():
 
 def is_possible(size):
     order = [neighbour.right_of(rank, size) for rank in range(size)]
+    if not all(hasattr(right, "__index__") for right in order):
+        return False
     nobody_is_alone = size == 1 or all(rank != right for rank, right in enumerate(order))
     return sorted(order) == list(range(size)) and nobody_is_alone
 

@@ -9,7 +9,7 @@ import minitorch_dist.distributed as dist
 
 
 def right_of(rank, size):
-    """Who sits to the right of `rank` in a ring of `size`."""
+    """The rank to the right of `rank`, in a ring of `size`."""
     # BLANK 1: the right neighbour, also of the last rank (1 line)
     return (rank + 1) % size
     # END
@@ -17,8 +17,8 @@ def right_of(rank, size):
 
 def all_reduce(tensor):
     """Make `tensor`, on every rank, the sum of all ranks' tensors."""
-    rank = dist.get_rank()  # who am I: 0, 1, 2, …
-    size = dist.get_world_size()  # how many are we
+    rank = dist.get_rank()  # my number: 0, 1, 2, …
+    size = dist.get_world_size()  # the number of all ranks
     passing, coming = tensor.clone(), torch.empty_like(tensor)  # a copy, and room for what comes
     for _ in range(size - 1):
         work = dist.isend(passing, right_of(rank, size))  # begin to send, and go on

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 import minitorch_dist as torch
-from minitorch_dist.course import Cost, lab, lamp
-from minitorch_dist.tensors.ops.elementwise import arithmetic
+from minitorch_dist.course import MeasuredCost, lab, lamp
+from minitorch_dist.tensors.core import operations
 
 ROW = 1000 * 8  # bytes of a thousand float64
 
@@ -25,7 +25,7 @@ def fresh():
 
 @lamp("counted")
 def counted():
-    """What lives, by category, and the peak; and where numpy had to copy."""
+    """The bytes that live, by category, and the peak; and where numpy had to copy."""
     entries()
     copies()
 
@@ -95,7 +95,7 @@ def memory():
         x = books.Tensor(np.zeros((1, 1000)), "parameter")
         views = [x.T, x.reshape(1000), x.reshape(10, 100), x[0], x[:, 5:50], x.expand(1000, 1000)]
         views.append(views[2].T[3])
-        return Cost(
+        return MeasuredCost(
             ledger.live,
             ROW,
             unit=" bytes",
@@ -155,13 +155,13 @@ def wanted_of(grad, shape):
 @lamp("plugged in", star=2)
 def plugged_in():
     """The library's own tensors, with your sum_to in place of theirs."""
-    ours, arithmetic.sum_to = arithmetic.sum_to, lambda grad, shape: books.sum_to(grad, shape)
+    ours, operations.sum_to = operations.sum_to, lambda grad, shape: books.sum_to(grad, shape)
     try:
         x, bias = torch.ones(4, 3), torch.zeros(3, requires_grad=True)
         scale = torch.ones(4, 1, requires_grad=True)
         ((x + bias) * scale).sum().backward()
     finally:
-        arithmetic.sum_to = ours
+        operations.sum_to = ours
     for name, p, wanted in (("bias", bias, [4.0] * 3), ("scale", scale, [[3.0]] * 4)):
         assert p.grad.tolist() == wanted, (
             f"((x + bias) * scale).sum(), with x of (4, 3) ones, {name} of {tuple(p.shape)}: "
@@ -186,7 +186,7 @@ def bytes_of_adding():
 
 
 def picture():
-    """What lives, line by line; a letter is 40 bytes."""
+    """The bytes that live, line by line; a letter is 40 bytes."""
     lines = ["what lives after each line; a letter is 40 bytes: p parameter, a activation", ""]
     with fresh() as ledger:
 

@@ -11,7 +11,7 @@ from books import sum_to
 
 
 class Node:
-    """A note that an operation left: to whom gradients go on, and how each is made of the result's gradient.
+    """A note that an operation left: where gradients go on, and how each is made of the result's gradient.
 
     An edge is a pair of the next node and a function that turns the gradient of this node's result into
     that of one of its inputs. (It is called vjp: it multiplies a vector by a matrix of derivatives.)
@@ -94,7 +94,7 @@ def record(array, name, *inputs):
 
 
 def next_nodes(node):
-    """To whom a node's gradients go: one node may stand there twice, as for a + a."""
+    """The nodes to which a node's gradients go: one may stand there twice, as for a + a."""
     return [following for following, _ in node.next_functions if following is not None]
 
 

@@ -6,7 +6,7 @@ from backwards import Tensor
 from hypothesis import given, strategies as st
 
 import minitorch_dist as torch
-from minitorch_dist.course import Cost, lab, lamp
+from minitorch_dist.course import MeasuredCost, lab, lamp
 
 SHAPES = ((), (3,), (2, 1), (2, 3))
 LETTERS = "abcdefghijklmnop"
@@ -56,6 +56,26 @@ def right():
         found = a.grad.array.item()
         assert found == wanted, f"{words}: a.grad is {found:g}, expected {wanted}"
     gradients_of_any()
+    shared_arrays()
+
+
+def same(grad):
+    return grad
+
+
+def shared_arrays():
+    """Edges that hand on the very array that they got, as a sum may: to an inner node, and to two leaves."""
+    a, b = backwards.AccumulateGrad(), backwards.AccumulateGrad()
+    inner = backwards.Node("inner", (a, same), (b, same))
+    gradient = np.ones(2)
+    backwards.send_back(backwards.Node("root", (inner, same), (a, same)), gradient)
+    words = "all edges hand on the array that they got, a gets two parts of it and b one"
+    assert a.grad is not None and b.grad is not None, f"{words}: a leaf got nothing"
+    found = a.grad.array.tolist(), b.grad.array.tolist()
+    assert found == ([2, 2], [1, 1]) and gradient.tolist() == [1, 1], (
+        f"{words}: from [1, 1] comes {found[0]} for a and {found[1]} for b, and the array itself is "
+        f"{gradient.tolist()} now. Was it written into?"
+    )
 
 
 @st.composite
@@ -164,7 +184,7 @@ def deep():
 
 @lamp("plugged in", star=2)
 def plugged_in():
-    """Your order, on the library's graph of a small network; None stands for who wants no gradient."""
+    """Your order, on the library's graph of a small network; None stands for an input that wants no gradient."""
     x, target = torch.ones(4, 2), torch.zeros(4, 1)
     w1, b1 = torch.ones(2, 3, requires_grad=True), torch.zeros(3, requires_grad=True)
     w2 = torch.ones(3, 1, requires_grad=True)
@@ -197,7 +217,7 @@ def cheap():
         backwards.Node.next_functions = before
     assert a.grad.array == 4096, f"a.grad is {a.grad.array:g}, expected 4096"
     where = "12 times b = b + b, looks at nodes and at edges"
-    return Cost(len(looks) + calls[0], 2 * 13 + 24, 2.0, where=where)
+    return MeasuredCost(len(looks) + calls[0], 2 * 13 + 24, 2.0, where=where)
 
 
 def counting(vjp, calls):

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 import minitorch_dist as torch
 from minitorch_dist import cuda, optim
 from minitorch_dist.cli import plots
-from minitorch_dist.course import Cost, lab, lamp
+from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
 
@@ -173,13 +173,13 @@ def memory():
     """Beside the parameters: one velocity each with momentum, nothing without."""
     found = {momentum: bytes_kept(momentum) for momentum in (0, 0.5)}
     assert found[0] == 0, f"without momentum nothing needs to be kept, yours keeps {found[0]} bytes"
-    return Cost(
+    return MeasuredCost(
         found[0.5], 8000, unit=" bytes", where="1000 parameters of 8 bytes, 5 steps with momentum"
     )
 
 
 def bytes_kept(momentum):
-    """What lives on a simulated device after five steps, beside the parameter itself."""
+    """The bytes that live on a simulated device after five steps, beside the parameter itself."""
     with cuda.simulated(1):
         p = torch.zeros(1000, dtype=torch.float64, device="cuda", requires_grad=True)
         before = cuda.memory_allocated()

@@ -11,5 +11,7 @@ for momentum in (0, 0.8):
         (p * p * steep / 2).sum().backward()
         optimizer.step()
     plt.plot(*zip(*way), "o-", label=f"momentum {momentum}")
+plt.xlabel("first parameter (flat)")
+plt.ylabel("second parameter (steep)")
 plt.legend()
 plt.show()

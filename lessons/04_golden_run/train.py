@@ -6,9 +6,9 @@
 
 With `torch` for `minitorch_dist` in its imports it is a PyTorch script (and torchrun for mtdrun).
 
-All sums of gradients are exact, so their order does not matter, and whoever trains it must end with the same
-weights, bit for bit. Inputs are multiples of 1/16, weights of 1/256, there is one hidden layer, and all else is
-sums and products: a gradient is a multiple of 2⁻³⁶, and none needs more than 38 of the 53 bits of a float64.
+All sums of gradients are exact, so their order does not matter: every training must end with the same weights,
+bit for bit. Inputs are multiples of 1/16, weights of 1/256, and there is one hidden layer. All else is sums and
+products. So a gradient is a multiple of 2⁻³⁶, and none needs more than 38 of the 53 bits of a float64.
 After each step the weights are rounded to multiples of 1/256 again.
 """
 

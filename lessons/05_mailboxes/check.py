@@ -117,7 +117,7 @@ def three_in_a_row():
 
 
 def traffic(size, seed, tags=(0, 1, 7), each=2):
-    """Everybody sends and receives all kinds in an order of his own. Results: what was not as asked, in words."""
+    """Every rank sends and receives all kinds in an order of its own. Results: the first wrong message, in words."""
     kinds = [(other, tag) for other in range(size) for tag in tags for _ in range(each)]
     ordinal = ("first", "second")
 
@@ -147,7 +147,7 @@ def traffic(size, seed, tags=(0, 1, 7), each=2):
 
 @lamp("never stuck")
 def never_stuck():
-    """Who waits is woken by others' messages, too, and must go on waiting; who will never get any is told."""
+    """A waiting rank is woken by other messages, too, and must go on waiting. It is told if none will ever come."""
     for seed in range(20):
         words = "rank 0 sends ten messages with tag 1 and then one with tag 2; rank 1 receives the last one first"
         found = spawn(one_after_ten, 2, seed, words).results[1]
@@ -205,7 +205,7 @@ def plugged_in():
 
 
 class Sent:
-    """What isend returns here: a copy is under way already."""
+    """The result of isend here: a copy is under way already."""
 
     def wait(self):
         pass
@@ -218,7 +218,7 @@ def isend(tensor, dst):
 
 @lamp("memory")
 def memory():
-    """What has been received is kept nowhere."""
+    """Received messages are kept nowhere."""
     left = [len(box) for box in traffic(3, 1).mailboxes]
     assert left == [0, 0, 0], (
         f"3 ranks have received all messages, and in their mailboxes there are {left} still: memory that nobody frees, "

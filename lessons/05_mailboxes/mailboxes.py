@@ -4,7 +4,7 @@ rank 0                                                             rank 1
 send(x, dst=1, tag=7) ──▶ under way, in order ──▶ mailbox ──▶ recv(y, src=0, tag=7)
                           for each pair of ranks              takes the oldest that matches
 
-Ranks are threads, but only one of them runs at a time: the one that has the baton. Who sends or waits hands it
+Ranks are threads, but only one of them runs at a time: the one that has the baton. A rank that sends or waits hands it
 on. A seed draws what happens next: which rank runs, or which message arrives. So a seed is a run that can
 be had again, and many seeds are many networks.
 """
@@ -39,7 +39,7 @@ class World:
         self.ready = set(range(size))  # ranks that can run
         self.waiting = set()  # those that cannot
         self.asks = {}  # by rank: for which message it asked last, in words
-        self.running = None  # who has the baton
+        self.running = None  # the rank that has the baton
         self.journal = []  # (what, src, dst, tag)
         self.results, self.error = [None] * size, None
 

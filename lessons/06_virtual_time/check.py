@@ -19,7 +19,7 @@ SIZES = (1, 2, 3, 5, 8)
 
 
 def chain(size, nbytes):
-    """Rank 0 tells 1, who tells 2, …"""
+    """Rank 0 tells 1, then 1 tells 2, …"""
     return [
         [Receive(rank - 1)] * (rank > 0) + [Send(rank + 1, nbytes)] * (rank + 1 < size)
         for rank in range(size)
@@ -69,7 +69,7 @@ def run(programs, alpha=ALPHA, beta=BETA, gamma=GAMMA):
 
 
 def shown(programs):
-    """A program in words, for who has to find out what is wrong."""
+    """A program in words, for the reader who looks for the mistake."""
     return "\n".join(
         f"    rank {rank}: " + (", ".join(map(told, actions)) or "nothing")
         for rank, actions in enumerate(programs)
@@ -85,16 +85,16 @@ def told(action):
 
 @lamp("right")
 def right():
-    """What can be found with pencil and paper."""
+    """Programs whose times can be found with pencil and paper."""
     nbytes = 1000
     hold = ALPHA + BETA * nbytes
     demand("ping-pong, 3 rounds", ping_pong(3, nbytes), [6 * hold, 5 * hold])
     demand(
-        "a message that waits for its receiver (who computes)",
+        "a message that waits for its receiver, which computes",
         early(nbytes, 9000),
         [0, max(9000 * GAMMA, hold)],
     )
-    demand("a receiver who waits for its message", early(nbytes, 3), [0, hold])
+    demand("a receiver that waits for its message", early(nbytes, 3), [0, hold])
     for size in SIZES:
         passed = [rank * hold for rank in range(size)]
         demand(f"a chain of {size} ranks", chain(size, nbytes), passed)
@@ -108,6 +108,17 @@ def right():
             fan_in(size, nbytes),
             [(size - 1) * hold] + [0] * (size - 1),
         )
+    late, busy = Compute(9000), 9000 * GAMMA
+    demand(
+        "rank 0 computes, then sends twice: its port is free again when the first has left",
+        [[late, Send(1, nbytes), Send(2, nbytes)], [Receive(0)], [Receive(0)]],
+        [busy, busy + hold, busy + 2 * hold],
+    )
+    demand(
+        "two ranks compute, then send to rank 0: its port is free again when the first has landed",
+        [[Receive(1), Receive(2)], [late, Send(0, nbytes)], [late, Send(0, nbytes)]],
+        [busy + 2 * hold, busy, busy],
+    )
     demand("two ranks send to each other: two ports, both at once", exchange(nbytes), [hold] * 2)
 
 

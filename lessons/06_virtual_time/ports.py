@@ -83,7 +83,7 @@ class Run:
         self.ports, self.todo = ports, [deque(actions) for actions in programs]
         self.times = [None] * len(programs)
         self.landed = defaultdict(deque)  # by (src, dst): instants of messages not yet received
-        self.waiting = {}  # by rank: since when, and for whom
+        self.waiting = {}  # by rank: since when, and for which rank
         self.story = []  # of messages: (instant, COMES or ARRIVES, src, dst)
         self.heap, self.number = [], count()  # what will happen; a rank's messages keep their order
         for rank in range(len(programs)):
@@ -120,7 +120,7 @@ class Run:
         return None
 
     def land(self, src, dst, when):
-        """Its landing is known already: whoever waits for it goes on then."""
+        """Its landing is known already: a rank that waits for it goes on then."""
         since, source = self.waiting.get(dst, (0, None))
         if source == src:
             del self.waiting[dst]

@@ -9,7 +9,7 @@ import shift
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import Cost, lamp, lesson
+from minitorch_dist.course import MeasuredCost, lamp, lesson
 from minitorch_dist.testing.costs import ROUNDS
 from minitorch_dist.testing.strictness import plainly, strict
 from transports.virtual import deadlock
@@ -32,7 +32,7 @@ def twice(count):
 
 
 def run(kind, size, count):
-    """The results by rank; what a deadlock says is said in the words of sends."""
+    """The results by rank; a deadlock is told in the words of sends."""
     with KINDS[kind]():
         try:
             return sim.run(twice, size, (count,)).results
@@ -63,7 +63,7 @@ def right():
 
 @lamp("never stuck")
 def never_stuck():
-    """Whoever gets through when sends wait gets through with any room, and with the same result."""
+    """A program that ends when sends wait also ends with any room, and with the same result."""
     for size in SIZES:
         met, bounded, eager = (run(kind, size, 3) for kind in ("rendezvous", "bounded", "eager"))
         assert met == bounded == eager, (
@@ -90,12 +90,12 @@ def rounds():
     """Where sends wait: one message, one word back that it is being received. For any number of ranks."""
     found = {size: taken("rendezvous", size) for size in (2, 5, 8)}
     assert "stuck" not in found.values(), "where sends wait it never ends: see 'never stuck'"
-    return Cost(max(found.values()), 2, unit=" rounds")
+    return MeasuredCost(max(found.values()), 2, unit=" rounds")
 
 
 @lamp("circle", star=1)
 def circle():
-    """Who waits for whom, at random; then in the report of a real deadlock."""
+    """Random graphs of waiting ranks; then the report of a real deadlock."""
     for seed in range(300):
         draw = random.Random(seed)
         ranks = range(1 + seed // 50)
@@ -149,7 +149,7 @@ def finding(function):
 
 
 def stuck(program, size, *args):
-    """What is said about a deadlock of strict sends; "" if there is none."""
+    """The report of a deadlock of strict sends; "" if there is none."""
     with strict():
         try:
             sim.run(program, size, args)
@@ -175,7 +175,7 @@ def ranks_in_the_circle():
 
 
 def rounds_one_after_another():
-    """If only rank 0 receives first: it frees its left neighbour, who frees his."""
+    """If only rank 0 receives first: it frees its left neighbour, which frees the next."""
 
     def program():
         rank, size = dist.get_rank(), dist.get_world_size()

@@ -16,7 +16,7 @@ import minitorch_dist.distributed as dist
 
 
 def shift(tensor):
-    """What the left neighbour gave, while `tensor` went to the right one."""
+    """The tensor of the left neighbour, while `tensor` goes to the right one."""
     rank, size = dist.get_rank(), dist.get_world_size()
     if size == 1:
         return tensor.clone()
@@ -42,7 +42,7 @@ def find_circle(waits):
 
     def search(path):
         """The circle that is found by going on from the end of `path`, where each waits for the next."""
-        # BLANK 2: whom does the last one wait for? Is that one in the path already? (about 7 lines)
+        # BLANK 2: for which rank does the last one wait? Is that one in the path already? (about 7 lines)
         for rank in waits.get(path[-1], []):
             if rank in path:
                 return path[path.index(rank) :]

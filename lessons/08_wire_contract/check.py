@@ -39,6 +39,8 @@ def right():
         ):
             same(array.astype(name))
     same(np.arange(6.0).reshape(2, 3).T)
+    same(np.ones([1] * letters.MAX_DIMENSIONS, "<f4"))  # the most that is allowed
+    same(np.empty((0, letters.MAX_PAYLOAD), "|u1"))
     drawn()
     try:
         encode(np.array([object()]))

@@ -63,7 +63,7 @@ def decode(header, payload):
 
 
 def read(header):
-    """What JSON says: a dict with a dtype and a shape, of which nothing is known yet."""
+    """The content of the JSON: a dict with a dtype and a shape, which nobody has checked yet."""
     if len(header) > MAX_HEADER:
         raise BadLetter(f"a header of {len(header)} bytes, and at most {MAX_HEADER} are allowed")
     try:

@@ -1,4 +1,4 @@
-"""Lesson 09: a real connection whose stream is cut at every byte; then the library's kit, and its journal."""
+"""Lesson 09: a TCP connection whose stream is cut at every byte; then the library's kit, and its journal."""
 
 import random  # noqa: TID251 - each has a seed of its own
 import socket
@@ -11,7 +11,7 @@ import stream
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import Cost, lab, lamp
+from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.distributed import journal
 from minitorch_dist.launching import launch
 from minitorch_dist.testing import check_transport
@@ -23,15 +23,26 @@ PATIENCE = 10.0
 
 
 def written(messages):
-    """What stands in the stream, as the library writes it."""
+    """The bytes in the stream, as the library writes them."""
     return b"".join(frames.pack(len(h), len(p)) + h + p for h, p in messages)
 
 
+def connected():
+    """Both ends of a TCP connection over this machine's loopback; written bytes leave at once."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        near = socket.create_connection(server.getsockname())
+        far, _ = server.accept()
+    for end in (near, far):
+        end.settimeout(PATIENCE)
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return near, far
+
+
 class Proxy:
-    """One end of a real connection. The stream comes in these segments, the next one when more is asked for."""
+    """One end of a TCP connection. The stream comes in these segments, the next one when more is asked for."""
 
     def __init__(self, *segments):
-        self.near, self.far = socket.socketpair()
+        self.near, self.far = connected()
         self.segments = deque(segment for segment in segments if segment)
         self.there = 0  # bytes that can be read
         self.ended = 0  # how often it was said that there are no more
@@ -55,6 +66,8 @@ class Proxy:
         if self.segments:
             self.there = len(self.segments[0])
             self.far.sendall(self.segments.popleft())
+            while len(self.near.recv(self.there, socket.MSG_PEEK)) < self.there:
+                pass  # until the whole segment has arrived
         else:
             self.far.close()
             self.ended += 1
@@ -97,7 +110,7 @@ def ways():
 
 @lamp("right")
 def right():
-    """What the library writes is read, wherever it is cut; what is written is what the library reads."""
+    """You read the messages of the library, wherever they are cut, and the library reads yours."""
     for what, places in ways():
         with Proxy(*cut(written(MESSAGES), places)) as proxy:
             for number, (header, payload) in enumerate(MESSAGES):
@@ -115,7 +128,7 @@ def right():
                     f"{where}: receive returned {found}\n{calls(proxy)}"
                 )
     for header, payload in MESSAGES:
-        near, far = socket.socketpair()
+        near, far = connected()
         with near, far:
             stream.send(Narrow(near), header, memoryview(payload))
             near.shutdown(socket.SHUT_WR)
@@ -144,7 +157,7 @@ class Narrow:
 
 
 def calls(proxy):
-    """What was asked of the connection last."""
+    """The last calls of the connection."""
     shown = [f"{asked} → {got}" for asked, got in proxy.story[-6:]]
     return f"    bytes asked for → given, in the end: {',  '.join(shown)}"
 
@@ -221,7 +234,7 @@ def calls_of_recv():
     """A message of 30 000 bytes that is all there: a call for each of its parts."""
     with Proxy(written([(b"header", bytes(30_000))])) as proxy:
         stream.receive(proxy)
-    return Cost(len(proxy.story), 4, limit=1.5, unit=" calls of recv")
+    return MeasuredCost(len(proxy.story), 4, limit=1.5, unit=" calls of recv")
 
 
 @lamp("as a transport", star=3)

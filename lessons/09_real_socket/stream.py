@@ -117,7 +117,7 @@ class StreamTransport(Transport):
                 self.deliver(peer, *message)
         except (OSError, EOFError, DistNetworkError) as error:
             reason = str(error)
-        with suppress(OSError):  # who hears goodbye says goodbye
+        with suppress(OSError):  # a rank that hears goodbye says goodbye
             self.connections[peer].shutdown(socket.SHUT_RDWR)
         with self.news:
             self.lost[peer] = PeerLost(peer, reason)

@@ -10,7 +10,7 @@ from meeting import Meeting, Mismatch
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course import MeasuredCost, lamp
 from minitorch_dist.distributed import distributed_c10d
 from transports.stores.store import PrefixStore, Store
 
@@ -133,7 +133,7 @@ def two_groups():
 
 @lamp("mismatch", star=2)
 def mismatch():
-    """Who does another thing than the others is named on all ranks, with both lines; nobody else ever is."""
+    """A rank that does another thing than the others is named on all ranks, with both lines; no other rank is."""
     explore(all_the_same, 5)
     for size in (2, 3, 5):
         for odd in (0, size - 1):
@@ -187,13 +187,15 @@ def is_told(odd, report):
 @lamp("memory", star=3)
 def memory():
     """After many rounds the store holds no more than after one."""
-    return Cost(keys_after(40), 2, limit=2, unit=" keys after 40 rounds")
+    return MeasuredCost(keys_after(40), 2, limit=2, unit=" keys after 40 rounds")
 
 
 @lamp("commands", star=3)
 def commands():
     """8 ranks: `add` and `wait` of each, and for all together one `set` and three keys deleted."""
-    return Cost(commands_of(8, 10).total() / 10, 2 * 8 + 4, limit=1.2, unit=" commands a round")
+    return MeasuredCost(
+        commands_of(8, 10).total() / 10, 2 * 8 + 4, limit=1.2, unit=" commands a round"
+    )
 
 
 @lamp("in the library", star=3)
@@ -208,7 +210,7 @@ def in_the_library():
 
 
 def a_world():
-    """Forget who we are; find out again."""
+    """Forget our rank; find it out again."""
     store, size = far_store(), dist.get_world_size()
     meeting = Meeting.join(store, size)
     meeting.barrier()
@@ -229,7 +231,7 @@ def keys_after(count):
     def program():
         meeting = met()
         rounds(meeting, count)
-        sim.compute("9ms")  # who came last may still be tidying up
+        sim.compute("9ms")  # the last to come may still be tidying up
         return len(meeting.store.store.list_keys())
 
     return max(sim.run(program, 3, seed=1, events=EVENTS).results)

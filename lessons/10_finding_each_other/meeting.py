@@ -5,7 +5,7 @@
     a process ──► "joined": 2 ──►  "I am rank 1"          the first by birth. All know one store.
     a process ──► "joined": 3 ──►  "I am rank 2"
 
-What the store can do, each of it at once, so that nobody comes in between:
+The store does each of these commands in one step, so that nobody comes in between:
 
     add(key, n)                      adds to a counter that begins at 0; returns what it is now
     set(key, text)   get(key)        (bytes come back)
@@ -37,7 +37,7 @@ class Meeting:
 
     @classmethod
     def join(cls, store, size):
-        """Whoever comes first is rank 0; the last of `size` is rank size - 1."""
+        """The first to come is rank 0; the last of `size` is rank size - 1."""
         # BLANK 1: no two may get the same number, though all come at once (about 1 line)
         rank = store.add("joined", 1) - 1
         # END
@@ -47,8 +47,8 @@ class Meeting:
 
     def barrier(self):
         """Return when all ranks have come. Next time it is another round."""
-        # BLANK 2: count who comes; the last one opens; the others wait for that (about 7 lines)
-        # Who is last to come also knows which keys nobody needs any more: delete them.
+        # BLANK 2: count the ranks that come; the last one opens; the others wait for that (about 7 lines)
+        # The last to come also knows which keys nobody needs any more: delete them.
         here, before = self.round, self.round - 1
         self.round += 1
         if self.store.add(f"came/{here}", 1) == self.size:
@@ -59,8 +59,8 @@ class Meeting:
         # END
 
     def together(self, operation):
-        """A barrier of which all must think the same: whoever comes for another operation than the
-        first did, is a Mismatch, on all ranks, and both are named with their lines."""
+        """A barrier for one operation. If a rank comes for another operation than the first did, all ranks
+        raise a Mismatch, which names both with their lines."""
         frame = sys._getframe(1)
         site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         here, mine = self.round, f"rank {self.rank} is in {operation} at {site}"

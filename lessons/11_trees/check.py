@@ -5,7 +5,7 @@ import tree
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import Cost, lab, lamp
+from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.distributed.schedules import bounds, proof
 from minitorch_dist.distributed.schedules.links import COUNTING
 from minitorch_dist.distributed.schedules.replay import Replay
@@ -168,7 +168,7 @@ def rounds():
 def climbed(collective, size, root):
     found = lab.meter(lambda tensor: collective(tensor, root), size, 1)
     where = f"{collective.__name__}, {size} ranks, root {root}"
-    return Cost(found.rounds, bounds.least_rounds(size), unit=" rounds", where=where)
+    return MeasuredCost(found.rounds, bounds.least_rounds(size), unit=" rounds", where=where)
 
 
 def rounds_of_a_thousand():

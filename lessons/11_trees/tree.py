@@ -5,7 +5,7 @@
     round 2  0 ───────────► 3    4         then one for each four,
     round 3                 3 ◄─ 4         then one for all
 
-For a block speaks the root, where the root is in it, and else the first rank of the block. What goes from
+The root speaks for each block that it is in. The first rank speaks for every other block. A message from
 one to all takes the same ways back, the last first.
 """
 
@@ -17,7 +17,7 @@ import minitorch_dist.distributed as dist
 
 
 def speaker(rank, length, root):
-    """Who speaks for the block of `length` ranks that `rank` is in: 0…length-1, or length…2·length-1, or …"""
+    """The rank that speaks for the block of `length` ranks with `rank` in it: 0…length-1, length…2·length-1, or …"""
     # BLANK 1: the root if it is in that block, else the block's first rank (about 2 lines)
     first = rank // length * length
     return root if first <= root < first + length else first
@@ -30,7 +30,7 @@ def halves(size):
 
 
 def parent(rank, size, root):
-    """To whom `rank` reports; None for the root."""
+    """The rank to which `rank` reports; None for the root."""
     # BLANK 2: the first block whose speaker is somebody else (about 5 lines)
     for half in halves(size):
         above = speaker(rank, 2 * half, root)
@@ -41,7 +41,7 @@ def parent(rank, size, root):
 
 
 def children(rank, size, root):
-    """Who reports to `rank`, in the order of the rounds."""
+    """The ranks that report to `rank`, in the order of the rounds."""
     # BLANK 3: while `rank` speaks for the whole block, the other half of it reports here (about 8 lines)
     # The half in which `rank` is not begins at (rank // half ^ 1) * half. There may be nobody in it.
     found = []
@@ -56,7 +56,7 @@ def children(rank, size, root):
 
 
 class Shape(NamedTuple):
-    """Any tree: who is above and who is below `rank`, among `size` ranks, under `root`."""
+    """Any tree: the ranks above and below `rank`, among `size` ranks, under `root`."""
 
     parent: Callable
     children: Callable

@@ -1,10 +1,14 @@
-"""A check of other people's all_reduce: it should find each mistake, and accuse nobody wrongly.
+"""A check of other people's all_reduce: it should find each mistake, and accept each right one.
 
-Every rank gives a label, rank r gives BASEʳ, so that a sum tells who is in it, like the digits of a number:
+Every rank gives a label for each element. For a tensor of one element, rank r gives BASEʳ. Then a sum tells which
+ranks are in it, like the digits of a number:
 
     three ranks give     1    64    4096
     the sum of all       4161  = 1 + 64 + 4096         each once
     and this one         8193  = 1 + 0·64 + 2·4096     rank 1 is missing, rank 2 counted twice
+
+The elements must differ, too, or a sum in a wrong place would not be seen. Of n elements, rank r gives
+(n + e)·BASEʳ in element e: a digit between n and 2n - 1 is one label, and says from which element it came.
 """
 
 from contextlib import nullcontext
@@ -19,25 +23,26 @@ BASE = 64  # so up to 63 times are told apart
 
 
 def labels(rank, count):
-    """What rank `rank` gives: `count` whole numbers."""
+    """The numbers of rank `rank`: `count` whole numbers, (count + e) · BASEʳ in element e."""
     # BLANK 1: its label in each element (about 1 line)
-    return [BASE**rank] * count
+    return [(count + element) * BASE**rank for element in range(count)]
     # END
 
 
 def counts(total, size):
-    """How often each of `size` ranks is in this sum of labels."""
+    """The digits of this sum of labels, one for each of `size` ranks."""
     # BLANK 2: the digits, rank 0's first (about 1 line)
     return [total // BASE**rank % BASE for rank in range(size)]
     # END
 
 
-def play(all_reduce, given, op=dist.ReduceOp.SUM, strictly=False):
+def play(all_reduce, given, op=dist.ReduceOp.SUM, strictly=False, seed=0):
     """Call `all_reduce(tensor, op)` on as many ranks as there are lists of numbers in `given`.
 
     Returns what each rank has then, and how many bytes the rank sent that sent most. It raises if ranks
     wait for each other for ever. `strictly`: each send waits for its receive, and it raises if somebody
-    writes to what is still being sent. (Otherwise sends copy, and return at once.)
+    writes to what is still being sent. (Otherwise sends copy, and return at once.) Each `seed` is another order in
+    which messages arrive.
     """
 
     def program():
@@ -46,37 +51,49 @@ def play(all_reduce, given, op=dist.ReduceOp.SUM, strictly=False):
         return tensor.tolist()
 
     with strict() if strictly else nullcontext():
-        report = sim.run(program, len(given), events=20_000)
+        late = "oj" if seed else ""
+        report = sim.run(program, len(given), events=20_000, seed=seed, hardships=late)
     return report.results, max(rank.bytes_sent for rank in report.ranks)
 
 
-def once(all_reduce, size, count, strictly=False):
-    """Raise unless every element, on every rank, has every rank in it once; and say who is not."""
+def once(all_reduce, size, count, strictly=False, seed=0):
+    """Raise unless every element, on every rank, has the same element of every rank in it once; and say what is wrong."""
     given = [labels(rank, count) for rank in range(size)]
-    results, _ = play(all_reduce, given, strictly=strictly)
+    results, _ = play(all_reduce, given, strictly=strictly, seed=seed)
     for rank, numbers in enumerate(results):
         for element, total in enumerate(numbers):
-            times = counts(int(total), size)
-            assert times == [1] * size, f"element {element} on rank {rank} {in_words(times)}"
+            digits, due = counts(int(total), size), count + element
+            assert digits == [due] * size, (
+                f"element {element} on rank {rank} {in_words(digits, due, count)}"
+            )
 
 
-def in_words(times):
-    """`has rank 3 twice and lacks rank 0`"""
-    often = {2: "twice"}
-    said = [
-        f"has rank {rank} {often.get(n, f'{n} times')}" for rank, n in enumerate(times) if n > 1
-    ]
-    said += [f"lacks rank {rank}" for rank, n in enumerate(times) if n == 0]
+def in_words(digits, due=1, count=1):
+    """`has rank 3 twice and lacks rank 0`; `due` is the label that each rank gave, of one of `count` elements."""
+    said = []
+    if len({*digits}) == 1 and count <= digits[0] < 2 * count:
+        return f"is the sum of element {digits[0] - count}"
+    for rank, digit in enumerate(digits):
+        times, rest = divmod(digit, due)
+        if count <= digit < 2 * count and rest + times != 1:
+            said.append(f"has rank {rank}'s element {digit - count}")
+        elif digit and rest:
+            said.append(f"has several elements of rank {rank}")
+        elif times > 1:
+            said.append(f"has rank {rank} {'twice' if times == 2 else f'{times} times'}")
+    said += [f"lacks rank {rank}" for rank, digit in enumerate(digits) if digit == 0]
     return " and ".join(said)
 
 
 def check(all_reduce):
     """Return if `all_reduce(tensor, op)` does what it should; raise if it does not."""
-    # BLANK 3: the check (about 10 lines)
-    # Whoever has only ever asked two ranks has asked nobody. What beside sums? What if sends wait? What may it cost?
+    # BLANK 3: the check (about 12 lines)
+    # Two ranks are too few. What beside sums? What if sends wait, or arrive in another order? What may it cost?
     for size in (1, 2, 3, 5, 8):
         for count in (0, 1, size + 1):
             once(all_reduce, size, count)
+        for seed in (1, 2, 3):
+            once(all_reduce, size, size, seed=seed)
         once(all_reduce, size, size + 1, strictly=True)
         negative = [[-1.0 - rank] for rank in range(size)]
         largest, _ = play(all_reduce, negative, dist.ReduceOp.MAX)

@@ -13,7 +13,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.course import lab, lamp
 from minitorch_dist.distributed.schedules.choice import candidates, known
-from minitorch_dist.distributed.schedules.cost import cost
+from minitorch_dist.distributed.schedules.cost import textbook_time
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.pictures import words
 
@@ -32,7 +32,7 @@ NAMES = tuple(choice.PRICES)
 @cache
 def took(name, size, nbytes, links):
     """Picoseconds, of the library's schedule with that name."""
-    return cost(known("all_reduce")[name], size, nbytes, links).time
+    return textbook_time(known("all_reduce")[name], size, nbytes, links)
 
 
 def where(size, nbytes, net):
@@ -42,7 +42,7 @@ def where(size, nbytes, net):
 
 @lamp("prices", star=1)
 def prices():
-    """What you say each of them takes, and what it takes; chunks that are not equal may make 2 % of difference."""
+    """Your time for each algorithm, and its real one; chunks that are not equal may make 2 % of difference."""
     for name, size, nbytes, net in product(NAMES, SIZES, (0, 4096, 10**6, 10**8), NETS):
         said, is_so = (
             choice.PRICES[name](size, nbytes, NETS[net]),
@@ -107,7 +107,7 @@ def nobody_beats_the_floor():
         floor = choice.floor(size, nbytes, NETS[net])
         assert isinstance(floor, int | float), f"floor() returns {floor!r}, which is no number"
         for schedule in candidates("all_reduce", nbytes, NETS[net]):
-            time = cost(schedule, size, nbytes, NETS[net]).time
+            time = textbook_time(schedule, size, nbytes, NETS[net])
             assert time >= floor * (1 - 1e-6), (
                 f"{where(size, nbytes, net)}: {schedule} takes {time / 1e6:g} µs, "
                 f"less than your floor of {floor / 1e6:g}"
@@ -190,7 +190,7 @@ def picture():
 
 
 def bus(size, links):
-    """What the link carries, of the 25 GB/s that it could: as nccl-tests prints it."""
+    """The bandwidth that the link carries, of the 25 GB/s that it could: as nccl-tests prints it."""
     lines = [f"{'bytes':>15}  {'you choose':<18} {'time':>12}  {'bus':>10}"]
     for nbytes in (10**3, 10**5, 10**7, 10**9):
         chosen = choice.choose(size, nbytes, links)

@@ -1,4 +1,4 @@
-"""Which all-reduce, when? What each takes is α for every round and β for every byte that has to wait its turn.
+"""Which all-reduce, when? Each takes α for every round and β for every byte that has to wait its turn.
 
     time │                                       dddhR    d  doubling: the fewest rounds
          │                                   ddddRRRR     h  halving (Rabenseifner's)
@@ -68,7 +68,7 @@ def choose(size, nbytes, links):
 
 
 def floor(size, nbytes, links):
-    """What no all_reduce can beat, whoever writes it."""
+    """The time that no all_reduce can beat."""
     # BLANK 5: the larger of two picoseconds (about 3 lines)
     # What the first message of one rank takes to reach all; what a rank must send in bytes, at least.
     latency = rounds_to_all(size) * links.alpha

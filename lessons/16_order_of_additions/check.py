@@ -9,7 +9,7 @@ import order
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import Cost, lab, lamp
+from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.distributed.schedules import BUILT_IN, bounds
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.values import Values
@@ -25,7 +25,7 @@ def kept():
 
 
 def hostile(rank, count=7):
-    """Numbers of both signs with all their bits set somehow: whoever adds them otherwise gets other bits."""
+    """Numbers of both signs with all their bits set somehow: another order of additions gives other bits."""
     random = np.random.Generator(np.random.PCG64(rank))
     numbers = random.standard_normal(count) * 10.0 ** random.integers(0, 3, count)
     return torch.tensor(numbers)
@@ -62,7 +62,7 @@ def the_same_on_all_ranks():
 
 @lamp("any schedule", star=2)
 def the_same_under_any_schedule():
-    """3 ranks: whoever comes first, all there is. 5 and 8 ranks: 15 drawn schedules."""
+    """3 ranks: all orders in which messages can come. 5 and 8 ranks: 15 drawn schedules."""
     found = sim.exhaust(summed, 3)
     if len(found.results) > 1:
         one, other = found.results[:2]
@@ -77,7 +77,7 @@ def the_same_under_any_schedule():
             again = sim.run(summed, size, seed=seed, hardships="oja").results
             unlike = next(filter(None, map(first_difference, calm, again)), None)
             assert unlike is None, (
-                f"{size} ranks: element {unlike[0]} is {unlike[1]!r}, and {unlike[2]!r} where messages come in "
+                f"{size} ranks: element {unlike[0]} is {unlike[1]!r}, and {unlike[2]!r} when messages come in "
                 f"another order (seed {seed})"
             )
 
@@ -136,7 +136,9 @@ def bytes_sent():
 def sent(size):
     found = lab.meter(order.all_reduce, size, 16 * size)
     least = float(bounds.least_bytes("all_reduce", size, 8 * 16 * size))
-    return Cost(found.bytes, least, unit=" bytes", where=f"{size} ranks, {16 * size} numbers")
+    return MeasuredCost(
+        found.bytes, least, unit=" bytes", where=f"{size} ranks, {16 * size} numbers"
+    )
 
 
 def sums_of_four():
@@ -154,7 +156,7 @@ NUMBERS = (0.6, 0.7, -0.7, -0.3)
 
 
 def picture():
-    """Who is added to whom, in each element of a tensor of four; and the last bits of the sum."""
+    """The order of additions in each element of a tensor of four, and the last bits of the sum."""
     lines = ["ranks 0 to 3 give 0.6, 0.7, -0.7 and -0.3, and want the sum of all", ""]
     for element, (tree, total) in enumerate(additions(BUILT_IN["all_reduce", "ring"])):
         lines.append(row("ring" if element == 0 else "", f"element {element}", tree, total))

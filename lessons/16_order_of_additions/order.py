@@ -44,7 +44,7 @@ def tell(parts):
 
 def added(came):
     """The sum of what came from all ranks, a tensor for each."""
-    # BLANK 1: make it the same whoever came first, and on whichever rank (about 4 lines)
+    # BLANK 1: make it the same for every order of arrival, and on every rank (about 4 lines)
     total = came[0]
     for rank in range(1, len(came)):
         total = total + came[rank]

@@ -7,8 +7,8 @@ import replicas
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import Cost, lab, lamp
-from minitorch_dist.course.layers import Layer
+from minitorch_dist.course import MeasuredCost, lab, lamp
+from minitorch_dist.course.layers import SquareLayer
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD, AdamW
 from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank, exact
@@ -61,7 +61,7 @@ def losses():
     mean /= size
     shares = ", ".join(str(end - begin) for begin, end in itertools.pairwise(ends))
     assert abs(mean.item() - 3.5) < 1e-5, (
-        f"4 samples with squared errors of 0, 1, 4 and 9 on {size} ranks (shares of {shares}): the average of "
+        f"4 samples with squared errors of 0, 1, 4 and 9 on {size} ranks (shares of {shares}). The average of "
         f"the ranks' losses is {mean.item():g}, and the mean of the samples is 3.5"
     )
 
@@ -156,7 +156,7 @@ def cost_of_a_step(size):
         max(rank.bytes_sent for rank in sim.run(steps, size, (count,)).ranks) for count in (1, 2)
     )
     model = torch.ones(12 * 12 + 12).nbytes
-    return Cost(two - one, float(bounds.least_bytes("all_reduce", size, model)), unit=" bytes",
+    return MeasuredCost(two - one, float(bounds.least_bytes("all_reduce", size, model)), unit=" bytes",
                 where=f"{size} ranks, a step with {model} bytes of gradients")  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def picture():
 
     def program():
         model = replicas.DistributedDataParallel(
-            nn.Sequential(*[Layer(16, "1ms", "2ms") for _ in range(2)])
+            nn.Sequential(*[SquareLayer(16, "1ms", "2ms") for _ in range(2)])
         )
         model(torch.ones(1, 16, dtype=torch.float64)).sum().backward()
 

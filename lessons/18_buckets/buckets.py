@@ -62,7 +62,7 @@ class DistributedDataParallel(nn.Module):
 
     @contextmanager
     def no_sync(self):
-        """What goes forward in this block is not averaged when it comes back; gradients add up on each rank."""
+        """A forward in this block is not averaged in its backward; gradients add up on each rank."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield

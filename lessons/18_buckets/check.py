@@ -7,7 +7,7 @@ import buckets
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course import MeasuredCost, lamp
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
@@ -67,8 +67,8 @@ def in_pieces():
         found, wanted = model.module.weight.grad.item(), 111 * (size + 1) / 2
         ranks = ", ".join(f"{111 * (each + 1)} on rank {each}" for each in range(size))
         assert found == wanted, (
-            f"{size} ranks with 3 pieces each, whose gradients are 1, 10 and 100, times rank + 1 (together {ranks}): "
-            f"after step {number + 1} p.grad is {found:g} on rank {rank}, and the average is {wanted:g}"
+            f"{size} ranks with 3 pieces each. Their gradients are 1, 10 and 100, times rank + 1 (together {ranks}). "
+            f"After step {number + 1} p.grad is {found:g} on rank {rank}, and the average is {wanted:g}"
         )
 
 
@@ -92,8 +92,8 @@ def unused():
         wanted = (size - number) / size
         found = "None" if weight.grad is None else f"{weight.grad[0].item():g}"
         assert weight.grad is not None and abs(weight.grad[0].item() - wanted) < 1e-6, (
-            f"{size} ranks, and weight {number} has a gradient of 1 on ranks {number} to {size - 1} and none before: "
-            f"rank {rank} has {found} after backward, and the average is {wanted:g}"
+            f"{size} ranks. Weight {number} has a gradient of 1 on ranks {number} to {size - 1}, and none on the others. "
+            f"Rank {rank} has {found} after backward, and the average is {wanted:g}"
         )
 
 
@@ -141,7 +141,7 @@ def steps(count, pieces, cap):
 
 
 def a_step(size, pieces, cap, net=ROUNDS):
-    """What the second of two steps takes: bytes of the rank that sends most, and time."""
+    """The cost of the second of two steps: bytes of the rank that sends most, and time."""
     one, two = (sim.run(steps, size, (count, pieces, cap), net=net) for count in (1, 2))
     sent = [max(rank.bytes_sent for rank in report.ranks) for report in (one, two)]
     return sent[1] - sent[0], two.time - one.time
@@ -155,7 +155,7 @@ def gradient_bytes():
 def bytes_of_a_step():
     """However many pieces a batch has, and however it is divided into buckets, each rank sends 2 (P-1)/P of the gradients."""
     found = [
-        Cost(
+        MeasuredCost(
             a_step(size, pieces, cap)[0], float(bounds.least_bytes("all_reduce", size, gradient_bytes())), unit=" bytes",
             where=f"{size} ranks, a step of {pieces} pieces with {gradient_bytes()} bytes of gradients",
         )
@@ -173,7 +173,9 @@ def rounds():
         count = math.ceil(LAYERS / layers)
         where = f"{size} ranks, {count} bucket{'s' * (count > 1)}, a step of {pieces} pieces"
         found.append(
-            Cost(a_step(size, pieces, cap)[1], 2 * (size - 1) * count, unit=" rounds", where=where)
+            MeasuredCost(
+                a_step(size, pieces, cap)[1], 2 * (size - 1) * count, unit=" rounds", where=where
+            )
         )
     return max(found, key=lambda cost: cost.ratio)
 

@@ -6,8 +6,8 @@ import overlap
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import Cost, lamp
-from minitorch_dist.course.layers import Layer
+from minitorch_dist.course import MeasuredCost, lamp
+from minitorch_dist.course.layers import SquareLayer
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
@@ -98,7 +98,7 @@ def slowly():
     """Layer k's gradient is that of all ranks, while 3 buckets are under way."""
     rank, size = dist.get_rank(), dist.get_world_size()
     model = overlap.DistributedDataParallel(
-        nn.Sequential(*[Layer(4, "0s", "1ms") for _ in range(4)]), bucket_cap_mb=0
+        nn.Sequential(*[SquareLayer(4, "0s", "1ms") for _ in range(4)]), bucket_cap_mb=0
     )
     for number, layer in enumerate(model.module):
         layer.weight.data.fill_(2.0**-2 * (number + 1))
@@ -108,7 +108,7 @@ def slowly():
         found = layer.weight.grad
         assert (found - wanted).abs().max().item() < 1e-9, (
             f"{size} ranks on a slow network: when backward returns, rank {rank} has {found.flatten()[0].item():g} in the gradient "
-            f"of layer {number}, and the average is {wanted:g}; was a vector read, or written to, while it was under way?"
+            f"of layer {number}, and the average is {wanted:g}. Was a vector read, or written to, before its wait returned?"
         )
 
 
@@ -122,7 +122,7 @@ def time_of_backward(computing, sending, layers=1, size=2):
     """Milliseconds of a backward of 4 layers, of so many ms each, whose gradients take so many ms each to sum up."""
 
     def program():
-        model = nn.Sequential(*[Layer(SIDE, "0s", f"{computing}ms") for _ in range(LAYERS)])
+        model = nn.Sequential(*[SquareLayer(SIDE, "0s", f"{computing}ms") for _ in range(LAYERS)])
         model = overlap.DistributedDataParallel(model, bucket_cap_mb=layers * NBYTES / buckets.MIB)
         output = model(torch.ones(1, SIDE, dtype=torch.float64)).sum()
         dist.barrier()
@@ -143,7 +143,7 @@ def least(computing, sending):
 def time():
     """The longer of computing and sending, and one bucket more of the other."""
     found = [
-        Cost(time_of_backward(c, s), least(c, s), 1 + 1e-6, unit=" ms",
+        MeasuredCost(time_of_backward(c, s), least(c, s), 1 + 1e-6, unit=" ms",
              where=f"backward of {LAYERS} layers of {c} ms, whose gradients take {s} ms each to send")
         for c, s in ((10, 8), (10, 2), (5, 8))
     ]  # fmt: skip
@@ -159,7 +159,7 @@ def in_four_buckets():
 
 
 def picture():
-    """What two ranks did, measured: above what each computes, below what its network sends for it; a digit is a layer."""
+    """Two ranks, measured. Upper row: what each computes. Lower row: what its network sends. A digit is a layer."""
     lines = ["4 layers of 10 ms, in as many buckets of 8 ms; '-' is 1 ms", ""]
     for rank, spans in enumerate(spans_of_backward(10, 8)):
         for name, mine in zip(("computes", "network"), spans, strict=True):
@@ -182,7 +182,7 @@ def spans_of_backward(computing, sending):
     """For each rank, in ms: when each layer was computed, and when its bucket was under way."""
 
     def program():
-        model = nn.Sequential(*[Layer(SIDE, "0s", f"{computing}ms") for _ in range(LAYERS)])
+        model = nn.Sequential(*[SquareLayer(SIDE, "0s", f"{computing}ms") for _ in range(LAYERS)])
         model = overlap.DistributedDataParallel(model, bucket_cap_mb=NBYTES / buckets.MIB)
         output = model(torch.ones(1, SIDE, dtype=torch.float64)).sum()
         dist.barrier()

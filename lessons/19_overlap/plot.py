@@ -3,11 +3,11 @@ import matplotlib.pyplot as plt
 
 import minitorch_dist as torch
 from minitorch_dist import nn, sim
-from minitorch_dist.course.layers import Layer
+from minitorch_dist.course.layers import SquareLayer
 
 
 def backward(cap):
-    model = nn.Sequential(*[Layer(16, "0s", "1ms") for _ in range(32)])
+    model = nn.Sequential(*[SquareLayer(16, "0s", "1ms") for _ in range(32)])
     model = DistributedDataParallel(model, bucket_cap_mb=cap)
     output = model(torch.ones(1, 16, dtype=torch.float64)).sum()
     dist.barrier()

@@ -8,7 +8,7 @@ import zero
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course import MeasuredCost, lamp
 from minitorch_dist.cuda import ledger
 from minitorch_dist.optim import Adam
 from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank, exact
@@ -87,8 +87,8 @@ def gradients():
     wanted = math.sqrt(sum((9, 16)[number % 2] for number in range(len(parameters))))
     found = zero.clip_grad_norm_(parameters, 1.0)
     assert abs(found - wanted) < 1e-9, (
-        f"{size} ranks, {len(parameters)} gradients, each on its owner, with a 3 or a 4 in each: clip_grad_norm_ found a norm of "
-        f"{found:g} on rank {rank}, and all together have {wanted:g}"
+        f"{size} ranks, {len(parameters)} gradients, each on its owner, with a 3 or a 4 in each. The norm of clip_grad_norm_ is "
+        f"{found:g} on rank {rank}, and that of all together is {wanted:g}"
     )
     mine = [p.grad.abs().max().item() for p in parameters if p.grad is not None]
     assert all(abs(value * wanted - (3, 4)[round(value * wanted) - 3]) < 1e-5 for value in mine), (
@@ -146,7 +146,7 @@ UNIT = 256
 
 
 def steps(count, stage):
-    """What a rank's accelerator holds after so many steps: bytes of parameters, gradients, and the optimizer's."""
+    """The memory of a rank's accelerator after so many steps: bytes of parameters, gradients, and the optimizer's."""
     size = dist.get_world_size()
     module = Mixed(max(size, 2), UNIT).to("cuda")
     if stage:
@@ -180,20 +180,24 @@ def memory():
         whole = sum(p.nbytes for p in Mixed(size, UNIT).parameters())
         most = max(gradient + optimizer for _, gradient, optimizer in held(size, 2))
         where = f"{size} ranks, gradients and Adam's memory of {whole} bytes of parameters"
-        found.append(Cost(most, 3 * whole / size, 1.02, unit=" bytes", where=where))
+        found.append(MeasuredCost(most, 3 * whole / size, 1.02, unit=" bytes", where=where))
     return max(found, key=lambda cost: cost.ratio)
 
 
 @lamp("bytes")
 def bytes_of_a_step():
-    """All ranks together send what a ring sends for all gradients: (P-1) times for the sums, and again for the new values."""
-    found = []
-    for size in (2, 3, 5):
-        one, two = (sim.run(steps, size, (count, 2), memory="1GB").bytes_sent for count in (1, 2))
-        whole = sum(p.nbytes for p in Mixed(size, UNIT).parameters())
-        where = f"{size} ranks, all messages of a step with {whole} bytes of parameters"
-        found.append(Cost(two - one, 2 * (size - 1) * whole, unit=" bytes", where=where))
+    """All ranks together send the parameters' bytes (P-1) times for the sums and (P-1) times for the new values; stage 1,
+    which tells all ranks the sums, (P-1) times more."""
+    found = [cost_of_a_step(size, stage) for size in (1, 2, 3, 5) for stage in (1, 2)]
     return max(found, key=lambda cost: cost.ratio)
+
+
+def cost_of_a_step(size, stage):
+    one, two = (sim.run(steps, size, (count, stage), memory="1GB").bytes_sent for count in (1, 2))
+    whole = sum(p.nbytes for p in Mixed(max(size, 2), UNIT).parameters())
+    where = f"stage {stage}, {size} ranks, all messages of a step with {whole} bytes of parameters"
+    due = {1: 3, 2: 2}[stage] * (size - 1) * whole
+    return MeasuredCost(two - one, due, unit=" bytes", where=where)
 
 
 def numbers_plain():
@@ -212,7 +216,7 @@ def numbers(stage):
 
 
 def picture():
-    """What each of three ranks holds after a step, measured."""
+    """The memory of each of three ranks after a step, measured."""
     whole = sum(p.nbytes for p in Mixed(3, UNIT).parameters())
     lines = [f"3 ranks, {whole} bytes of parameters, Adam; after a step", ""]
     for stage in range(3):

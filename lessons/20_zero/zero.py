@@ -61,7 +61,7 @@ class ShardedDataParallel(replicas.DistributedDataParallel):
 
     def average(self, p):
         """Backward has just finished `p.grad`. Only its owner needs the average."""
-        # BLANK 3: sum it up on its owner; whoever is not the owner keeps nothing (about 5 lines)
+        # BLANK 3: sum it up on its owner; all other ranks keep nothing (about 5 lines)
         # dist.reduce(tensor, dst=rank): the sum is on rank `dst` afterwards, and something else on the others.
         dist.reduce(p.grad, dst=self.owner[p])
         if self.owner[p] == dist.get_rank():

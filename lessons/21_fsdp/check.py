@@ -6,8 +6,8 @@ from replicas import loss
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import cuda, nn, sim
-from minitorch_dist.course import Cost, lab, lamp
-from minitorch_dist.course.layers import Layer
+from minitorch_dist.course import MeasuredCost, lab, lamp
+from minitorch_dist.course.layers import SquareLayer
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import Adam
 from minitorch_dist.testing import check_same_as_one_rank, exact
@@ -65,7 +65,7 @@ def gathers():
 
 
 def averages():
-    """Rank r's gradients are r + 1, twice; what is at rest is a shard, and its average."""
+    """Rank r's gradients are r + 1, twice; after backward a rank has its shard, and its part of the average."""
     rank, size = dist.get_rank(), dist.get_world_size()
     unit = sharded.FullyShardedDataParallel(nn.Linear(2, 3))
     for step in range(2):
@@ -81,7 +81,7 @@ def averages():
         expected = expected[rank * length : (rank + 1) * length]
         found = None if unit.shard.grad is None else unit.shard.grad.tolist()
         assert found == expected, (
-            f"{lab.ranks(size)} with gradients of 1 to {size} in the weight and 1 in the bias: after backward {step + 1} "
+            f"{lab.ranks(size)} with gradients of 1 to {size} in the weight and 1 in the bias. After backward {step + 1} "
             f"shard.grad of rank {rank} is {found}, and its part of the average is {expected}"
         )
 
@@ -139,7 +139,7 @@ LAYER = SIDE * SIDE * 8  # bytes
 def steps(count, wrap):
     """Train a deep model on this rank's accelerator."""
     layers = [
-        wrap(Layer(SIDE).to("cuda")) for _ in range(LAYERS)
+        wrap(SquareLayer(SIDE).to("cuda")) for _ in range(LAYERS)
     ]  # each is divided before the next is made
     model = nn.Sequential(*layers)
     optimizer = Adam(model.parameters(), lr=RATE)
@@ -152,7 +152,7 @@ def steps(count, wrap):
 
 def with_ddp(count):
     model = DistributedDataParallel(
-        nn.Sequential(*[Layer(SIDE) for _ in range(LAYERS)]).to("cuda"),
+        nn.Sequential(*[SquareLayer(SIDE) for _ in range(LAYERS)]).to("cuda"),
         gradient_as_bucket_view=True,
     )
     optimizer = Adam(model.parameters(), lr=RATE)
@@ -181,7 +181,7 @@ def memory():
         where = (
             f"{size} ranks, {LAYERS} layers of {LAYER} bytes, at the peak of two steps with Adam"
         )
-        found.append(Cost(peak, room(size), 1.03, unit=" bytes", where=where))
+        found.append(MeasuredCost(peak, room(size), 1.03, unit=" bytes", where=where))
     return max(found, key=lambda cost: cost.ratio)
 
 
@@ -216,7 +216,7 @@ def cost_of_a_step(size):
     )
     sent = max(b.bytes_sent - a.bytes_sent for a, b in zip(one, two, strict=True))
     where = f"{size} ranks, a step with {LAYERS * LAYER} bytes of parameters"
-    return Cost(sent, 3 * (size - 1) * LAYERS * LAYER / size, unit=" bytes", where=where)
+    return MeasuredCost(sent, 3 * (size - 1) * LAYERS * LAYER / size, unit=" bytes", where=where)
 
 
 def percent_more_than_ddp():
@@ -228,7 +228,7 @@ def layers_at_the_peak():
 
     def program():
         model = nn.Sequential(
-            *[sharded.FullyShardedDataParallel(Layer(SIDE).to("cuda")) for _ in range(LAYERS)]
+            *[sharded.FullyShardedDataParallel(SquareLayer(SIDE).to("cuda")) for _ in range(LAYERS)]
         )
         dist.barrier()  # nothing of the first broadcasts is held any more
         cuda.reset_peak_memory_stats()
@@ -245,7 +245,7 @@ def held_during_a_step(whole, unit):
     """Bytes on one of 4 ranks in a second step: before each layer and within it, in forward and in backward."""
 
     def program():
-        layers = [Layer(SIDE).to("cuda") for _ in range(LAYERS)]
+        layers = [SquareLayer(SIDE).to("cuda") for _ in range(LAYERS)]
         held = []
 
         def look(*_):

@@ -60,7 +60,7 @@ class FullyShardedDataParallel(nn.Module):
         return [part.view(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def free(self):
-        """Give the memory of the whole back. Who reads a window now reads nan."""
+        """Give the memory of the whole back. A view that is read now reads nan."""
         self.whole.untyped_storage().resize_(0)
 
     def gather(self):

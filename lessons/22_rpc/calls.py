@@ -7,20 +7,20 @@ REQUEST 7  add(2, 3)   ─────────────►               
                        ◄───────────── ANSWER 7  5
 REQUEST 8  floor 8     ─────────────►               all below 8 are over, and can be forgotten
 
-Who waits for an answer serves the others meanwhile. The real one: minitorch_dist/distributed/rpc.
+A rank that waits for an answer serves the others meanwhile. The real one: minitorch_dist/distributed/rpc.
 """
 
 import itertools
 import traceback
 from collections import defaultdict
 
-from minitorch_dist.course.post import Post
+from minitorch_dist.course.post import MessageBox
 from minitorch_dist.distributed import world
 
 REQUEST, ANSWER = "request", "answer"
 RETRY = 1.0  # seconds without an answer, after which one asks again
 TRIES = 20
-QUIET = 40.0  # seconds without a letter: nobody asks any more
+QUIET = 40.0  # seconds without a message: nobody asks any more
 RUNNING = "running"
 
 
@@ -36,14 +36,14 @@ class Agent:
     """One rank: it asks others, and serves them."""
 
     def __init__(self):
-        self.post, self.clock = Post(), world.current().clock
+        self.post, self.clock = MessageBox(), world.current().clock
         self.numbers = itertools.count()
         self.open = {}  # by number: our calls that have no answer yet
         self.known = {}  # by (caller, number): RUNNING, or what came of it
         self.floors = defaultdict(int)  # by caller: all its requests below this number are over
 
     def take(self, seconds):
-        """Do what the next letter says; whether one came in that time."""
+        """Do what the next message says; whether one came in that time."""
         letter = self.post.receive(seconds)
         if letter is None:
             return False
@@ -55,7 +55,7 @@ class Agent:
         return True
 
     def drive(self, seconds, is_over):
-        """Take letters until `is_over()`, but not for longer than `seconds`; whether it is over."""
+        """Take messages until `is_over()`, but not for longer than `seconds`; whether it is over."""
         deadline = self.clock.deadline(seconds)
         while not is_over() and not deadline.is_over():
             self.take(deadline.left())
@@ -79,7 +79,7 @@ class Agent:
         # END
 
     def forget(self, src, floor):
-        """Rank `src` has the answers to all its requests below `floor`. (Letters overtake each other.)"""
+        """Rank `src` has the answers to all its requests below `floor`. (Messages overtake each other.)"""
         # BLANK 2: raise the floor, and forget what lies below it (about 3 lines)
         self.floors[src] = max(self.floors[src], floor)
         for number in [n for who, n in self.known if who == src and n < self.floors[src]]:
@@ -87,7 +87,7 @@ class Agent:
         # END
 
     def answered(self, number, outcome):
-        """What came of one of our requests; perhaps heard before."""
+        """The result of one of our requests; perhaps heard before."""
         # BLANK 3: whose answer is it? (about 3 lines)
         future = self.open.pop(number, None)
         if future is not None:
@@ -133,7 +133,7 @@ class Future:
 
 
 def carry_out(func, args, kwargs):
-    """What comes of it: a value, or an exception and where it was raised."""
+    """The result: a value, or an exception and where it was raised."""
     try:
         return func(*args, **kwargs), None, ""
     except Exception as error:

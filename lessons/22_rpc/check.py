@@ -9,9 +9,9 @@ import calls
 
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course import MeasuredCost, lamp
 from minitorch_dist.course.envelopes import letters_scene
-from minitorch_dist.course.strikes import in_words, single_faults
+from minitorch_dist.course.single_faults import in_words, single_faults
 from minitorch_dist.distributed import rpc, world
 from transports.faults.plans import Partition
 
@@ -110,7 +110,7 @@ def request(name, left):
 
 @functools.cache
 def survey():
-    """No fault, all single ones, pairs on the first letters, and storms: by lamp, the first that goes wrong."""
+    """No fault, all single ones, pairs on the first messages, and storms: by lamp, the first that goes wrong."""
     singles = single_faults(round_trip, 3)
     early = [fault for fault in singles if fault.number < 2]
     pairs = [pair for pair in itertools.combinations(early, 2) if way(pair[0]) != way(pair[1])]
@@ -152,7 +152,7 @@ def demand(name):
 
 @lamp("never stuck")
 def gives_up():
-    """Behind a wall: an error that says that it may have run, in the end. And if it ran, then once."""
+    """No message comes through: in the end there is an error which says that the call may have run. If it ran, then once."""
     for one, other in (({0}, {1}), ({1}, {0})):
         wall = Partition(frozenset(one), frozenset(other), 0, None)
         heard = sim.run(lonely, 2, faults=sim.Plan((wall,), reliable=False), limit=1e4).results
@@ -189,8 +189,8 @@ def busy():
 
 @lamp("memory")
 def memory():
-    """What rank 0 still remembers of 80 calls: one for each caller."""
-    return Cost(sim.run(busy, 3).results[0], 2.0, unit=" remembered")
+    """How many answers rank 0 still remembers after 80 calls: one for each caller."""
+    return MeasuredCost(sim.run(busy, 3).results[0], 2.0, unit=" remembered")
 
 
 # --------------------------------------------------------------------------------------- questions
@@ -219,7 +219,7 @@ def runs_of_a_lost_answer():
 
 
 def picture():
-    """The first answer is lost: the request comes again. Or what goes wrong, if one letter is enough for it."""
+    """The first answer is lost: the request comes again. If your file fails because of one fault, that run is shown instead."""
     for fault in single_faults(round_trip, 3):
         if struck(fault):
             return drawn(round_trip, 3, fault, in_words(fault))
@@ -235,7 +235,7 @@ def two_calls():
 
 
 def drawn(program, size, fault, title):
-    """At most 12 letters of it; each is REQUEST or ANSWER and its number."""
+    """At most 12 messages of it; each is REQUEST or ANSWER and its number."""
     return letters_scene(
         program,
         size,

@@ -1,4 +1,4 @@
-# %% How long a call takes where each letter is lost with probability p: no retry before RETRY
+# %% How long a call takes where each message is lost with probability p: no retry before RETRY
 import matplotlib.pyplot as plt
 
 import minitorch_dist.distributed as dist

@@ -8,10 +8,10 @@ import owners
 
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import Cost, lamp
-from minitorch_dist.course.strikes import in_words, single_faults
+from minitorch_dist.course import MeasuredCost, lamp
+from minitorch_dist.course.single_faults import in_words, single_faults
 from minitorch_dist.distributed import rpc, world
-from minitorch_dist.distributed.rpc.references import Fork
+from minitorch_dist.distributed.rpc.rref_context import UserRRef
 
 # What each rank does with the first, second … reference that it gets: pass it on to these, then drop it.
 TOURS = {
@@ -25,7 +25,7 @@ TOURS = {
 
 
 class Truth:
-    """What nobody can know who sits on one rank; the ranks of a simulation share it."""
+    """Facts that no single rank can know; the ranks of a simulation share this object."""
 
     def __init__(self):
         self.reaching = 0  # references that are held somewhere, or on their way
@@ -63,7 +63,7 @@ class Watched(owners.Book):
 
 
 def travel(plan, patience=0):
-    """One object of rank 0 on its tour; who holds it drops it after `patience`. What it leaves behind."""
+    """One object of rank 0 on its tour; each holder drops it after `patience`. Returns all that is left."""
     truth = Truth()
 
     def program():
@@ -90,7 +90,7 @@ def tidy(report):
 
 @lamp("right")
 def right():
-    """Tours over 1, 2, 3 and 5 ranks, on which nobody is in a hurry."""
+    """Tours over 1, 2, 3 and 5 ranks, on which each rank waits before it drops its reference."""
     for size in (1, 2, 3, 5):
         plan = {rank: [[rank + 1]] for rank in range(size - 1)}
         tidy(sim.run(travel(plan, patience=1), size, limit=1e4))
@@ -98,7 +98,7 @@ def right():
 
 @functools.cache
 def survey():
-    """Every order in which letters can be taken, on each tour, and each letter late in turn."""
+    """Every order in which messages can be taken, on each tour, and each message late in turn."""
     wrong = {}
     for name, plan in TOURS.items():
         program = travel(plan)
@@ -127,7 +127,7 @@ def note(wrong, error, when):
 
 @lamp("never too early", star=2)
 def never_too_early():
-    """No order of letters frees the object while somebody can reach it. All orders, 3 ranks."""
+    """No order of messages frees the object while somebody can reach it. All orders, 3 ranks."""
     demand("never too early")
 
 
@@ -145,7 +145,7 @@ def demand(name):
 
 @lamp("leaks", star=2)
 def leaks():
-    """Who keeps a reference to the end is named."""
+    """A rank that keeps a reference to the end is named."""
 
     def program():
         book = owners.Book()
@@ -161,8 +161,8 @@ def leaks():
 
     said = sim.run(program, 3, limit=1e4).results[0]
     assert len(said) == 1 and "held by rank 1" in said[0], (
-        "rank 0 lends its object to ranks 1 and 2, and only rank 1 never drops it: leaks() on rank 0 should give one "
-        f"line, that it is held by rank 1, and gives {said}"
+        "rank 0 lends its object to ranks 1 and 2, and only rank 1 never drops it. So leaks() on rank 0 should give "
+        f"one line, which names rank 1. It gives {said}"
     )
 
 
@@ -170,7 +170,7 @@ def leaks():
 def library():
     """The library's references live by your rule, with a slow link, and with a slow owner."""
     log = logging.getLogger("minitorch_dist.distributed.rpc")
-    theirs, Fork.is_over, log.disabled = Fork.is_over, owners.is_over, True
+    theirs, UserRRef.is_over, log.disabled = UserRRef.is_over, owners.is_over, True
     try:
         ways = {"src=2,dst=0": "from w2 to w0", "src=1,dst=0": "from w1 to w0", "src=0": "from w0"}
         for way, words in ways.items():
@@ -181,7 +181,7 @@ def library():
             told = "w1 makes an object on w0, lends it to w2, lets go"
             assert not left, f"{told}; messages {words} are late: {left}"
     finally:
-        Fork.is_over, log.disabled = theirs, False
+        UserRRef.is_over, log.disabled = theirs, False
 
 
 class Thing:
@@ -214,7 +214,7 @@ def alive():
 
 
 def lend():
-    """Worker 1 makes an object on 0, passes it on to 2 and lets go; 2 uses it and lets go. What goes wrong."""
+    """Worker 1 makes an object on 0, passes it on to 2 and lets go; 2 uses it and lets go. Returns the mistake."""
     rank, said = dist.get_rank(), ""
     if rank == 0:
         Thing.alive = 0
@@ -235,9 +235,9 @@ def lend():
 
 @lamp("letters", star=3)
 def letters():
-    """One letter to pass on an owner's reference, four to pass on another's, one to give a fork back."""
+    """One message to pass on an owner's reference, four to pass on another's, one to give a fork back."""
     found = sim.run(travel(TOURS["0 → 1 → 2"]), 3, limit=1e4).messages
-    return Cost(found, 1 + 4 + 2, unit=" letters")
+    return MeasuredCost(found, 1 + 4 + 2, unit=" messages")
 
 
 # --------------------------------------------------------------------------------------- questions
@@ -252,7 +252,7 @@ def orders_of_a_tour():
 
 
 def picture():
-    """Who holds the object, and of whom its owner knows, after each letter."""
+    """The forks that exist, and those that the owner knows, after each message."""
     rows = []
 
     class Drawn(Watched):
@@ -281,10 +281,10 @@ def picture():
         sim.run(program, 3, limit=1e4)
     except Exception as error:
         rows.append((f"✘ {first_line(error)}", " ", " "))
-    head = f"{'letter':24}{'the owner knows of':22}{'forks are on'}"
+    head = f"{'message':24}{'the owner knows of':22}{'forks are on'}"
     return "\n".join(
         [
-            "0 → 1 → 2, and everybody drops it at once",
+            "0 → 1 → 2, and each rank drops it at once",
             "",
             head,
             *(f"{letter:24}{knows or '–':22}{held or '–'}" for letter, knows, held in rows),

@@ -13,13 +13,13 @@ An object stays on its owner's rank; a reference is what travels. Each rank that
     │ ◄──────── DELETE ─ │                          │              2
     │ ◄──────────────────┼──────────────── DELETE ─ │            nobody: the object is freed
 
-The real one: minitorch_dist/distributed/rpc/references.py, whose `Fork.is_over` yours can be.
+The real one: minitorch_dist/distributed/rpc/rref_context.py, whose `Fork.is_over` yours can be.
 """
 
-from minitorch_dist.course.post import Post
+from minitorch_dist.course.post import MessageBox
 
 REFERENCE, FORK, ENTERED, ADOPTED, DELETE = "reference", "fork", "entered", "adopted", "delete"
-QUIET = 40.0  # seconds without a letter: nothing will happen any more
+QUIET = 40.0  # seconds without a message: nothing will happen any more
 
 
 class Owned:
@@ -52,7 +52,7 @@ class Book:
     """All references of one rank. `welcome(reference)` is called with each that comes."""
 
     def __init__(self, welcome=lambda reference: None):
-        self.post, self.welcome = Post(), welcome
+        self.post, self.welcome = MessageBox(), welcome
         self.rank, self.made = self.post.rank, 0
         self.owned = {}  # by id
         self.forks = {}  # by number: ours
@@ -73,13 +73,13 @@ class Book:
         """Send a reference to another rank: there will be one fork more."""
         child = self.new_number()
         if reference in self.owned:
-            # BLANK 2: we are the owner: what has to be entered before the letter goes? (about 1 line)
+            # BLANK 2: we are the owner: what has to be entered before the message goes? (about 1 line)
             self.owned[reference].forks[child] = to
             # END
             owner, id = self.rank, reference
         else:
             fork = self.forks[reference]
-            # BLANK 3: we are not: what has to be noted before the letter goes? (about 2 lines)
+            # BLANK 3: we are not: what has to be noted before the message goes? (about 2 lines)
             fork.children.add(child)
             self.parents[child] = fork
             # END
@@ -124,7 +124,7 @@ class Book:
         del self.owned[id]
 
     def take(self, src, kind, *said):
-        """Do what a letter says."""
+        """Do what a message says."""
         if kind == REFERENCE:
             self.arrived(src, *said)
         elif kind == FORK:  # to the owner: enter mine
@@ -134,7 +134,7 @@ class Book:
             )
             self.owned[id].forks[number] = src
             self.post.send(src, (ENTERED, number))
-        elif kind == ENTERED:  # to who asked; its parent waits to hear so
+        elif kind == ENTERED:  # to the rank that asked; its parent waits for this
             (number,) = said
             assert number in self.forks, (
                 f"rank {self.rank} gave a fork back before the owner had entered it"
@@ -155,13 +155,13 @@ class Book:
             self.free_unless_held(id)
 
     def serve(self):
-        """Take letters until there are none any more."""
+        """Take messages until there are none any more."""
         while (letter := self.post.receive(QUIET)) is not None:
             self.take(letter[0], *letter[1])
         self.post.leave()
 
     def leaks(self):
-        """What never was given back, in words."""
+        """The forks that were never given back, in words."""
         return [
             f"object {id} of rank {self.rank} is still held by rank {holder}"
             for id, owned in self.owned.items()

@@ -13,10 +13,10 @@ tensors: minitorch_dist/distributed/autograd/passes.py, whose `count_edges` your
 
 from collections import defaultdict, deque
 
-from minitorch_dist.course.post import Post
+from minitorch_dist.course.post import MessageBox
 
 VALUE, GRADIENT = "value", "gradient"
-QUIET = 40.0  # seconds without a letter: nobody does anything any more
+QUIET = 40.0  # seconds without a message: no rank has work any more
 
 
 class Node:
@@ -115,7 +115,7 @@ class Worker:
     """One rank's part in all contexts."""
 
     def __init__(self):
-        self.post, self.contexts, self.sent = Post(), {}, 0
+        self.post, self.contexts, self.sent = MessageBox(), {}, 0
 
     def context(self, id):
         """The context with this number, which may be heard of for the first time."""
@@ -126,7 +126,7 @@ class Worker:
         # END
 
     def send(self, id, node, to):
-        """A value goes to another rank. What we remember of it is where its gradient belongs."""
+        """A value goes to another rank. We remember where its gradient belongs."""
         self.sent += 1
         message = self.post.rank, self.sent
         self.context(id).sends[message] = Send(node)
@@ -147,7 +147,7 @@ class Worker:
         context.arrive(root, 1)
 
     def take(self, seconds=None):
-        """Do what the next letter says; whether one came."""
+        """Do what the next message says; whether one came."""
         letter = self.post.receive(seconds)
         if letter is None:
             return False
@@ -161,7 +161,7 @@ class Worker:
         return True
 
     def serve(self):
-        """Until nobody does anything any more."""
+        """Until no rank has work any more."""
         while self.take(QUIET):
             pass
         self.post.leave()

@@ -1,4 +1,4 @@
-"""Lesson 24: the gradients of one graph, wherever it is cut, and in whatever order the letters come."""
+"""Lesson 24: the gradients of one graph, wherever it is cut, and in whatever order the messages come."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -9,10 +9,10 @@ from hypothesis import given, strategies as st
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import Cost, lab, lamp
+from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.distributed import autograd, rpc
 from minitorch_dist.distributed.autograd import passes
-from minitorch_dist.tensors.ready_queue import Task
+from minitorch_dist.tensors.core.engine import NodeTask, count_edges
 
 LEAF = "leaf"
 
@@ -140,7 +140,7 @@ def right():
 
 
 def counted_on_paper():
-    """What `count` says of a graph on one rank, a part of which has gone to another one."""
+    """The result of `count` for a graph on one rank, a part of which has gone to another one."""
     a = across.Node(3, name="a")
     b = a * a
     b.name, c = "b", b + a
@@ -166,7 +166,7 @@ def cut_over(ranks):
             if not isinstance(error.args[0], across.Node):
                 raise
             raise AssertionError(
-                f"a gradient comes to {error.args[0]!r}, which nobody has counted: is it a start, or behind one? "
+                f"a gradient comes to {error.args[0]!r}, which was not counted: is it a start, or does a start lead to it? "
                 f"The graph is {in_words(graph)}"
             ) from error
         compare(report, graph)
@@ -176,7 +176,7 @@ def cut_over(ranks):
 
 @lamp("any order", star=2)
 def any_order():
-    """Whatever gradient comes first: all orders of the letters, on two graphs over 3 ranks."""
+    """All orders in which gradients can come, on two graphs over 3 ranks: the sums are the same."""
     for graph in (DIAMOND, FAN):
         found = sim.exhaust(
             trained(graph), 3, check=lambda report, g=graph: compare(report, g), most=500
@@ -204,15 +204,21 @@ def contexts():
 def first_line(error):
     said = str(error).splitlines()[0] if str(error) else ""
     if isinstance(error, KeyError) and isinstance(error.args[0], across.Node):
-        return f"a gradient comes to {said}, which nobody has counted"
+        return f"a gradient comes to {said}, which was not counted"
     return said if isinstance(error, AssertionError) else f"{type(error).__name__}: {said}"
 
 
 @lamp("library", star=2)
 def library():
     """The library's own distributed backward, on tensors, with your count."""
-    theirs = passes.ready_queue
-    passes.ready_queue = SimpleNamespace(**{**vars(theirs), "count_edges": counted})
+    theirs, wrong = passes.engine, []
+
+    def counted(starts):
+        tasks = tasks_of(starts)
+        wrong.extend(miscounted(tasks, count_edges(starts)))
+        return tasks
+
+    passes.engine = SimpleNamespace(**{**vars(theirs), "count_edges": counted})
     try:
         for size in (2, 3):
             found, wanted = sim.run(squares, size, limit=1e4).results[0]
@@ -220,9 +226,10 @@ def library():
     except AssertionError:
         raise
     except Exception as error:
-        raise AssertionError(f"with your count {first_line(error)}") from error
+        said = wrong[0] if wrong else first_line(error)
+        raise AssertionError(f"the library's backward fails with your count: {said}") from error
     finally:
-        passes.ready_queue = theirs
+        passes.engine = theirs
 
 
 class Face:
@@ -242,13 +249,25 @@ def face(node, all):
     return all[node]
 
 
-def counted(starts):
+def tasks_of(starts):
+    """Your count, as the library's engine keeps it."""
     all = {}
     tasks = {}
     for found, awaits in across.count([face(node, all) for node, _ in starts]).items():
-        tasks[found.node] = task = Task(found.node)
+        tasks[found.node] = task = NodeTask(found.node)
         task.awaits = awaits
     return tasks
+
+
+def miscounted(tasks, expected):
+    """A sentence for each node whose number is not that of the edges and starts."""
+    for node, task in expected.items():
+        yours = tasks[node].awaits if node in tasks else 0
+        if yours != task.awaits:
+            yield (
+                f"a node ({type(node).__name__}) waits for {yours} gradients, "
+                f"but {task.awaits} edges and starts lead to it"
+            )
 
 
 def multiply(a, b):
@@ -274,7 +293,7 @@ def squares():
 
 @lamp("unused", star=2)
 def unused():
-    """A value that was sent and leads nowhere: its sender waits for a gradient, and can say of which message."""
+    """A value that was sent and never used: its sender waits for a gradient, and can say of which message."""
 
     def program():
         worker = across.Worker()
@@ -290,7 +309,7 @@ def unused():
 
     named, grads = sim.run(program, 2, limit=1e4).results[0]
     assert named == [(0, 2)], (
-        f"message 2 of rank 0 leads nowhere, but {named} are said to be unused"
+        f"the value of message 2 of rank 0 is never used, but unused() names {named}"
     )
     assert not grads, f"x waits for two gradients and got one, yet it has {[*grads.values()]}"
 
@@ -300,7 +319,7 @@ def letters():
     """One gradient for each value that was sent, and no more."""
     wide = [(LEAF, 2, 0, 0), *(("+", n, n, (n + 1) % 3) for n in range(6))]
     found = sim.run(trained(wide), 3, limit=1e4).messages
-    return Cost(found, 2 * edges_cut(wide), unit=" letters")
+    return MeasuredCost(found, 2 * edges_cut(wide), unit=" messages")
 
 
 # --------------------------------------------------------------------------------------- questions

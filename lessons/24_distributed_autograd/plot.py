@@ -1,4 +1,4 @@
-# %% k diamonds in a row, each between two ranks: letters with counting, and if each gradient goes on at once
+# %% k diamonds in a row, each between two ranks: messages with counting, and if each gradient goes on at once
 import matplotlib.pyplot as plt
 
 from minitorch_dist import sim
@@ -28,6 +28,6 @@ ks = range(1, 8)
 plt.semilogy(ks, [diamonds(k, True) for k in ks], "o-", label="who counts")
 plt.semilogy(ks, [diamonds(k, False) for k in ks], "o-", label="who does not")
 plt.xlabel("diamonds in a row")
-plt.ylabel("letters")
+plt.ylabel("messages")
 plt.legend()
 plt.show()

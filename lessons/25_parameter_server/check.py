@@ -7,7 +7,7 @@ import server
 
 import minitorch_dist as torch
 from minitorch_dist import sim
-from minitorch_dist.course import Cost, lamp
+from minitorch_dist.course import MeasuredCost, lamp
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
 
@@ -106,7 +106,7 @@ class Counting:
             values[0].add_(part)
 
     def moves(self):
-        """What may happen next: one thing for each worker that does not wait."""
+        """The next possible moves: one for each worker that does not wait."""
         found = []
         for w, total in enumerate(self.batches):
             if w in self.futures:
@@ -133,21 +133,21 @@ class Counting:
         return [w for w, future in self.futures.items() if future.done() and w not in before]
 
     def stale(self, w):
-        """What is wrong with what worker w has read, if anything is."""
+        """The mistake in the values that worker w has read, if there is one."""
         seen = [int(count) for count in self.futures[w].value()[0].tolist()]
         for other, total in enumerate(self.batches):
             least = min(self.pushed[w] - self.staleness, total)
             if seen[other] < least:
                 return (
                     f"worker {w} has pushed {self.pushed[w]} times and reads values with {seen[other]} pushes "
-                    f"of worker {other}, at least {least} should be in"
+                    f"of worker {other}. There should be at least {least}"
                 )
             if not self.staleness and seen[other] > self.pushed[w]:
                 return f"worker {w} reads values that have only a part of step {self.pushed[w]}: {seen}"
         return None
 
     def late(self):
-        """Who waits although nobody is too far behind."""
+        """A worker that waits although no other is too far behind."""
         present = [self.pushed[w] for w in range(len(self.batches)) if w not in self.gone]
         for w, future in self.futures.items():
             if not future.done() and self.pushed[w] - min(present) <= self.staleness:
@@ -283,7 +283,7 @@ def seconds(batches, staleness):
 def time():
     """With another slow worker in each step: s = 2 hides them, as far as the rule allows."""
     batches = rotating(4, 16)
-    return Cost(seconds(batches, 2), least_time(batches, 2), limit=1.05, unit=" s")
+    return MeasuredCost(seconds(batches, 2), least_time(batches, 2), limit=1.05, unit=" s")
 
 
 # -------------------------------------------------------------------------------------- convergence
@@ -299,7 +299,7 @@ def slope(values, batch):
 
 
 class Trace:
-    """What the server's step saw: how many steps lay between read and push, and the error."""
+    """For each step of the server: how many steps lay between read and push, and the error."""
 
     delays, errors, times = [], [], []
 

@@ -21,7 +21,7 @@ from minitorch_dist.futures import Future, wait_all
 
 
 def may_read(clocks, worker, staleness):
-    """Whether nobody is further behind this worker than allowed."""
+    """Whether no worker is further behind this one than allowed."""
     # BLANK 1: the gate (about 1 line)
     return clocks[worker] - min(clocks) <= staleness
     # END
@@ -34,7 +34,7 @@ class Server:
         self.values, self.step, self.staleness = values, step, staleness
         self.clocks = [0] * workers  # how often each has pushed; inf: it has left
         self.held = {}  # by worker: gradients that no step was taken with
-        self.waiting = []  # (worker, future) of those who want to read
+        self.waiting = []  # (worker, future) of those that want to read
 
     @rpc.functions.async_execution
     def read(self, worker):
@@ -57,8 +57,8 @@ class Server:
         self.settle()
 
     def settle(self):
-        """Take the step if it is time for it, then answer those who may read now."""
-        # BLANK 3: is it time? In sync mode all who are still here have to have pushed (about 4 lines)
+        """Take the step if it is time for it, then answer those that may read now."""
+        # BLANK 3: is it time? In sync mode all workers that are still here must have pushed (about 4 lines)
         present = [worker for worker, clock in enumerate(self.clocks) if clock < math.inf]
         if self.held and (self.staleness > 0 or all(worker in self.held for worker in present)):
             self.step(self.values, [self.held[worker] for worker in sorted(self.held)])

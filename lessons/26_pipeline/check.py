@@ -2,7 +2,7 @@
 
 import stages
 
-from minitorch_dist.course import Cost, lamp, pipelines
+from minitorch_dist.course import MeasuredCost, lamp, pipelines
 from minitorch_dist.distributed.pipelining.orders import Pipe, everyones, faults
 from minitorch_dist.distributed.pipelining.pictures import drawn
 
@@ -28,7 +28,7 @@ def right():
 
 @lamp("never stuck")
 def stuck():
-    """Where every send waits for its receive."""
+    """Every send waits for its receive."""
     for ranks in (2, 3, 5):
         pipelines.trained(stages.Stage, stages.gpipe, ranks, 4, strictly=True)
 
@@ -45,7 +45,7 @@ def bubble():
     worst = max(
         (pipelines.timed(stages.Stage, stages.gpipe, p) for p in PIPES if p.ranks > 1), key=over
     )
-    return Cost(worst.total, least(worst.pipe), unit=" ms")
+    return MeasuredCost(worst.total, least(worst.pipe), unit=" ms")
 
 
 def least(pipe):

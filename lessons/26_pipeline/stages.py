@@ -11,7 +11,7 @@ from minitorch_dist.distributed.pipelining.orders import Action, B, F
 
 
 def gpipe(rank, pipe):
-    """What stage `rank` does, one thing after another: all `pipe.microbatches` forward, then all backward."""
+    """The actions of stage `rank`, one after another: all `pipe.microbatches` forward, then all backward."""
     # BLANK 1: the order, a list of Action(stage, F or B, micro-batch) (about 2 lines)
     # Stage r is on rank r. What has to be waited for need not be said: it follows from the order.
     numbers = range(pipe.microbatches)

@@ -4,7 +4,7 @@ import math
 
 import one_f_one_b
 
-from minitorch_dist.course import Cost, lamp, pipelines
+from minitorch_dist.course import MeasuredCost, lamp, pipelines
 from minitorch_dist.distributed.pipelining.orders import Pipe, everyones, faults, gpipe
 from minitorch_dist.distributed.pipelining.pictures import drawn
 
@@ -30,7 +30,7 @@ def right():
 
 @lamp("never stuck")
 def stuck():
-    """Where every send waits for its receive: to both sides at once, that is a circle."""
+    """Every send waits for its receive: if neighbours send to each other at once, that is a circle."""
     for ranks, count, *_ in PIPES:
         pipelines.trained(
             one_f_one_b.Stage, one_f_one_b.one_forward_one_backward, ranks, count, strictly=True
@@ -55,7 +55,7 @@ def measured():
 def bubble():
     """No later than GPipe: 3 (M+S-1) ms."""
     worst = max(measured(), key=lambda found: found.total / least(found.pipe))
-    return Cost(worst.total, least(worst.pipe), unit=" ms")
+    return MeasuredCost(worst.total, least(worst.pipe), unit=" ms")
 
 
 def least(pipe):
@@ -64,20 +64,22 @@ def least(pipe):
 
 @lamp("memory")
 def memory():
-    """At most S-s micro-batches on stage s: what it computed first must come back before it may go on."""
+    """At most S-s micro-batches on stage s: its first one must come back before it may go on."""
     places = [(found, stage) for found in measured() for stage in range(found.pipe.ranks)]
     found, stage = max(
         places, key=lambda place: place[0].held[place[1]] / (place[0].pipe.ranks - place[1])
     )
     where = f"stage {stage} of {found.pipe.ranks}, {found.pipe.microbatches} in all"
-    return Cost(found.held[stage], found.pipe.ranks - stage, unit=" micro-batches", where=where)
+    return MeasuredCost(
+        found.held[stage], found.pipe.ranks - stage, unit=" micro-batches", where=where
+    )
 
 
 @lamp("contest", star=3, bonus=True)
 def contest():
     """`own`, on paper, for 4 stages and 8 micro-batches: time beside the least that any order could take."""
     found = pipelines.score(one_f_one_b.own, Pipe(4, 8))
-    return Cost(found.time, found.least_time, limit=math.inf)
+    return MeasuredCost(found.time, found.least_time, limit=math.inf)
 
 
 def held_by_stage_0():

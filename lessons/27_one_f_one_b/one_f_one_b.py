@@ -12,7 +12,7 @@ from minitorch_dist.distributed.pipelining.orders import Action, B, F
 
 
 def one_forward_one_backward(rank, pipe):
-    """What stage `rank` of `pipe.ranks` does with its `pipe.microbatches`, one thing after another."""
+    """The actions of stage `rank` of `pipe.ranks` with its `pipe.microbatches`, one after another."""
     # BLANK 1: the order, a list of Action(rank, F or B, k) (about 6 lines)
     # There may be fewer micro-batches than stages.
     ahead = min(pipe.ranks - rank, pipe.microbatches)
@@ -39,7 +39,7 @@ class Stage(stages.Stage):
 
     def send(self, tensor, to, k):
         self.leaving = [work for work in self.leaving if not work.is_completed()]
-        # BLANK 2: this waits until the neighbour takes it, who may be doing just the same (1 line)
+        # BLANK 2: this waits until the neighbour takes it, and the neighbour may wait in the same way (1 line)
         self.leaving.append(dist.isend(tensor, to, tag=k))
         # INSTEAD
         #| dist.send(tensor, to, tag=k)

@@ -1,4 +1,4 @@
-"""Lesson 28: each letter once and in order whatever the wire does, and no half record is ever read."""
+"""Lesson 28: each message once and in order whatever the wire does, and no half record is ever read."""
 
 import itertools
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import wires
 
-from minitorch_dist.course import Cost, lamp, strange
+from minitorch_dist.course import MeasuredCost, lamp, lossy_wires
 from transports import conformance
 from transports.clock import SYSTEM
 
@@ -19,7 +19,7 @@ BODIES = [b"", b"a", b"letters", bytes(9), b"the last one"]
 
 @lamp("right")
 def right():
-    """Every way in which three letters can come, up to six arrivals, each flagged as a repeat or not."""
+    """Every way in which three messages can come, up to six arrivals, each flagged as a repeat or not."""
     for length in range(7):
         for came in itertools.product(range(3), repeat=length):
             for flags in ((False,) * length, (True,) * length):
@@ -30,19 +30,19 @@ def right():
 
 
 def follow(came, flags):
-    """Let these letters come, and compare after each with what can be read by then."""
+    """Let these messages come, and compare after each with those that can be read by then."""
     once, read, so_far = wires.Once(), [], []
     for number, again in zip(came, flags):
-        read += once.take(number, f"letter {number}", again)
+        read += once.take(number, f"message {number}", again)
         so_far.append(number)
-        can = [f"letter {n}" for n in range(3) if {*range(n + 1)} <= {*so_far}]
+        can = [f"message {n}" for n in range(3) if {*range(n + 1)} <= {*so_far}]
         assert read == can, (
             f"when {so_far} had come{' (flagged as repeats)' if any(flags) else ''}, {read or 'nothing'} had been "
-            f"read, where {can or 'nothing'} can be"
+            f"read, but {can or 'nothing'} can be"
         )
         assert once.expected == len(can), (
-            f"after {so_far} the sender is told that {once.expected} is expected next, where it is {len(can)}: what it "
-            "believes to have come it does not send again"
+            f"after {so_far} the sender is told that {once.expected} is expected next, but it is {len(can)}. It does "
+            "not send a message again that it believes to have come"
         )
 
 
@@ -50,15 +50,15 @@ def follow(came, flags):
 def once():
     """Part of the transports' conformance kit over a wire that loses and doubles, in virtual time; 1, 2, 3 and 5 ranks."""
     right()
-    with strange.world("lossy", wires, seed=7) as launch:
+    with lossy_wires.world("lossy", wires, seed=7) as launch:
         conformance.check(launch, [1, 2, 3, 5], KIT, patience=5.0)
 
 
 @lamp("a broker", star=2)
 def broker():
-    """The same over MQTT, QoS 1, through a broker of its own; every third letter comes twice."""
+    """The same over MQTT, QoS 1, through a broker of its own; every third message comes twice."""
     right()
-    with strange.world("broker", wires) as launch:
+    with lossy_wires.world("broker", wires) as launch:
         conformance.check(launch, [3], KIT)
 
 
@@ -67,7 +67,7 @@ def folder():
     """The same over files: one log for each pair of ranks."""
     right()
     never_torn()
-    with strange.world("folder", wires) as launch:
+    with lossy_wires.world("folder", wires) as launch:
         conformance.check(launch, [1, 3], KIT)
 
 
@@ -100,7 +100,7 @@ def judge(data, there, end, what):
     except Exception as error:
         raise AssertionError(f"reading {what} raised {type(error).__name__}: {error}") from error
     assert (found, place) == (BODIES[:there], end), (
-        f"of {what} {found} was read and the next place is {place}, where it should be {BODIES[:there]} and {end}"
+        f"of {what} {found} was read, expected {BODIES[:there]}; the next place is {place}, expected {end}"
     )
     second = len(wires.record(BODIES[0]))
     if there > 1:
@@ -145,7 +145,7 @@ def killed():
 
 
 def until_killed(path, reader, read):
-    """Read at least three more records of a writer, kill it, and read what it left whole."""
+    """Read at least three more records of a writer, kill it, and read its other whole records."""
     deadline, goal = SYSTEM.deadline(60), read + 3
     with subprocess.Popen([sys.executable, "-c", KILLED, path, str(read)]) as writer:
         try:
@@ -172,17 +172,17 @@ def numbered(bodies, read):
 
 @lamp("memory")
 def memory():
-    """After 2000 letters, half of them doubled or swapped, nothing of them needs to be remembered."""
+    """After 2000 messages, half of them doubled or swapped, nothing of them needs to be remembered."""
     rule = wires.Once()
     for number in range(0, 2000, 4):
         for came in (number, number + 2, number + 1, number, number + 1, number + 3):
             rule.take(came, "x")
     kept = sum(len(value) for value in vars(rule).values() if hasattr(value, "__len__"))
-    return Cost(1 + kept, 1, unit=" numbers remembered")
+    return MeasuredCost(1 + kept, 1, unit=" numbers remembered")
 
 
 def arrivals_of_eight():
-    return len(strange.delivered("lossy", wires, 8))
+    return len(lossy_wires.delivered("lossy", wires, 8))
 
 
 def bytes_of_a_record():
@@ -190,10 +190,10 @@ def bytes_of_a_record():
 
 
 def picture():
-    """Eight letters from rank 0 to rank 1, over three wires: what came, and what was read then."""
+    """Eight messages from rank 0 to rank 1, over three wires: what came, and what was read then."""
     lines = []
-    for kind in strange.KINDS:
-        came = strange.delivered(kind, wires, 8)[:17]
+    for kind in lossy_wires.KINDS:
+        came = lossy_wires.delivered(kind, wires, 8)[:17]
         lines += [
             f"{kind:<7} came " + "".join(f"{number:>4}" for number, _ in came),
             f"{'':7} read " + "".join(f"{''.join(map(str, read)) or '·':>4}" for _, read in came),

@@ -1,6 +1,6 @@
-"""What makes a network of a light-bulb protocol or of a folder: numbers on letters, checksums on records.
+"""A light-bulb protocol or a folder becomes a network by numbers on messages and checksums on records.
 
-sent     0  1  2          A wire may lose a letter, bring it twice, or after a later one …
+sent     0  1  2          A wire may lose a message, bring it twice, or after a later one …
 came     1  0  1  2  2
 read     ·  01 ·  2  ·    … and yet each is read once, in order.
 
@@ -15,20 +15,20 @@ from pathlib import Path
 
 
 class Once:
-    """Letters of one sender, in order and once each."""
+    """Messages (letters) of one sender, in order and once each."""
 
     def __init__(self):
         self.expected = (
-            0  # the number of the next letter to be read; the sender is told it after each letter
+            0  # the number of the next message to be read; the sender is told it after each message
         )
-        self.early = {}  # letters that came before their turn, by number
+        self.early = {}  # messages that came before their turn, by number
 
     def take(self, number, letter, again=False):
-        """Letter `number` has come. Return the letters that can be read now, in order: none, one, or several.
+        """Message `number` has come. Return the messages that can be read now, in order: none, one, or several.
 
-        `again`: the sender says that it has sent this letter before.
+        `again`: the sender says that it has sent this message before.
         """
-        # BLANK 1: the letters to read now (about 6 lines)
+        # BLANK 1: the messages to read now (about 6 lines)
         # Keep `expected` and `early` up to date, and `early` small.
         if number >= self.expected:
             self.early[number] = letter
@@ -41,7 +41,7 @@ class Once:
 
 
 class Kept:
-    """Letters to one receiver, which are sent again and again until it says that it has them."""
+    """Messages to one receiver, which are sent again and again until it says that it has them."""
 
     def __init__(self):
         self.next = 0
@@ -112,7 +112,7 @@ class Reader:
         )  # place: in the file, of the first record not read yet
 
     def new(self):
-        """What has been appended since the last call."""
+        """The records that were appended since the last call."""
         if not self.path.exists():
             return []
         with self.path.open("rb") as file:

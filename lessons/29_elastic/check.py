@@ -1,4 +1,4 @@
-"""Lesson 29: whoever dies, stands still or comes back, and wherever: the weights of one machine that nothing befell."""
+"""Lesson 29: machines die, stand still and come back at any place: the weights are those of one machine without a fault."""
 
 import functools
 import itertools
@@ -67,7 +67,7 @@ def run(size, trouble=(), batches=BATCHES):
         if "beyond its limit" in str(error):
             raise AssertionError(
                 f"{said}: training never ends; at last there was generation {office.generation}, and step "
-                f"{office.checkpoint.step} was saved. Why does nobody stay in a generation?{tail(cluster)}"
+                f"{office.checkpoint.step} was saved. Why does no machine stay in a generation?{tail(cluster)}"
             ) from error
         raise AssertionError(f"{said}: {type(error).__name__}: {error}{tail(cluster)}") from error
     for before, step in itertools.pairwise(office.kept):
@@ -81,14 +81,14 @@ def run(size, trouble=(), batches=BATCHES):
     )
     for rank, weights in enumerate(results):
         assert weights is None or exact.same(weights, golden(len(batches))), (
-            f"{said}: machine {rank} ends with other weights than one machine alone: a share is missing, was counted "
+            f"{said}: machine {rank} ends with other weights than one machine alone. A share is missing, was counted "
             f"twice, or is of another division{tail(cluster)}"
         )
     return office, cluster
 
 
 def tail(cluster):
-    """The story: who came, went, and brought weights; letters are left out."""
+    """The story: which machines came, went, and brought weights; messages are left out."""
     small = ("sends", "receives", "sleeps")
     events = [one for one in cluster.events if not one.what.startswith(small)][-12:]
     return "".join(f"\n    {one.at / 1e12:7.3f} s  machine {one.rank} {one.what}" for one in events)
@@ -150,14 +150,14 @@ def some(seed, number, rank):
 
 @lamp("together", star=3)
 def together():
-    """Who comes back takes part again: the last generation has all three."""
+    """A machine that comes back takes part again: the last generation has all three."""
     for rank in range(3):
         trouble = Trouble(rank, 6, restart=1.8)
         office, cluster = run(3, [trouble])
         last = sorted(office.members[office.generation])
         assert last == [0, 1, 2], (
-            f"{trouble}; at the end generation {office.generation} has only {last}: the others went on by themselves, and nobody "
-            f"told them{tail(cluster)}"
+            f"{trouble}; at the end generation {office.generation} has only {last}. The others went on by themselves, and "
+            f"were never told that they are late{tail(cluster)}"
         )
 
 

@@ -1,7 +1,7 @@
 """Training that goes on when a machine dies, stands still, or comes back.
 
-machine 0  ─1──1──1──✗                 ┌─3──3──3──        a generation is a number: who belongs together;
-machine 1  ─1──1──1──·····┌─2──2──2──2─┴─3──3──3──        whoever misses somebody, or comes, opens the next one
+machine 0  ─1──1──1──✗                 ┌─3──3──3──        a generation is a number, and its members;
+machine 1  ─1──1──1──·····┌─2──2──2──2─┴─3──3──3──        a machine that comes, or misses another, opens the next one
 machine 2  ─1──1──1──·····└─2──2──2──2─┴─3──3──3──
 """
 
@@ -11,7 +11,7 @@ from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
 
 COMPUTE = 0.1  # seconds of a step
-PATIENCE = 0.5  # seconds without a letter until one thinks that somebody is gone
+PATIENCE = 0.5  # seconds without a message until a machine takes another for dead
 SETTLE = 1.0  # seconds in which all others learn that a new generation is open, and join it
 
 
@@ -34,7 +34,7 @@ class Checkpoint(NamedTuple):
 
 
 class Office:
-    """What outlives every machine: a number and a file. (In real life: a store, and a shared disk.)"""
+    """The state that outlives every machine: a number and a file. (In real life: a store, and a shared disk.)"""
 
     def __init__(self, weights):
         self.generation, self.members = 0, {0: set()}  # members: by generation
@@ -56,7 +56,7 @@ class Office:
         """Keep the weights after `step`. Every member brings them; once is enough."""
         machine.act(f"brings step {step}")
         # BLANK 1: may this be kept? (about 4 lines)
-        # Whoever stood still for a while does not know that its generation is over: it learns it here.
+        # A machine that stood still for a while does not know that its generation is over: it learns it here.
         if generation != self.generation:
             raise Outdated(f"generation {generation} saves, and it is {self.generation}'s turn")
         if step == self.checkpoint.step + 1:
@@ -86,8 +86,8 @@ class Worker:
         while any((step, rank) not in self.got for rank in self.others):
             letter = self.machine.receive(PATIENCE)
             if letter is None:
-                raise Outdated(f"somebody was silent for {PATIENCE} s in step {step}")
-            # BLANK 3: what is to be done with this letter? (about 4 lines)
+                raise Outdated(f"a machine was silent for {PATIENCE} s in step {step}")
+            # BLANK 3: what is to be done with this message? (about 4 lines)
             # It may be of an old generation, of this one, or of a new one; and of this step or a later one.
             if letter.generation > self.generation:
                 raise Outdated(f"generation {letter.generation} has begun without us")
@@ -99,7 +99,7 @@ class Worker:
 
 
 def train(machine, office, batches):
-    """Until all batches are in the weights, with whoever is there."""
+    """Until all batches are in the weights, with the machines that are there."""
     while True:
         generation, members = office.join(machine)
         worker = Worker(machine, generation, members)
@@ -110,7 +110,7 @@ def train(machine, office, batches):
 
 
 def work(worker, office, batches, place, size):
-    """Go on where the checkpoint ends; each batch is divided among those who are there now."""
+    """Go on where the checkpoint ends; each batch is divided among the machines that are there now."""
     model = exact.Model(hidden=4)
     for parameter, value in zip(model.parameters(), office.checkpoint.weights):
         parameter.array[...] = value

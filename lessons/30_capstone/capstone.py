@@ -2,9 +2,9 @@
 
     alone ═══ simulator ═══ tcp ═══ file ═══ mqtt ═══ faults ═══ torch        the same weights, bit for bit
 
-What makes many ranks one is a few lines: each gradient becomes the mean of all ranks'. Here they are, as everybody
-writes them by hand. Ours is right. Many that look like it are not, and most of them are caught by what you have learnt
-to check: exact training on 1, 2, 3 and 5 ranks, and sends that wait. Which one is not?
+A few lines make one training of many ranks: each gradient becomes the mean of all ranks'. Here they are, as many
+people write them by hand. Ours is right. Many that look like it are wrong. Most of these are caught by the checks that you
+know: exact training on 1, 2, 3 and 5 ranks, and sends that wait. Which one is not caught?
 """
 
 import minitorch_dist as torch

@@ -14,33 +14,36 @@ from minitorch_dist.testing import check_same_as_one_rank, exact
 from minitorch_dist.testing.strictness import strict
 
 SCRIPT = lesson.find(4).folder / "train.py"
-STEPS, RANKS = 24, 2
+STEPS, SIZES = 24, (1, 3, 5)
 
 
 @functools.cache
-def lived(name, steps=STEPS, ranks=RANKS):
-    """What comes of the script in this world."""
+def lived(name, steps=STEPS, ranks=3):
+    """The results of the script in this world."""
     with tempfile.TemporaryDirectory() as folder:
-        setting = worlds.Setting(SCRIPT, ("--steps", str(steps)), ranks, Path(folder))
+        setting = worlds.TrainingSetup(SCRIPT, ("--steps", str(steps)), ranks, Path(folder))
         (found,) = worlds.live(setting, [name])
     return found
 
 
-def judge(*names):
-    judged = certificate.judge([lived(name) for name in names])
-    assert judged.is_met, "\n    ".join(judged.complaints)
+def judge(*names, ranks=3):
+    judged = certificate.judge([lived(name, ranks=ranks) for name in names])
+    assert judged.is_met, f"{ranks} ranks:\n    " + "\n    ".join(judged.complaints)
 
 
 @lamp("right")
 def right():
-    """Alone, in the simulator, and there with loss, duplicates, a straggler and a death: the same weights."""
-    judge("alone", "simulator", "faults")
+    """1, 3 and 5 ranks: alone, in the simulator, and there with loss, duplicates, a straggler and a death: the same weights."""
+    for ranks in SIZES:
+        judge("alone", "simulator", "faults", ranks=ranks)
 
 
 @lamp("real wires", star=1)
 def wires():
-    """Over TCP, a file and MQTT: the same weights, the same partial order as in the simulator, the same bytes."""
+    """3 ranks over TCP, a file and MQTT, 1 and 5 over TCP: the same weights, the same partial order as in the simulator, the same bytes."""
     judge("alone", "simulator", "tcp", "file", "mqtt")
+    for ranks in (1, 5):
+        judge("alone", "simulator", "tcp", ranks=ranks)
 
 
 @lamp("torch", bonus=True)
@@ -58,7 +61,7 @@ def under_torch():
 
 @lamp("fair", star=2)
 def fair():
-    """Your property lets all these pass: they are right, each in its own way."""
+    """All these versions pass your property: they are right, each in its own way."""
     for average in (capstone.average, at_once, from_the_last, gathered):
         try:
             capstone.property_of_mine(average)
@@ -66,7 +69,7 @@ def fair():
             what = type(error).__name__ + (f": {error}" if str(error) else "")
             said = average.__doc__.splitlines()[0]
             raise AssertionError(
-                f"your property does not let {average.__name__} pass, which is right ({said}): {what}"
+                f"your property fails for {average.__name__}, which is right ({said}): {what}"
             ) from error
 
 
@@ -140,7 +143,7 @@ def from_the_last(parameters):
 
 
 def gathered(parameters):
-    """Everybody gets everything, and adds it up; a gradient that nobody has stays None."""
+    """Every rank gets everything, and adds it up; a gradient that no rank has stays None."""
     for p in parameters:
         has = torch.tensor([p.grad is not None]).long()
         dist.all_reduce(has)
@@ -158,7 +161,7 @@ def zeros_if_none(p):
 
 
 def bytes_of_a_step():
-    twice, once = (lived("simulator", steps).bytes_sent[1] for steps in (16, 8))
+    twice, once = (lived("simulator", steps, ranks=2).bytes_sent[1] for steps in (16, 8))
     return (twice - once) / 8
 
 

@@ -8,6 +8,6 @@ from minitorch_dist.course import lesson, timelines, worlds
 
 with tempfile.TemporaryDirectory() as folder:
     script = lesson.find(4).folder / "train.py"
-    setting = worlds.Setting(script, ("--steps", "24"), 4, Path(folder))
+    setting = worlds.TrainingSetup(script, ("--steps", "24"), 4, Path(folder))
     found = worlds.live(setting, ["alone", "simulator", "faults"])
 display(SVG(timelines.draw(found)))

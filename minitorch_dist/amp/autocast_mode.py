@@ -1,5 +1,5 @@
-"""`with autocast("cpu"):` products in bfloat16, the rest as it comes. What is cast, and to what, stands in
-`tensors.ops.autocasting`; here is the block itself.
+"""`with autocast("cpu"):` products in bfloat16, the rest as it comes. `tensors.ops.autocasting` says what
+is cast, and to what; here is the block itself.
 
     with autocast("cpu", dtype=torch.bfloat16):
         loss = loss_fn(model(x), y)
@@ -15,8 +15,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.tensors import devices, dtypes, pools
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors import devices, pools
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.autocasting import DEFAULTS, Casting
 from minitorch_dist.tensors.ops.elementwise.conversion import move

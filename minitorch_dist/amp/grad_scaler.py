@@ -17,15 +17,16 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes, pools
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.ops.elementwise.arithmetic import mul
-from minitorch_dist.tensors.quiet import silent
+from minitorch_dist.tensors import pools
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.operations import mul
+from minitorch_dist.tensors.core.views import bump
+from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.tensor import Tensor
-from minitorch_dist.tensors.views import bump
 
 
-class State(TypedDict):
+class OptimizerStage(TypedDict):
     """Where an optimizer is between two updates."""
 
     stage: str
@@ -61,7 +62,7 @@ class GradScaler:
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval, self._growth_tracker = growth_interval, 0
         self._scale, self._was_used = float(init_scale), False
-        self._states: weakref.WeakKeyDictionary[Any, State] = weakref.WeakKeyDictionary()
+        self._states: weakref.WeakKeyDictionary[Any, OptimizerStage] = weakref.WeakKeyDictionary()
 
     # ---------------------------------------------------------------------------------- the four lines
 
@@ -132,8 +133,8 @@ class GradScaler:
 
     # --------------------------------------------------------------------------------------- its state
 
-    def _state(self, optimizer: Any) -> State:
-        return self._states.setdefault(optimizer, State(stage="ready", found_inf=False))
+    def _state(self, optimizer: Any) -> OptimizerStage:
+        return self._states.setdefault(optimizer, OptimizerStage(stage="ready", found_inf=False))
 
     def _check_used(self, name: str) -> None:
         if not self._was_used:
@@ -143,7 +144,7 @@ class GradScaler:
             )
 
     def _agreed(self, found_inf: bool, grads: list[Any]) -> bool:
-        """What counts as found: also what other ranks have found in their parts of a gradient."""
+        """Whether inf or nan was found, also by other ranks in their parts of a gradient."""
         meshes: dict[int, Any] = {}
         for grad in grads:
             if hasattr(grad, "device_mesh"):
@@ -182,7 +183,7 @@ class GradScaler:
         return self._growth_tracker if self._enabled else 0
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint has to keep; empty if it is not enabled."""
+        """The state that a checkpoint has to keep; empty if it is not enabled."""
         if not self._enabled:
             return {}
         return {

@@ -1,4 +1,4 @@
-"""Gradients: `torch.autograd` under its own names. The engine itself stands in `tensors.engine`.
+"""Gradients: `torch.autograd` under its own names. The engine itself stands in `tensors.core.engine`.
 
 function           operations of your own (`saved`: what they keep; `outputs`: their results)
 functional         whole derivatives: `vjp`, `jvp`, `jacobian`
@@ -25,8 +25,8 @@ from minitorch_dist.autograd.gradcheck import (
     gradcheck as gradcheck,
 )
 from minitorch_dist.autograd.variable import Variable as Variable
-from minitorch_dist.tensors import grad_mode as grad_mode
-from minitorch_dist.tensors.grad_mode import (
+from minitorch_dist.tensors.core import grad_mode as grad_mode
+from minitorch_dist.tensors.core.grad_mode import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
     is_grad_enabled as is_grad_enabled,

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import warnings
 
-from minitorch_dist.tensors import watch
+from minitorch_dist.tensors import anomalies
 
 
 class set_detect_anomaly:
     """Switch it on or off at once; as a context manager, until the end of the block."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = watch.anomaly, watch.check_nan
-        watch.set_anomaly(mode, check_nan)
+        self._before = anomalies.anomaly, anomalies.check_nan
+        anomalies.set_anomaly(mode, check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
-        watch.set_anomaly(*self._before)
+        anomalies.set_anomaly(*self._before)
 
 
 class detect_anomaly:
@@ -36,16 +36,16 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
-        self._before = watch.anomaly, watch.check_nan
-        watch.set_anomaly(True, self.check_nan)
+        self._before = anomalies.anomaly, anomalies.check_nan
+        anomalies.set_anomaly(True, self.check_nan)
 
     def __exit__(self, *exc: object) -> None:
-        watch.set_anomaly(*self._before)
+        anomalies.set_anomaly(*self._before)
 
 
 def is_anomaly_enabled() -> bool:
-    return watch.anomaly
+    return anomalies.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    return watch.check_nan
+    return anomalies.check_nan

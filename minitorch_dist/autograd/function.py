@@ -28,11 +28,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitorch_dist.autograd.outputs import wrap_outputs
-from minitorch_dist.autograd.saved import Saved, save
-from minitorch_dist.tensors import base, grad_mode, graph
-from minitorch_dist.tensors.base import Array, TensorBase
-from minitorch_dist.tensors.nodes import Asked, Gradient, Node
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
+from minitorch_dist.autograd.saved import SavedTensor, save
+from minitorch_dist.tensors.core import base, grad_mode, graph, joint
+from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.graph import Gradient, Node
+from minitorch_dist.tensors.core.operations import sum_to
 
 
 class FunctionCtx(Node):
@@ -42,7 +42,7 @@ class FunctionCtx(Node):
 
     def __init__(self, name: str, args: Sequence[Any]) -> None:
         inputs = [a for a in args if isinstance(a, TensorBase)]
-        recording = grad_mode.mode.get() == grad_mode.ON and graph.wants_any(inputs)
+        recording = grad_mode.mode.get() == grad_mode.ON and joint.wants_any(inputs)
         edges = [graph.edge_of(t) if t._requires_grad else None for t in inputs if recording]
         Node.__init__(self, name, tuple(edges))
         self.recording = recording
@@ -54,7 +54,7 @@ class FunctionCtx(Node):
         self.inputs_like = [(t.array.shape, t.array.dtype) for t in inputs]
         self.outputs_like: list[tuple[tuple[int, ...], np.dtype[Any]] | None] = []
         self.needs_input_grad = tuple([isinstance(a, TensorBase) and a.requires_grad for a in args])
-        self.saved: list[Saved | None] | None = []
+        self.saved: list[SavedTensor | None] | None = []
         if inputs:
             self.device = inputs[0].storage.device
 
@@ -89,7 +89,7 @@ class FunctionCtx(Node):
 
     @property
     def saved_tensors(self) -> tuple[TensorBase | None, ...]:
-        """What `save_for_backward` kept. Raises if it was freed, or written to since."""
+        """The tensors that `save_for_backward` kept. Raises if it was freed, or written to since."""
         if self.saved is None:
             self.recall()
         return tuple([None if item is None else item.unpack(self) for item in self.saved or ()])
@@ -116,7 +116,7 @@ class FunctionCtx(Node):
         assert isinstance(other, FunctionCtx)
         self.saved = other.saved
 
-    def run(self, grads: Sequence[Gradient], is_asked: Asked | None = None) -> Sequence[Gradient]:
+    def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
         given: list[TensorBase | None] = []
         for grad, like in zip(grads, self.outputs_like, strict=True):
             if grad is None and like is not None and self._materialize:
@@ -191,7 +191,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """What a `forward` without ctx would have said to it."""
+        """Fill `ctx`, in place of a `forward` that does not take it."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod

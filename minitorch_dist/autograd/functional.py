@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array, TensorBase
-from minitorch_dist.tensors.grad_mode import enable_grad
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.grad_mode import enable_grad
 from minitorch_dist.tensors.ops.elementwise.copying import detach
 from minitorch_dist.tensors.ops.gradients import NO_DOUBLE_BACKWARD, grad
 

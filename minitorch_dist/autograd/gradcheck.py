@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array, TensorBase
-from minitorch_dist.tensors.grad_mode import no_grad
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.grad_mode import no_grad
 from minitorch_dist.tensors.ops.gradients import as_tuple, grad
 
 
@@ -99,8 +99,8 @@ def _check_output(
         if wrong.any():
             row, column = (int(k) for k in np.argwhere(wrong)[0])
             raise GradcheckError(
-                f"Jacobian mismatch for output {number} with respect to input {i},\n"
-                f"first at element {_where(row, out.array)} of the output and element "
+                f"Jacobian mismatch for output {number} with respect to input {i}.\n"
+                f"The first is at element {_where(row, out.array)} of the output and element "
                 f"{_where(column, inputs[i].array)} of the input: numerical "
                 f"{numerical[row, column]:.10g}, analytical {slopes[row, column]:.10g} "
                 f"({int(wrong.sum())} of {wrong.size} differ)\n"

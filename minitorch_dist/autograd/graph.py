@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from minitorch_dist.tensors import engine, graph
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.hooks import RemovableHandle
-from minitorch_dist.tensors.nodes import Node as Node
+from minitorch_dist.tensors.core import engine, graph
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.graph import Node as Node
+from minitorch_dist.tensors.core.hooks import RemovableHandle
 from minitorch_dist.tensors.ops.gradients import register_hook
 
 
@@ -63,8 +63,8 @@ def register_multi_grad_hook(
     *,
     mode: Literal["all", "any"] = "all",
 ) -> MultiHandle:
-    """Call `fn` once per backward pass: with the list of all gradients when the last of them is
-    complete (None where the pass does not reach), or with the first one (`mode="any"`).
+    """Call `fn` once per backward pass. It gets the list of all gradients when the last of them is complete
+    (None where the pass does not reach), or the first one (`mode="any"`).
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")

@@ -1,8 +1,8 @@
 """How the results of a `Function`'s forward enter the graph.
 
-A fresh tensor simply becomes an output of the node. Three cases are special: an input that was
-written to in place (its history goes on from here), an input that is returned untouched, and a view
-of an input; the last two share memory with something that has a history of its own, so writing to
+A fresh tensor simply becomes an output of the node. Three cases are special. One is an input that was
+written to in place: its history goes on from here. The others are an input that is returned untouched, and
+a view of an input. The last two share memory with something that has a history of its own, so writing to
 them in place is refused.
 """
 
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist.tensors import graph, views
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core import graph, views
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.view_notes import CUSTOM, MULTI
 from minitorch_dist.tensors.ops.elementwise.copying import detach
-from minitorch_dist.tensors.view_notes import CUSTOM, MULTI
 
 
 def wrap_outputs(node: Any, args: Sequence[Any], outputs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.graph import check_may_be_read
-from minitorch_dist.tensors.nodes import Node, modified
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.graph import Node, read_now
+from minitorch_dist.tensors.core.node_api import modified
 
 
-class Saved:
+class SavedTensor:
     """A tensor with the version it had.
 
-    A leaf is kept as it is. Of anything else only the array and its place in the graph are kept: an
-    output that held its own node, which holds this, would never be freed without the collector.
+    A leaf is kept as it is. Of anything else only the array and its place in the graph are kept. An output
+    that held its own node, which holds this, would never be freed without the collector.
     """
 
     def __init__(self, tensor: TensorBase, output: int | None) -> None:
-        check_may_be_read(tensor)
         self.leaf = tensor if output is None and tensor._grad_fn is None else None
-        self.array, self.storage = tensor.array, tensor.storage
-        self.version = tensor.storage.version
+        self.storage, self.version, self.array = read_now(tensor)
         self.requires_grad = tensor._requires_grad
         self.output = output or 0
         self.place = None if output is not None else (tensor._grad_fn, tensor._output_nr)
@@ -40,8 +38,8 @@ class Saved:
         return out
 
 
-def save(tensor: TensorBase, outputs: Sequence[Any]) -> Saved:
+def save(tensor: TensorBase, outputs: Sequence[Any]) -> SavedTensor:
     for number, output in enumerate(outputs):
         if output is tensor:
-            return Saved(tensor, number)
-    return Saved(tensor, None)
+            return SavedTensor(tensor, number)
+    return SavedTensor(tensor, None)

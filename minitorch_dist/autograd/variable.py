@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from minitorch_dist.tensors import engine
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core import engine
+from minitorch_dist.tensors.core.base import TensorBase
 
 
 class ImperativeEngine:

@@ -1,7 +1,7 @@
 """`mtd`: the command line. Each command is a module, imported when it is called.
 
 The commands of the course stand in `lessons/`, those of a class in `classroom/`, the benchmarks in
-`bench/`; what stands alone lies here. `page` is what all print on, `parser` what reads their arguments.
+`bench/`. All other commands lie here. All of them print on a `page`, and `parser` reads their arguments.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ COMMANDS = {
     "solution": "the course: ours, once yours passes",
     "use": "the course: let later lessons take ours, or yours",
     "reset": "the course: begin a lesson anew; what you wrote is kept",
+    "assemble": "the course: what you wrote as one package that trains over real wires",
     "why": "the course: what a lamp asks for, and why nothing can be better",
     "doctor": "what this machine has and lacks, and what to do about it",
     "demo": "four ranks learn to read digits, as threads and over TCP; ends with a picture",
@@ -37,6 +38,7 @@ COMMANDS = {
     "run": "run a script on every rank of a world, simulated or real, with faults if you like",
     "replay": "make the run of a token again, which fails as it did",
     "zoo": "seven hangs that people met in public, found and explained",
+    "road": "which of our files and functions one call goes through, in order",
     "diff": "compare two journals: equal, or where they first part",
     "show": "draw a journal: in the terminal, as SVG, as a page or a trace",
     "museum": "bugs that people really had: read about one, find one, or write the check that does",
@@ -44,7 +46,7 @@ COMMANDS = {
     "capstone": "the course: one script in seven worlds, and a certificate of it",
     "game": "be the network and break an algorithm, or be a rank and race the ring",
     "class": "a class of laptops trains one model: host opens it, join takes part",
-    "dev": "for who writes lessons: judge them, and make what is made from them",
+    "dev": "for authors of lessons: judge them, and make what is made from them",
 }
 
 # Where a command's module is not beside this one, or not called like the command.
@@ -52,9 +54,21 @@ MODULES = {
     "bench": "bench.command",
     "class": "classroom.command",
     "list": "lessons.listing",
+    "road": "road.command",
     **{
         name: f"lessons.{name}"
-        for name in ["init", "check", "text", "hint", "predict", "solution", "use", "reset", "why"]
+        for name in [
+            "init",
+            "check",
+            "text",
+            "hint",
+            "predict",
+            "solution",
+            "use",
+            "reset",
+            "assemble",
+            "why",
+        ]
     },
 }
 

@@ -25,11 +25,17 @@ def run(options: argparse.Namespace) -> int:
     except (ValueError, OSError) as error:
         return page.refuse("calibrate", error)
     path = options.out or f"links-{scheme_of(options.address)}.json"
-    nets.save(path, found.latency, found.per_byte, {"measured": options.address})
+    nets.save(path, found.latency, found.per_byte, {"measured": options.address, **found.about()})
     print(f"{'bytes':>10} {'one way':>12} {'fitted':>12}")
     for nbytes, span in found.times.items():
         fitted = found.latency + round(nbytes * found.per_byte)
         print(f"{nbytes:>10,} {in_words(span):>12} {in_words(fitted):>12}")
+    costs = found.costs
+    adds = f"{1e3 / costs.per_added:.3g} GB/s" if costs.per_added else "free"
+    print(
+        f"additions {adds}, a call {in_words(round(costs.overhead))} more than its messages, ranks share "
+        f"{costs.cores:.2g} cores"
+    )
     print(
         f"latency {in_words(found.latency)}, {nets.rate_of(found.per_byte) / 1e9:.3g} GB/s: "
         f"written to {path}; use it as net={path!r}"

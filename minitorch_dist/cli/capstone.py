@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from minitorch_dist.cli import scripts
-from minitorch_dist.course import certificate, lesson, rooms, worlds
+from minitorch_dist.course import achievements, certificate, lesson, worlds
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         scripts.check(str(script))
         with tempfile.TemporaryDirectory(prefix="capstone-") as folder:
-            setting = worlds.Setting(
+            setting = worlds.TrainingSetup(
                 script, tuple(options.arguments), options.ranks, Path(folder), options.seed
             )
             with console.status("") as status:
@@ -67,11 +67,11 @@ def run(options: argparse.Namespace) -> int:
     if judged.is_met:
         lived = [line for line in judged.lines if not line.lived.skipped]
         said = f"the same in {certificate.many(len(lived), 'world')}, {options.ranks} ranks"
-        rooms.enter("capstone", script.name, len(lived), said)
+        achievements.enter("capstone", script.name, len(lived), said)
     return 0 if judged.is_met else 1
 
 
-def _said(line: certificate.Line) -> str:
+def _said(line: certificate.CertificateLine) -> str:
     lived = line.lived
     if lived.skipped:
         return f"– {lived.name:<10} {lived.skipped}"

@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from minitorch_dist.cli.page import Page, marked, refuse
-from minitorch_dist.course import contest, rooms
+from minitorch_dist.course import achievements, contest
 from minitorch_dist.course.contest import Contest, NotAdmitted
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule
 
@@ -57,12 +57,12 @@ def run(options: argparse.Namespace) -> int:
     show(page, found)
     name = entered.collective if isinstance(entered, Schedule) else "pipeline"
     said = f"place {found.place} of {len(found.entries)} ({found.mine.score:.2f} × the bound)"
-    rooms.enter("contest", name, -found.mine.score, said)
+    achievements.enter("contest", name, -found.mine.score, said)
     return 0
 
 
 def about(page: Page) -> int:
-    """What it is, and how to begin."""
+    """Say what the contest is, and how to begin."""
     page.say(
         "Who moves the numbers quickest? You write what each rank sends, step by step; it is proved (each "
         "contribution once, nobody waits for ever) and races all that is built in, on networks in virtual time."

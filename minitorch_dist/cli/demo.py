@@ -20,10 +20,11 @@ from rich.console import Console
 
 from minitorch_dist import sim
 from minitorch_dist.cli import demo_training, plots
-from minitorch_dist.cli.demo_training import Plan, Trained
+from minitorch_dist.cli.demo_training import DemoPlan, DemoResult
 from minitorch_dist.datasets.digits import SyntheticDigits
 from minitorch_dist.launching import launch
 from minitorch_dist.pictures import spacetime
+from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 
 PER_ROW, ROWS = 5, 1  # five pictures are 70 columns
@@ -98,8 +99,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _train(options: argparse.Namespace, address: str) -> tuple[Trained, float]:
-    plan = Plan(
+def _train(options: argparse.Namespace, address: str) -> tuple[DemoResult, float]:
+    plan = DemoPlan(
         options.size,
         options.epochs,
         options.batch_size,
@@ -113,7 +114,7 @@ def _train(options: argparse.Namespace, address: str) -> tuple[Trained, float]:
     return trained, perf_counter() - begun
 
 
-def _compared(one: Trained, other: Trained) -> str:
+def _compared(one: DemoResult, other: DemoResult) -> str:
     """Whether both worlds ended with the same weights."""
     pairs = [(one.weights[name], other.weights[name]) for name in one.weights]
     if all(a.tobytes() == b.tobytes() for a, b in pairs):
@@ -125,15 +126,15 @@ def _compared(one: Trained, other: Trained) -> str:
 
 def _draw(console: Console, options: argparse.Namespace) -> None:
     """Three steps of the same function in virtual time, in the terminal and as a page."""
-    plan = Plan(3 * options.batch_size, 1, options.batch_size, options.lr, options.seed, "")
+    plan = DemoPlan(3 * options.batch_size, 1, options.batch_size, options.lr, options.seed, "")
     journal = options.picture.with_suffix(".mtd")
     try:
         report = sim.run(demo_training.train, options.ranks, (plan,), net=NET, journal=journal)
         scene = replace(report.journal.scene(), title=f"{options.ranks} ranks, three steps")
         console.print(
-            "\nThree steps of it on a simulated network (20 µs, 10 Gb/s), in virtual time:\n"
+            "\nThe last average of gradients on a simulated network (20 µs, 10 Gb/s), in virtual time:\n"
         )
-        console.print(painted(spacetime.draw(scene, min(console.width, 80)), scene, console))
+        console.print(painted(_last_average(scene, min(console.width, 80)), scene, console))
         options.picture.write_text(report.journal.html(), encoding="utf-8")
     finally:
         journal.unlink(missing_ok=True)
@@ -147,6 +148,21 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
             soft_wrap=True,
         )
     console.print(f"Next: `{_ourselves()}` opens the course.", soft_wrap=True)
+
+
+def _last_average(scene: Scene, width: int) -> spacetime.Picture:
+    """Of three steps' hundred and more messages those of the last all_reduce. With one rank there is none."""
+    of = [each.text.partition(" of group ")[0].rpartition(" in ")[2] for each in scene.arrows]
+    last = max(
+        (name for each, name in zip(scene.arrows, of, strict=True) if each.name == "all_reduce"),
+        key=of.index, default="",
+    )  # fmt: skip
+    arrows = [each for each, name in zip(scene.arrows, of, strict=True) if name == last]
+    if not arrows:
+        return spacetime.draw(scene, width)
+    window = min(each.departed for each in arrows), max(each.arrived for each in arrows)
+    title = f"{scene.title}: {last}"
+    return spacetime.draw(replace(scene, arrows=arrows, title=title), width, window=window)
 
 
 def _ourselves() -> str:

@@ -1,4 +1,4 @@
-"""What every rank of the demo does: its share of the digits, one model, gradients averaged by DDP."""
+"""The work of every rank of the demo: its share of the digits, one model, gradients averaged by DDP."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from minitorch_dist.models.convnet import ConvNet
 from minitorch_dist.nn import functional as F
 from minitorch_dist.nn.parallel.distributed import DistributedDataParallel
 from minitorch_dist.optim.adadelta import Adadelta
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.core.grad_mode import no_grad
 from minitorch_dist.tensors.generator import manual_seed
-from minitorch_dist.tensors.grad_mode import no_grad
 from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.transforms import Compose, Normalize, ToTensor
 from minitorch_dist.utils.data.dataloader import DataLoader
@@ -29,7 +29,7 @@ from minitorch_dist.utils.data.distributed import DistributedSampler
 PRICES = Links(20 * 10**6, 800, 100)
 
 
-class Plan(NamedTuple):
+class DemoPlan(NamedTuple):
     size: int  # digits to learn from, of all ranks together
     epochs: int
     batch_size: int  # of all ranks together
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     label: str  # before the progress bar; empty: no bar
 
 
-class Trained(NamedTuple):
+class DemoResult(NamedTuple):
     """What rank 0 brings home."""
 
     losses: list[float]  # rank 0's, step by step
@@ -50,7 +50,7 @@ def digits(is_train: bool, size: int, seed: int) -> SyntheticDigits:
     return SyntheticDigits(is_train, size, seed, prepare)
 
 
-def train(plan: Plan) -> Trained | None:
+def train(plan: DemoPlan) -> DemoResult | None:
     """An ordinary DDP script; only rank 0 returns something and draws a bar."""
     rank, ranks = c10d.get_rank(), c10d.get_world_size()
     use_links(resolve(None), PRICES)
@@ -83,13 +83,13 @@ def train(plan: Plan) -> Trained | None:
                 progress.update(task, advance=1, loss=sum(losses[-20:]) / len(losses[-20:]))
     if rank:
         return None
-    return Trained(
+    return DemoResult(
         losses, {name: p.detach().array.copy() for name, p in model.module.named_parameters()}
     )
 
 
 def examine(weights: dict[str, Array], data: SyntheticDigits) -> list[tuple[int, int]]:
-    """What a model with these weights reads wrongly, as (index, answer)."""
+    """The digits that a model with these weights reads wrongly, as (index, answer)."""
     model = ConvNet()
     for name, p in model.named_parameters():
         p.array[...] = weights[name]

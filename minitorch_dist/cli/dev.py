@@ -1,10 +1,11 @@
-"""`mtd dev build`, `mtd dev check`: for who writes lessons."""
+"""`mtd dev build`, `mtd dev check`: for authors of lessons. `mtd dev count`: the lines of code."""
 
 from __future__ import annotations
 
 import argparse
 import os
 
+from minitorch_dist.cli import code_lines
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import building, judging, notebooks
 from minitorch_dist.course.lesson import Lesson, LessonError, all_lessons, find
@@ -21,15 +22,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         task.add_argument(
             "--lesson", action="append", metavar="N", help="only this one (may be given again)"
         )
+    count = "lines of code in each package, without blank lines, comments and docstrings"
+    tasks.add_parser("count", help=count, description=count)
     parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.task == "count":
+        return count()
     try:
         lessons = [find(one) for one in options.lesson] if options.lesson else None
         return build(lessons) if options.task == "build" else check(lessons)
     except LessonError as error:
         return refuse("dev", error)
+
+
+def count() -> int:
+    page = Page()
+    found = code_lines.by_package()
+    for name, lines in found.most_common():
+        page.say(f"{lines:8,}  {name}")
+    page.say(f"{found.total():8,}  lines of code")
+    return 0
 
 
 def build(lessons: list[Lesson] | None) -> int:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from minitorch_dist.cli.page import Page, marked, refuse
-from minitorch_dist.course import levels, network_game, rank_game, rooms
-from minitorch_dist.course.network_game import Impossible, Level, NoLevel, State
+from minitorch_dist.course import achievements, levels, network_game, rank_game
+from minitorch_dist.course.network_game import GameState, Impossible, Level, NoLevel
 from minitorch_dist.pictures import player, spacetime
 from minitorch_dist.pictures.scene import Arrow, Scene
 from minitorch_dist.pictures.terminal import sayable
@@ -131,7 +131,7 @@ def be_the_network(page: Page, level: Level) -> int:
     return 1
 
 
-def chosen(key: str, verb: str, state: State) -> str:
+def chosen(key: str, verb: str, state: GameState) -> str:
     if key == "t":
         return "wait"
     place = int(key) - 1
@@ -140,7 +140,7 @@ def chosen(key: str, verb: str, state: State) -> str:
     return f"{verb or 'deliver'} {state.flight[place].number}"
 
 
-def frame(page: Page, level: Level, state: State, moves: list[str], said: str) -> None:
+def frame(page: Page, level: Level, state: GameState, moves: list[str], said: str) -> None:
     if not page.is_plain:
         page.console.clear()
     page.say(marked((level.title, "bold"), f"   {len(moves)} moves"))
@@ -166,7 +166,7 @@ def frame(page: Page, level: Level, state: State, moves: list[str], said: str) -
     page.console.file.flush()
 
 
-def drawn(level: Level, state: State, made: int, width: int) -> str:
+def drawn(level: Level, state: GameState, made: int, width: int) -> str:
     """Each letter as an arrow from the move after which it was sent to the move in which it came."""
     if not state.came or level.ranks > 6:
         return ""
@@ -188,7 +188,7 @@ def drawn(level: Level, state: State, made: int, width: int) -> str:
     return "\n".join(line.rstrip() for line in picture.lines[2:-3]).rstrip()
 
 
-def won(page: Page, level: Level, state: State, moves: list[str]) -> int:
+def won(page: Page, level: Level, state: GameState, moves: list[str]) -> int:
     page.say(Text(f"Broken: {state.broken}", "green"))
     found = network_game.search(level)
     if found.moves is None:
@@ -207,7 +207,9 @@ def won(page: Page, level: Level, state: State, moves: list[str]) -> int:
 def solved(level: Level, stars: int, said: str) -> None:
     """Into the learner's progress; levels of one's own are not counted."""
     if level.name in levels.NAMES:
-        rooms.enter("game", level.name, stars, f"{'★' * stars}{'☆' * (STARS - stars)} {said}")
+        achievements.enter(
+            "game", level.name, stars, f"{'★' * stars}{'☆' * (STARS - stars)} {said}"
+        )
 
 
 def claimed(page: Page, level: Level) -> int:
@@ -302,5 +304,5 @@ def verdict(page: Page, game: rank_game.Game) -> int:
         + "★" * stars + "☆" * (STARS - stars)
     )  # fmt: skip
     if stars:
-        rooms.enter("game", "rank", stars, f"{'★' * stars}{'☆' * (STARS - stars)}")
+        achievements.enter("game", "rank", stars, f"{'★' * stars}{'☆' * (STARS - stars)}")
     return 0 if stars else 1

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from minitorch_dist.cli.page import Page, listed, marked, refuse
-from minitorch_dist.course import museum, properties, rooms as results
-from minitorch_dist.course.museum import Exhibit, NoExhibit, Seen
+from minitorch_dist.course import achievements as results, museum, properties
+from minitorch_dist.course.museum import MuseumBug, NoExhibit, Seen
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
@@ -93,7 +93,7 @@ def rooms(page: Page, number: int | None = None) -> int:
 # ------------------------------------------------------------------------------- read about one
 
 
-def show(page: Page, one: Exhibit) -> int:
+def show(page: Page, one: MuseumBug) -> int:
     """Symptom, what the ranks did, the line, the cause, the address."""
     seen = look(page, one)
     page.say(marked((one.name, "bold"), f"  {where(one)}"))
@@ -104,14 +104,14 @@ def show(page: Page, one: Exhibit) -> int:
     return 0
 
 
-def look(page: Page, one: Exhibit) -> Seen:
+def look(page: Page, one: MuseumBug) -> Seen:
     """Run it; some that wait for what never comes take a while."""
     if not page.is_plain:
         page.console.print("running it …", end="\r")
     return museum.look(one)
 
 
-def where(one: Exhibit) -> str:
+def where(one: MuseumBug) -> str:
     return f"lesson {one.lesson.number}, {one.lesson.title}" if one.lesson else "a hang"
 
 
@@ -132,7 +132,7 @@ def symptom(page: Page, seen: Seen, scene: Scene | None, said: str) -> None:
         page.say()
 
 
-def code(page: Page, one: Exhibit, wrong: set[int] | None = None) -> None:
+def code(page: Page, one: MuseumBug, wrong: set[int] | None = None) -> None:
     """All of it, or what is around the wrong lines, which are marked."""
     lines = one.text.rstrip("\n").split("\n")
     for number, line in enumerate(lines, 1):
@@ -143,7 +143,7 @@ def code(page: Page, one: Exhibit, wrong: set[int] | None = None) -> None:
     page.say()
 
 
-def cause(page: Page, one: Exhibit) -> None:
+def cause(page: Page, one: MuseumBug) -> None:
     page.say(marked(("The cause: ", "bold"), one.title))
     for paragraph in one.story.split("\n\n"):
         page.say(" ".join(paragraph.split()))
@@ -158,7 +158,7 @@ def cause(page: Page, one: Exhibit) -> None:
 # ----------------------------------------------------------------------------------- find one
 
 
-def find(page: Page, one: Exhibit, seed: int) -> int:
+def find(page: Page, one: MuseumBug, seed: int) -> int:
     """Show what the ranks did, and ask. 0 if the answer was right."""
     quiz, seen = museum.quiz(one, seed), look(page, one)
     page.say(marked(("What is wrong here? ", "bold"), f"({where(one)}; --seed {seed})"))

@@ -1,4 +1,6 @@
-"""What the course prints, on any terminal: colours where there are some, letters that it can write, its width."""
+"""The output of the course, on any terminal: colours where there are some, letters that it can write, its
+width.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ def marked(*parts: str | tuple[str, str]) -> Text:
 
 
 def refuse(command: str, error: Exception) -> int:
-    """What cannot be done, and what to do instead."""
+    """Say what cannot be done, and what to do instead."""
     Page(Console(file=sys.stderr, highlight=False)).say(
         f"mtd {command}: {error}".replace(" :", ":")
     )

@@ -83,7 +83,7 @@ class Parser(argparse.ArgumentParser):
         return next((one for one in self._actions if isinstance(one, NOT_A_VALUE)), None)
 
     def _explain(self, names: list[str]) -> NoReturn:
-        """What this is, what is missing, what can be chosen, and an example."""
+        """Say what this command is, what is missing, what can be chosen, and give an example."""
         page = self._page()
         page.say(f"{self.prog}: {self.description or 'something is missing'}")
         for action in self._actions:
@@ -116,7 +116,7 @@ def _named(action: argparse.Action) -> str:
 
 
 def _choices(action: argparse.Action) -> list[tuple[str, str]]:
-    """What can be said there, and what it means."""
+    """The values that can be given there, each with its meaning."""
     if isinstance(action, NOT_A_VALUE):
         return [(one.dest, one.help or "") for one in action._choices_actions]
     return [(str(one), "") for one in action.choices or ()]

@@ -5,7 +5,7 @@
     mtd run --ranks 8 --seeds 1000 train.py --epochs 3        # explore; shows the smallest failure
     mtd run --ranks 4 --net tcp:// --faults "drop=0.01" train.py
 
-What follows the script is its own, as with torchrun.
+Arguments after the script are the script's, as with torchrun.
 A plan is a file with one fault in each line (`drop=0.01,src=0`, see `transports.faults.plans`), or its lines
 with semicolons between them. Over a real network faults happen as well as they can.
 In a folder of the course a script may say `from ring import all_reduce`: yours, once it has no blanks, else ours.
@@ -22,7 +22,7 @@ from minitorch_dist import sim
 from minitorch_dist.cli import page, scripts
 from minitorch_dist.cli.lessons.commands import lessons_for
 from minitorch_dist.cli.parser import near
-from minitorch_dist.distributed import disturbing
+from minitorch_dist.distributed import fault_injection
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import hardship, nets
 from transports import registry
@@ -39,12 +39,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--faults", help="a file of faults, or their texts with ; between them")
     parser.add_argument("--seed", type=int, help="of chances, and of the order of ranks")
     parser.add_argument(
-        "--hard", default="", help="hardships by letter (ojrwahg; see sim.hardship)"
+        "--hard", default="", help="hardships by letter (ojrwahgls; see sim.hardship)"
     )
     parser.add_argument("--seeds", type=int, help="explore so many seeds, up to the first failure")
+    parser.add_argument(
+        "--sizes", default="", help="with --seeds: other numbers of ranks to try, too, like 2,3,5"
+    )
     parser.add_argument("--unreliable", action="store_true", help="what is dropped is gone")
     parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")
-    parser.add_argument("--timeout", type=float, help="seconds for each operation")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        help="seconds that the run may take; virtual ones where it is simulated",
+    )
     scripts.add_script(parser)
     parser.set_defaults(run=run, epilog="mtd run train.py --ranks 4 --net sim")
 
@@ -58,6 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
         faults = scripts.faults_of(arguments.faults)
         plans.check(faults, arguments.ranks)
         hardship.check(arguments.hard)
+        arguments.sizes = [int(size) for size in arguments.sizes.split(",") if size.strip()]
+        if any(size < 1 for size in arguments.sizes):
+            raise ValueError(f"a world has at least one rank, not {min(arguments.sizes)}")
         arguments.net = address_of(arguments.net)
     except (OSError, ValueError) as error:
         return page.refuse("run", error)
@@ -76,7 +86,7 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     try:
         report = sim.run(
             program, arguments.ranks, net=arguments.net, seed=arguments.seed, faults=plan,
-            hardships=arguments.hard, journal=arguments.journal, timeout=arguments.timeout,
+            hardships=arguments.hard, journal=arguments.journal, limit=arguments.timeout,
         )  # fmt: skip
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
@@ -104,7 +114,7 @@ def address_of(text: str) -> str:
 def _explore(arguments: argparse.Namespace, plan: sim.Plan, program: partial[None]) -> int:
     found = sim.survey(
         program, arguments.ranks, arguments.seeds, plan if plan.faults else sim.chaos(),
-        net=arguments.net, timeout=arguments.timeout,
+        net=arguments.net, timeout=arguments.timeout, world_sizes=arguments.sizes,
     )  # fmt: skip
     if found.failure is None:
         print(found)
@@ -118,21 +128,21 @@ def _explore(arguments: argparse.Namespace, plan: sim.Plan, program: partial[Non
 
 
 def _run_for_real(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
-    before = os.environ.get(disturbing.VARIABLE)
+    before = os.environ.get(fault_injection.VARIABLE)
     words = [f"seed={arguments.seed or 0}", *(["unreliable"] if arguments.unreliable else [])]
     if faults:
-        os.environ[disturbing.VARIABLE] = ";".join([*words, plans.texts(faults)])
+        os.environ[fault_injection.VARIABLE] = ";".join([*words, plans.texts(faults)])
     try:
         launch(
             scripts.play, arguments.ranks, arguments.net, (arguments.script, arguments.arguments),
-            timeout=arguments.timeout, journal=arguments.journal,
+            limit=arguments.timeout, journal=arguments.journal,
         )  # fmt: skip
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1
     finally:
         if before is None:
-            os.environ.pop(disturbing.VARIABLE, None)
+            os.environ.pop(fault_injection.VARIABLE, None)
         else:
-            os.environ[disturbing.VARIABLE] = before
+            os.environ[fault_injection.VARIABLE] = before
     return 0

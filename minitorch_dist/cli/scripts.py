@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -10,6 +12,12 @@ from pathlib import Path
 from minitorch_dist.cli.parser import near
 from transports.faults import plans
 from transports.faults.plans import Fault
+
+_OURS = Path(__file__).parents[2]
+LIBRARIES = (
+    *(str(_OURS / name) + os.sep for name in ("minitorch_dist", "transports")),
+    str(Path(os.__file__).parent) + os.sep, "<",
+)  # fmt: skip
 
 
 def play(path: str, arguments: Sequence[str] = ()) -> None:
@@ -46,7 +54,7 @@ def add_script(parser: ArgumentParser) -> None:
 
 
 def warn_of_strays(arguments: Namespace) -> None:
-    """What follows the script is the script's, as with torchrun; say so where it looks like ours."""
+    """Arguments after the script are the script's, as with torchrun. Say so where one looks like ours."""
     strays = [word for word in arguments.arguments if word.partition("=")[0] in arguments.ours]
     if strays:
         print(
@@ -66,12 +74,23 @@ def faults_of(text: str | None) -> list[Fault]:
 
 
 def shown(error: BaseException) -> str:
-    """An error as a user reads it: what it says, and its notes; for other than our own its place."""
-    trace, place = error.__traceback__, ""
+    """An error as a user reads it: where it was raised, what it says, once, and its notes."""
+    notes = [*getattr(error, "__notes__", ())]
+    trace, place = error.__traceback__, _place_in(notes)
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if trace.tb_frame.f_globals.get("__name__") == "__main__" and file != __file__:
             place = f", at {Path(file).name}:{trace.tb_lineno}"
         trace = trace.tb_next
-    lines = [f"{type(error).__name__}{place}: {error}", *getattr(error, "__notes__", ())]
-    return "\n".join(lines)
+    notes = [note.partition("\nTraceback (")[0] for note in notes]
+    return "\n".join([f"{type(error).__name__}{place}: {error}", *notes])
+
+
+def _place_in(notes: Sequence[str]) -> str:
+    """The script's own line in a traceback that came from another process."""
+    found = ""
+    for note in notes:
+        for file, line in re.findall(r'^  File "([^"]+)", line (\d+)', note, re.MULTILINE):
+            if not file.startswith(LIBRARIES):
+                found = f", at {Path(file).name}:{line}"
+    return found

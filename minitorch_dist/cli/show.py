@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--memory", action="store_true", help="only what each rank held")
     parser.add_argument(
-        "--chunks", action="store_true", help="who held which chunk after each round"
+        "--chunks", action="store_true", help="which rank held which chunk after each round"
     )
     for name, what in (
         ("html", "a page that opens from the disk"), ("svg", "an SVG"),

@@ -1,6 +1,6 @@
 """`mtd simulate all_reduce --ranks 64 --bytes 100MB`: every algorithm on a described network, in no time.
 
-What a script takes on it is told by `mtd run --sim`.
+`mtd run --sim` tells the time of a whole script on it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from minitorch_dist.cli import page
 from minitorch_dist.cli.parser import near
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
-from minitorch_dist.sim import estimates, nets
+from minitorch_dist.sim import estimates, nets, topologies
+from minitorch_dist.sim.topologies import link_table
 from transports.quantities import amount, byte_time, in_words
 
 
@@ -31,8 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--net", default="sim://",
         help="sim://?latency=5us&rate=100Gb/s, two_level:nodes=…,gpus=…,intra=2us/150GB/s,"
-        "inter=5us/100Gb/s, or a file of mtd calibrate (%(default)s)",
+        "inter=5us/100Gb/s, torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly; "
+        "with sharing=max-min messages share links), or a file of mtd calibrate (%(default)s)",
     )  # fmt: skip
+    parser.add_argument("--links", action="store_true", help="show the links of the network, too")
     parser.add_argument("--algorithm", default="all", help="one of them, or auto (all)")
     parser.add_argument("--adding", help="the rate of additions, like 8GB/s (they are free)")
     parser.set_defaults(run=run, epilog="mtd simulate all_reduce --ranks 64 --bytes 100MB")
@@ -51,8 +54,9 @@ def run(options: argparse.Namespace) -> int:
             )
         net, nbytes = nets.read(options.net), amount(options.bytes)
         gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
+        topologies.check(net.topology, options.ranks)
         found = estimates.compare(
-            options.collective, options.ranks, nbytes, net.topology, options.algorithm, gamma
+            options.collective, options.ranks, nbytes, net, options.algorithm, gamma
         )
     except ValueError as error:
         return page.refuse("simulate", error)
@@ -71,4 +75,6 @@ def run(options: argparse.Namespace) -> int:
         f"can take less than {in_words(found[0].bound)}"
     )
     console.print(table)
+    if options.links:
+        console.print(link_table(net.topology, options.ranks))
     return 0

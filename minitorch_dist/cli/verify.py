@@ -1,12 +1,14 @@
-"""`mtd verify tcp:// --net links-tcp.json`: ring, tree and halving, predicted beside measured."""
+"""`mtd verify tcp:// --net links-tcp.json`: ring, tree and halving, predicted beside measured, with an interval."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from minitorch_dist.cli import page
 from minitorch_dist.sim import calibration, nets
 from transports.quantities import amount, in_words
+from transports.virtual.medium import Network
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,18 +25,37 @@ def run(options: argparse.Namespace) -> int:
         sizes = [amount(text) for text in options.bytes]
         if options.ranks < 2 or options.turns < 1 or min(sizes) < 4:
             raise ValueError("it takes 2 ranks, 1 turn and 4 bytes at least")
-        network = (
-            nets.read(options.net) if options.net
-            else calibration.measure(options.address).network
-        )  # fmt: skip
-        found = calibration.verify(options.address, network, options.ranks, sizes, options.turns)
+        known = _known(options.net, options.address)
+        found = calibration.verify(options.address, known, options.ranks, sizes, options.turns)
     except (ValueError, OSError) as error:
         return page.refuse("verify", error)
-    print(f"{'all_reduce':<16} {'bytes':>10} {'predicted':>12} {'measured':>12} {'ratio':>7}")
+    print(
+        f"{'all_reduce':<16} {'bytes':>10} {'predicted':>12} {'from':>12} {'to':>12} {'measured':>12} "
+        f"{'ratio':>7}"
+    )
     for one in found:
         ratio = one.measured / one.predicted if one.predicted else float("nan")
+        low, high = ("?" if end is None else in_words(end) for end in (one.low, one.high))
+        outside = "  outside" if one.is_inside is False else ""
         print(
-            f"{one.algorithm:<16} {one.nbytes:>10,} {in_words(one.predicted):>12} "
-            f"{in_words(one.measured):>12} {ratio:>6.2f}×"
+            f"{one.algorithm:<16} {one.nbytes:>10,} {in_words(one.predicted):>12} {low:>12} {high:>12} "
+            f"{in_words(one.measured):>12} {ratio:>6.2f}×{outside}"
+        )
+    inside = [one.is_inside for one in found]
+    if None in inside:
+        print("no intervals: this network was described, not measured by mtd calibrate")
+    else:
+        print(
+            f"{inside.count(True)} of {len(found)} measured values fell inside their "
+            f"{calibration.LEVEL:.0%} intervals"
         )
     return 0
+
+
+def _known(net: str | None, address: str) -> calibration.Fit | Network:
+    """A network that was measured, or one that is only described."""
+    if net is None:
+        return calibration.measure(address)
+    network = nets.read(net)
+    fitted = calibration.load(net) if Path(net).is_file() else None
+    return network if fitted is None else fitted

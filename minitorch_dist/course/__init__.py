@@ -4,7 +4,7 @@ A lesson, and a learner's folder:
 
     source  lesson      one marked file, from which come skeleton, solution and notebook; its folder
     path                which of the lessons' modules a name means: yours, or ours
-    workspace  progress  rooms      the learner's folder; how far one is; what one did beside the lessons
+    workspace  progress  achievements      the learner's folder; how far one is; what one did beside the lessons
     predicting          a number that is said before a run
     notebooks  cells  executing     a lesson as a notebook, and running one
     building  judging   for who writes lessons: what is made from them, and are they as they should be?
@@ -13,16 +13,24 @@ A check, and what it measures with:
 
     lamps  verdict      how it says what it asks for, and what it found
     checking            against a file; `examination` and `candidate`: in a process that can be stopped
-    raised  bounds      what was raised, in words; what lamps ask for
+    explain  bounds     what was raised, in words; what lamps ask for
     lab                 a run in virtual time, its meters, its picture
-    post  strikes  envelopes        letters between ranks, lost and doubled, and drawn
+    post  single_faults  envelopes  letters between ranks, lost and doubled, and drawn
     all_reduces  properties  scoring      right ones and wrong ones, and how good a check of them is
-    layers  training  pipelines  cluster  elastic  strange      what single lessons stand on
+    layers  training  pipelines  cluster  elastic  lossy_wires      what single lessons stand on
     worlds  timelines  certificate  one script in seven worlds
+
+What the lessons make together:
+
+    assembling  stack_page   `mystack`, the solutions as one package that runs alone; the page that shows it
 
 Beside the lessons: `museum`, `contest`, `network_game` (with `levels/`), `rank_game`, `classroom/`.
 
-A lesson's check imports `lamp` and `Cost` from here.
+A lesson's check imports `lamp` and `MeasuredCost` from here.
 """
 
-from minitorch_dist.course.lamps import Cost as Cost, Skipped as Skipped, lamp as lamp
+from minitorch_dist.course.lamps import (
+    MeasuredCost as MeasuredCost,
+    Skipped as Skipped,
+    lamp as lamp,
+)

@@ -211,6 +211,34 @@ def everything_through_rank_0(tensor: Any, op: Any = ReduceOp.SUM) -> None:
         dist.send(tensor, other)
 
 
+def swaps_finished_chunks(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """The sums are right, but the first chunk and the last lie in each other's place."""
+    size = me()[1]
+    ring(tensor, op)
+    chunks = parts(tensor, size)
+    length = min(chunks[0].numel(), chunks[-1].numel())
+    first = chunks[0][:length].clone()
+    chunks[0][:length].copy_(chunks[-1][:length])
+    chunks[-1][:length].copy_(first)
+
+
+def by_order_of_arrival(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+    """Finished chunks are taken from anybody; the n-th to arrive counts as that of the n-th rank to the left."""
+    rank, size = me()
+    if tensor.numel() % size:
+        return ring(tensor, op)
+    total = tensor.clone()
+    ring(total, op)
+    mine, chunks = parts(total, size)[rank], parts(tensor, size)
+    works: list[Any] = [dist.isend(mine, (rank + step) % size) for step in range(1, size)]
+    chunks[rank].copy_(mine)
+    for step in range(1, size):
+        dist.recv(chunks[(rank - step) % size])
+    for work in works:
+        work.wait()
+    return None
+
+
 RIGHT: tuple[AllReduce, ...] = (
     ring,
     leftwards,

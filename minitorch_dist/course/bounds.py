@@ -53,29 +53,26 @@ BOUNDS = {
             "exactly once", 1,
             "In each element of the result is the contribution of every rank, once.",
             "rank r gives Bʳ; in base B, digit r of the sum says how often r is in it",
-            "The digits do not mix as long as none reaches B. What only adds and copies treats all numbers alike, so one "
-            "run with such labels is a proof for all inputs of this size.",
+            "The digits do not mix as long as none reaches B. A program that only adds and copies treats all numbers alike. " "So one run with such labels proves its own order of arrival, for all inputs of this size. It proves no other order.",
         ),
         Bound(
             "never stuck", 2,
             "It ends also where a send waits until the other side receives.",
             "no circle of ranks each of which waits for the next",
-            "Who waits is not in a circle and waits for somebody who can go on: so somebody always can. A laptop's sends are "
+            "A waiting rank that is not in a circle waits for a rank that can go on. So some rank can always go on. A laptop's sends are "
             "buffered and hide the circle; a cluster's large ones are not.",
         ),
         Bound(
             "frozen", 2,
             "Nothing is written to while it is being sent.",
             "between isend and the end of wait() the tensor stays as it is",
-            "isend may read the memory at any moment until wait() returns. If it changes meanwhile, what arrives depends on "
-            "who was quicker.",
+            "isend may read the memory at any moment until wait() returns. If it changes meanwhile, the message depends on " "which side was quicker.",
         ),
         Bound(
             "bytes", 3,
             "The rank that sends most sends no more than has to be sent.",
             "all_reduce 2 (P-1)/P n · all_gather, reduce_scatter, all_to_all (P-1)/P n · broadcast n",
-            "Of P sums of n/P numbers each, P-1 contributions have to reach the place where it is added, and the sum P-1 ranks "
-            "from there: 2 (P-1) n bytes in all, so one of the P ranks sends at least the P-th part of that.",
+            "There are P sums of n/P numbers each. P-1 contributions have to reach the place where a sum is added, and the sum " "P-1 ranks from there. These are 2 (P-1) n bytes in all, so one of the P ranks sends at least the P-th part of that.",
             _bytes,
         ),
         Bound(
@@ -90,8 +87,7 @@ BOUNDS = {
             "memory", 3,
             "No more is held at once than is needed.",
             "most live bytes of any rank ≤ what the lesson allows; views cost nothing",
-            "Every storage is entered in the ledger of its rank when it is made, and leaves it when nobody holds it any more: "
-            "what is counted is the peak, local variables too.",
+            "Every storage is entered in the ledger of its rank when it is made, and leaves it when nobody holds it any more. " "The peak is counted, with local variables.",
         ),
         Bound(
             "cheap", 3,

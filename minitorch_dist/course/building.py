@@ -4,6 +4,7 @@ notebooks/13_ring.ipynb     (see `notebooks`)
 notebooks/00_start.ipynb    a tour, from lessons/start.py
 lessons/README.md           the lessons in a table
 docs/museum.md              bugs that people had (see `museum`)
+docs/whole_stack.md         what our solutions assemble to (see `stack_page`)
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from minitorch_dist.course import museum, notebooks
+from minitorch_dist.course import museum, notebooks, stack_page
 from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
 
 Make = Callable[[], str]
@@ -32,6 +33,7 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         yield notebooks.FOLDER / "00_start.ipynb", tour
         yield ROOM / "README.md", index
         yield ROOM.parent / "docs" / "museum.md", museum_page
+        yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
 
 
 def tour() -> str:

@@ -8,10 +8,11 @@ writes where the code is, and ends the process. `examination` is the other side.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,9 +20,9 @@ from types import FrameType
 from typing import Any
 
 from minitorch_dist.course import checking
+from minitorch_dist.course.explain import in_words, is_blank
 from minitorch_dist.course.lesson import Lesson, read
-from minitorch_dist.course.raised import in_words
-from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.pictures.scene import Scene
 from transports.clock import SystemClock
 
@@ -29,12 +30,13 @@ LOOK = 0.05  # seconds between two looks of the watchman
 MOST_HELD = 4 << 30  # bytes
 MOST_PRINTED = 20 << 20
 STOPPED = 3  # exit status
+LIBRARY = ("minitorch_dist", "transports")  # whose loggers are ours
 
 Say = Callable[..., None]
 
 
 @dataclass
-class Order:
+class CheckOrder:
     """What is to be done."""
 
     task: str  # check, picture, truth
@@ -54,14 +56,14 @@ class Order:
         return json.dumps(asdict(self))
 
     @classmethod
-    def parse(cls, text: str) -> Order:
+    def parse(cls, text: str) -> CheckOrder:
         found = json.loads(text)
         found["solved"] = {int(number): path for number, path in found["solved"].items()}
         return cls(**found)
 
 
 def main(arguments: list[str]) -> int:
-    order = Order.parse(arguments[0])
+    order = CheckOrder.parse(arguments[0])
     lesson, own = read(Path(order.lesson)), Path(order.own)
     solved = {number: Path(path) for number, path in order.solved.items()}
     room = Path(order.room)
@@ -71,12 +73,13 @@ def main(arguments: list[str]) -> int:
             out.write(json.dumps({"event": event, **what}, default=float) + "\n")
             out.flush()
 
+        set_apart(lambda words: say("remark", words=words))
         clock = SystemClock()
         clock.start(lambda: watch(order, lesson, say, clock), "watchman")
         if order.task == "check":
             only = None if order.only is None else set(order.only)
 
-            def begins(known: Verdict, lamps: tuple[str, ...]) -> None:
+            def begins(known: CheckVerdict, lamps: tuple[str, ...]) -> None:
                 say("asks", lamps=lamps, known=known.to_json())
 
             verdict = checking.check(lesson, own, solved, room, only, begins, order.token)
@@ -85,40 +88,68 @@ def main(arguments: list[str]) -> int:
             for name in order.truths or []:
                 say("truth", name=name, value=checking.truth(lesson, name, own, solved, room))
         if order.task == "picture" or (order.task == "check" and not verdict.is_passed):
-            first = next(iter(verdict.said), "") if order.task == "check" else ""
-            token = verdict.tokens.get(first) if first else None
-            known = verdict.said.values() if order.task == "check" else ()
-            _draw(lesson, own, solved, room, say, token, first, known)
+            _draw(lesson, own, solved, room, say, verdict if order.task == "check" else None)
         say("done")
     printed()
     os._exit(0)  # threads that the learner's code left behind have nothing to say here
 
 
 def _draw(
-    lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, say: Say, token: str | None, lamp: str,
-    known: Collection[str] = (),
+    lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, say: Say, verdict: CheckVerdict | None
 ) -> None:  # fmt: skip
-    """The run that failed, where it can be made again; else what the lesson draws."""
+    """What the lesson draws of the code; after a check that it did not pass, the run that failed, if one did."""
+    lamp = "" if verdict is None else next(iter(verdict.said), "")
+    if lamp == "runs":  # nothing could run
+        return
     try:
-        if token is None:
-            drawn = checking.picture(lesson, own, solved, room)
-        else:
-            drawn = checking.failing(lesson, own, solved, token, lamp, room)
+        caption, drawn = _picture(lesson, own, solved, room, verdict, lamp)
     except (Exception, SystemExit) as error:
         why = in_words(error, own / lesson.file, lesson.folder / "check.py")
-        if why not in known:  # else the check has said so
+        if verdict is None or why not in verdict.said.values():  # else the check has said so
             say("no picture", why=why)
         return
     if isinstance(drawn, Scene):
-        say("scene", scene=drawn.to_json(), caption=drawn.title if token else "")
+        say("scene", scene=drawn.to_json(), caption=caption)
+    elif drawn is None:
+        say(
+            "no picture",
+            why=f"no run of ranks failed; mtd show {lesson.number} draws what your code does",
+        )
     else:
         say("text", text=str(drawn))
+
+
+def _picture(
+    lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, verdict: CheckVerdict | None, lamp: str
+) -> tuple[str, Any]:  # fmt: skip
+    """Which run it is of, and what is drawn; None where there is nothing to draw."""
+    if verdict is None:
+        return "", checking.picture(lesson, own, solved, room)
+    if lamp in verdict.tokens:
+        scene = checking.failing(lesson, own, solved, verdict.tokens[lamp], lamp, room)
+        return scene.title, scene
+    if lamp in verdict.costs:  # it is right, and dear
+        return "what your code does", checking.picture(lesson, own, solved, room)
+    return "the run that failed", checking.failed_run(lesson, own, solved, lamp, room)
+
+
+def set_apart(tell: Callable[[str], None]) -> None:
+    """Hand what the library logs to `tell`: it is no output of the learner's code."""
+
+    class Telling(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            tell(record.getMessage())
+
+    for name in LIBRARY:
+        logger = logging.getLogger(name)
+        logger.addHandler(Telling())
+        logger.propagate = False
 
 
 # ------------------------------------------------------------------------------- the watchman
 
 
-def watch(order: Order, lesson: Lesson, say: Say, clock: SystemClock) -> None:
+def watch(order: CheckOrder, lesson: Lesson, say: Say, clock: SystemClock) -> None:
     """Look on; ends the process when something has gone too far."""
     deadline, parent = clock.deadline(order.seconds), os.getppid()
     begun = time.process_time()
@@ -170,12 +201,13 @@ def held() -> int:
 
 
 def places(file: Path) -> Iterator[str]:
-    """Where in this file the threads are, with the variables there."""
-    said = set()
+    """Where in this file the threads are, with the variables there. Rather in a line of the learner's that
+    called a given one than in the given one."""
+    said, text = set(), file.read_text("utf-8")
     for frame in sys._current_frames().values():
-        here: FrameType | None = frame
-        while here is not None and Path(here.f_code.co_filename).resolve() != file.resolve():
-            here = here.f_back
+        inside = [*_frames_in(file, frame)]
+        here = next((one for one in inside if is_blank(text, one.f_lineno)), None)
+        here = here or next(iter(inside), None)
         if here is not None:
             values = ", ".join(
                 f"{name} = {value!r}" for name, value in list(here.f_locals.items())
@@ -185,6 +217,17 @@ def places(file: Path) -> Iterator[str]:
             if place not in said:
                 said.add(place)
                 yield place + (f", where {values}" if values else "")
+
+
+def _frames_in(file: Path, frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames of this stack that stand on a line of this file, the innermost first."""
+    while frame is not None:
+        if (
+            Path(frame.f_code.co_filename).resolve() == file.resolve()
+            and frame.f_lineno is not None
+        ):
+            yield frame
+        frame = frame.f_back
 
 
 if __name__ == "__main__":

@@ -14,16 +14,16 @@ import os
 import sys
 import time
 from collections.abc import MutableMapping
-from html import escape
 from types import ModuleType
 from typing import Any
 
 from minitorch_dist.course import checking
 from minitorch_dist.course.lesson import Lesson, all_lessons, find
 from minitorch_dist.course.path import folders
-from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.pictures import spacetime, svg
 from minitorch_dist.pictures.scene import Scene
+from minitorch_dist.pictures.words import preformatted
 
 
 class Here(ModuleType):
@@ -56,7 +56,7 @@ class Here(ModuleType):
         return sorted(self._namespace)
 
 
-class Drawing:
+class NotebookDrawing:
     """A picture: SVG in a notebook, letters elsewhere."""
 
     def __init__(self, drawn: Scene | str) -> None:
@@ -64,7 +64,7 @@ class Drawing:
 
     def _repr_html_(self) -> str:
         if isinstance(self._drawn, str):
-            return f"<pre>{escape(self._drawn)}</pre>"
+            return preformatted(self._drawn)
         return svg.draw(self._drawn)
 
     def __repr__(self) -> str:
@@ -73,28 +73,28 @@ class Drawing:
         return "\n".join(spacetime.draw(self._drawn, 80).lines)
 
 
-class Begun:
+class NotebookLesson:
     """A lesson whose module is a notebook."""
 
     def __init__(self, lesson: Lesson) -> None:
         self._lesson = lesson
 
-    def check(self) -> Verdict:
+    def check(self) -> CheckVerdict:
         """Judge what stands in the cells now."""
-        verdict = Verdict(self._lesson)
+        verdict = CheckVerdict(self._lesson)
         begun = time.process_time()
         checking.ask_all(verdict, self._lesson, self._lesson.folder / self._lesson.file)
         verdict.seconds = time.process_time() - begun
         return verdict
 
-    def picture(self) -> Drawing:
-        return Drawing(checking.load(self._lesson).picture())
+    def picture(self) -> NotebookDrawing:
+        return NotebookDrawing(checking.load(self._lesson).picture())
 
     def __repr__(self) -> str:
         return f"<{self._lesson}, in a notebook>"
 
 
-def begin(number: int, namespace: MutableMapping[str, Any]) -> Begun:
+def begin(number: int, namespace: MutableMapping[str, Any]) -> NotebookLesson:
     """Make these names, now and later, the module of a lesson."""
     lesson = find(number)
     places = [str(place) for place in folders(lesson, lesson.folder, {})]
@@ -104,4 +104,4 @@ def begin(number: int, namespace: MutableMapping[str, Any]) -> Begun:
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([*places, *([inherited] if inherited else [])])
     sys.modules[lesson.module] = Here(lesson.module, namespace, str(lesson.folder / lesson.file))
-    return Begun(lesson)
+    return NotebookLesson(lesson)

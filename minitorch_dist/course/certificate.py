@@ -1,4 +1,4 @@
-"""What seven worlds have in common, judged, and as a page that opens from the disk.
+"""The common results of seven worlds, judged, and as a page that opens from the disk.
 
 found = worlds.live(setting)
 judged = judge(found)                  one Line for each world; `judged.complaints` in words
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.course import timelines
-from minitorch_dist.course.worlds import ALONE, JOURNALS, SIMULATOR, TORCH, Lived, Setting
+from minitorch_dist.course.worlds import ALONE, JOURNALS, SIMULATOR, TORCH, Lived, TrainingSetup
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.version import __version__
@@ -30,7 +30,7 @@ GAMMA = TERMS * UNIT / (1 - TERMS * UNIT)  # the bound of lesson 16: of Σ|x|, a
 
 
 @dataclass
-class Line:
+class CertificateLine:
     """A world, and what is the same in it."""
 
     lived: Lived
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass
 class Judged:
-    lines: list[Line]
+    lines: list[CertificateLine]
 
     @property
     def complaints(self) -> list[str]:
@@ -62,7 +62,7 @@ def judge(found: Sequence[Lived]) -> Judged:
     golden, first = by_name.get(ALONE, found[0]), by_name.get(SIMULATOR)
     lines = []
     for lived in found:
-        line = Line(lived)
+        line = CertificateLine(lived)
         lines.append(line)
         if lived.skipped:
             continue
@@ -127,7 +127,7 @@ def order_of(run: Journal) -> str:
 # ------------------------------------------------------------------------------------------- the page
 
 
-def facts(setting: Setting, judged: Judged) -> dict[str, Any]:
+def facts(setting: TrainingSetup, judged: Judged) -> dict[str, Any]:
     """All that the certificate says, so that another one can be compared with it."""
     return {
         "script": setting.script.name,
@@ -175,7 +175,7 @@ SAID = {
 }
 
 
-def page(setting: Setting, judged: Judged) -> str:
+def page(setting: TrainingSetup, judged: Judged) -> str:
     said = facts(setting, judged)
     seal = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
     lived = [line for line in judged.lines if not line.lived.skipped]
@@ -197,7 +197,7 @@ def page(setting: Setting, judged: Judged) -> str:
     )  # fmt: skip
 
 
-def _row(line: Line) -> str:
+def _row(line: CertificateLine) -> str:
     lived = line.lived
     name = f"<th scope=row>{lived.name}<small>{SAID[lived.name]}</small></th>"
     if lived.skipped:
@@ -249,7 +249,8 @@ dl{{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:1.6
 <div class=wide><table><thead><tr><th>world</th><th></th><th>ranks</th><th>last loss</th><th>weights</th>
 <th>bytes sent, and order of events</th></tr></thead><tbody>{rows}</tbody></table></div>
 <figure>{picture}<figcaption>Each world on a time axis of its own. A rectangle is a collective, a line a message from
-rank to rank; orange is one that failed, because a rank was lost. What differs is when; what is sent to whom, after what, is the same.</figcaption></figure>
+rank to rank; orange is one that failed, because a rank was lost. Only the times differ. The messages,
+their receivers and their order are the same.</figcaption></figure>
 <dl><dt>script</dt><dd><code>sha256 {script}</code></dd><dt>seed</dt><dd>{seed}</dd><dt>made with</dt><dd>{software}</dd>
 <dt>seal</dt><dd><code>sha256 {seal}</code> of the facts in this page</dd></dl>
 <script type="application/json" id="facts">{machine}</script>

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from minitorch_dist.course import source
-from minitorch_dist.course.lamps import Asked, Cost, Skipped, asked_by
+from minitorch_dist.course.explain import in_words, remarks
+from minitorch_dist.course.lamps import Asked, MeasuredCost, Skipped, asked_by
 from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
 from minitorch_dist.course.path import folders, searched
-from minitorch_dist.course.raised import in_words, remarks
-from minitorch_dist.course.verdict import STARS, Verdict
+from minitorch_dist.course.verdict import STARS, CheckVerdict
 from minitorch_dist.distributed import journal
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.testing.collectives import parse, replaying
@@ -36,15 +37,15 @@ ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte)s\b")
 
 def check(
     lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM,
-    only: set[str] | None = None, telling: Callable[[Verdict, tuple[str, ...]], None] | None = None,
+    only: set[str] | None = None, telling: Callable[[CheckVerdict, tuple[str, ...]], None] | None = None,
     token: str | None = None,
-) -> Verdict:  # fmt: skip
+) -> CheckVerdict:  # fmt: skip
     """Judge the file in the folder `own`; `solved` are the folders of earlier lessons that are the learner's.
 
     With `only`, functions of the check that light none of these lamps are left out. `telling` is called
     with what is known, and the lamps that are looked at next. With `token` only the run of this token is made.
     """
-    verdict = Verdict(lesson)
+    verdict = CheckVerdict(lesson)
     file = own / lesson.file
     text = file.read_text("utf-8")
     try:
@@ -66,8 +67,8 @@ def check(
 
 
 def ask_all(
-    verdict: Verdict, lesson: Lesson, file: Path, only: set[str] | None = None,
-    telling: Callable[[Verdict, tuple[str, ...]], None] | None = None, is_replay: bool = False,
+    verdict: CheckVerdict, lesson: Lesson, file: Path, only: set[str] | None = None,
+    telling: Callable[[CheckVerdict, tuple[str, ...]], None] | None = None, is_replay: bool = False,
 ) -> None:  # fmt: skip
     """Run the lesson's check with the modules that are found now; `file` is the learner's. Of a replay only what
     brings several lamps: that is what has tokens."""
@@ -83,7 +84,7 @@ def ask_all(
             _ask(verdict, one, file, lesson.folder / "check.py")
 
 
-def explain(verdict: Verdict, text: str) -> None:
+def explain(verdict: CheckVerdict, text: str) -> None:
     """After the head of the first complaint: what may be its cause, as far as the text tells it."""
     for name, said in verdict.said.items():
         verdict.said[name] = ONE.sub(r"1 \1", said)
@@ -93,7 +94,7 @@ def explain(verdict: Verdict, text: str) -> None:
         verdict.said[name] = "\n".join([head, *(f"    {words}" for words in found), *rest])
 
 
-def _cannot_run(verdict: Verdict, error: BaseException, file: Path) -> None:
+def _cannot_run(verdict: CheckVerdict, error: BaseException, file: Path) -> None:
     verdict.lamps["runs"], verdict.worth["runs"] = False, 1
     verdict.said["runs"] = in_words(error, file)
 
@@ -119,7 +120,7 @@ def load(lesson: Lesson) -> ModuleType:
     return module
 
 
-def _ask(verdict: Verdict, asked: Asked, file: Path, check_file: Path) -> None:
+def _ask(verdict: CheckVerdict, asked: Asked, file: Path, check_file: Path) -> None:
     for name in asked.lamps:
         verdict.worth[name] = asked.worth(name)
         verdict.lamps[name] = None
@@ -140,7 +141,7 @@ def _ask(verdict: Verdict, asked: Asked, file: Path, check_file: Path) -> None:
         verdict.worth.update(dict.fromkeys(asked.lamps, STARS + 1))
         return
     verdict.lamps.update(dict.fromkeys(asked.lamps, True))
-    if isinstance(result, Cost):
+    if isinstance(result, MeasuredCost):
         verdict.costs[first] = result
         if not result.is_met:
             verdict.lamps[first] = False
@@ -156,7 +157,7 @@ def digits(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) or number >= 1000 else f"{number:g}"
 
 
-def _take(verdict: Verdict, asked: Asked, found: Found) -> None:
+def _take(verdict: CheckVerdict, asked: Asked, found: Found) -> None:
     """The lamps of a `testing.Verdict` that were asked for."""
     for name in asked.lamps:
         verdict.lamps[name] = found.lamps.get(name)
@@ -187,6 +188,39 @@ def failing(
             if lamp in asked.lamps:
                 asked.function()
         return replace(journal.read(Path(folder) / "run.mtd").scene(), title=parse(token).where)
+
+
+def failed_run(
+    lesson: Lesson, own: Path, solved: Mapping[int, Path], lamp: str, room: Path = ROOM
+) -> Scene | None:
+    """A picture of the run upon which this lamp's function found the fault: the last one that it made.
+    None where it made none."""
+    verdict = CheckVerdict(lesson)
+    with (
+        searched(folders(lesson, own, solved, room), room),
+        tempfile.TemporaryDirectory() as folder,
+        journaling(Path(folder) / "run.mtd") as path,
+    ):
+        for asked in asked_by(load(lesson)):
+            if lamp in asked.lamps:
+                _ask(verdict, asked, own / lesson.file, lesson.folder / "check.py")
+        if verdict.lamps.get(lamp) is not False or not path.exists():
+            return None
+        scene = journal.read(path).scene()
+    return replace(scene, title="the run that failed") if scene.arrows else None
+
+
+@contextmanager
+def journaling(path: Path) -> Iterator[Path]:
+    """Within the block each run of this process is written down there, instead of the one before."""
+    before = os.environ.get(journal.sheets.VARIABLE)
+    os.environ[journal.sheets.VARIABLE] = str(path)
+    try:
+        yield path
+    finally:
+        os.environ.pop(journal.sheets.VARIABLE)
+        if before is not None:
+            os.environ[journal.sheets.VARIABLE] = before
 
 
 def truth(

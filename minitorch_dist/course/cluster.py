@@ -56,7 +56,7 @@ class Died(BaseException):
 
 
 @dataclass(frozen=True)
-class Event:
+class ClusterEvent:
     """What a machine did, for pictures and for words."""
 
     rank: int
@@ -128,7 +128,7 @@ class Machine:
         self.note(what)
 
     def note(self, what: str) -> None:
-        self.cluster.events.append(Event(self.rank, self.cluster.clock.now(), what))
+        self.cluster.events.append(ClusterEvent(self.rank, self.cluster.clock.now(), what))
 
     def _live(self, program: Callable[[Machine], Any]) -> Any:
         while True:
@@ -153,7 +153,7 @@ class Cluster:
     def __init__(self, size: int, trouble: list[Trouble] | None = None) -> None:
         self.clock = VirtualClock(limit=LIMIT)
         self.trouble = {(one.rank, one.action): one for one in trouble or []}
-        self.events: list[Event] = []
+        self.events: list[ClusterEvent] = []
         self.numbers = count()  # of letters
         self.machines = [Machine(self, rank) for rank in range(size)]
 

@@ -147,7 +147,7 @@ class Leg:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ContestEntry:
     name: str
     legs: tuple[Leg, ...]
     is_mine: bool = False
@@ -165,11 +165,11 @@ class Entry:
 class Contest:
     about: str
     races: tuple[str, ...]
-    entries: tuple[Entry, ...]  # the best first
+    entries: tuple[ContestEntry, ...]  # the best first
     unit: str  # of memory
 
     @property
-    def mine(self) -> Entry:
+    def mine(self) -> ContestEntry:
         return next(entry for entry in self.entries if entry.is_mine)
 
     @property
@@ -177,10 +177,10 @@ class Contest:
         return self.entries.index(self.mine) + 1
 
     def next_place(self) -> str:
-        """What would be needed, in words."""
+        """The time that the next place would take, in words."""
         mine = self.mine
         if self.place == 1:
-            return f"Nothing that is built in is better. What remains above the bound is {mine.score - 1:.0%}."
+            return f"Nothing that is built in is better. Yours is {mine.score - 1:.0%} above the bound."
         above = self.entries[self.place - 2]
         said = f"For place {self.place - 1} ({above.name}, {above.score:.2f}×) "
         if math.isclose(mine.score, above.score):
@@ -227,7 +227,7 @@ def _ending(made: Callable[..., Any], what: str) -> Callable[..., Any]:
     return limited
 
 
-def _ranked(entries: list[Entry]) -> tuple[Entry, ...]:
+def _ranked(entries: list[ContestEntry]) -> tuple[ContestEntry, ...]:
     return tuple(
         sorted(entries, key=lambda one: (round(one.score, 9), one.memory, not one.is_mine))
     )
@@ -263,7 +263,7 @@ def _of_schedules(
             for found, leg in _race(mine, ranks, amount(size_words), net):
                 legs.setdefault(found, []).append(leg)
     entries = [
-        Entry(name, tuple(each), name == MINE)
+        ContestEntry(name, tuple(each), name == MINE)
         for name, each in legs.items()
         if len(each) == len(races)
     ]
@@ -332,7 +332,7 @@ def _of_orders(mine: Make, ranks: int) -> Contest:
             )
             raise NotAdmitted(f"the order with {ranks} ranks: {said}") from error
         legs = [Leg(s.time, s.least_time, f"{s.time} ms", memory=s.memory) for s in scores]
-        entries.append(Entry(name, tuple(legs), make is mine))
+        entries.append(ContestEntry(name, tuple(legs), make is mine))
     about = f"orders of a pipeline of {ranks} ranks: time ÷ the least that any order could take"
     races = tuple(f"{pipe.microbatches} micro-batches" for pipe in pipes)
     return Contest(about, races, _ranked(entries), "micro-batches on the rank that holds most")

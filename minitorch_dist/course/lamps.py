@@ -5,7 +5,7 @@
     @lamp("right", "exactly once", "never stuck")
     def kept(): return check_collective(…)         a testing.Verdict brings several lamps
     @lamp("bytes")
-    def bytes(): return Cost(sent, least)          burns if `found` is at most `limit` times the least
+    def bytes(): return MeasuredCost(sent, least)          burns if `found` is at most `limit` times the least
     @lamp("torch", bonus=True)
     def torch(): return Skipped("torch is not installed")      neither burns nor is out
 
@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Cost:
+class MeasuredCost:
     """What it took, and the least that it can take."""
 
     found: float

@@ -12,11 +12,11 @@ from typing import Any
 
 from minitorch_dist import nn, sim
 from minitorch_dist.autograd import Function
-from minitorch_dist.tensors.dtypes import float64
+from minitorch_dist.tensors.core.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
 
 
-class Busy(Function):
+class SlowIdentity(Function):
     """The identity; its backward takes a while."""
 
     @staticmethod
@@ -30,7 +30,7 @@ class Busy(Function):
         return grad, None
 
 
-class Layer(nn.Module):
+class SquareLayer(nn.Module):
     """A square matrix of `side` times `side` float64."""
 
     def __init__(self, side: int, forward: str = "0s", backward: str = "0s") -> None:
@@ -40,4 +40,4 @@ class Layer(nn.Module):
 
     def forward(self, x: Any) -> Any:
         sim.compute(self.durations[0])
-        return Busy.apply(x @ self.weight, self.durations[1])
+        return SlowIdentity.apply(x @ self.weight, self.durations[1])

@@ -1,4 +1,4 @@
-"""What stands in a lesson's folder.
+"""The files in a lesson's folder.
 
 lessons/13_ring/
   lesson.toml   title, question, why, time, questions to predict

@@ -4,7 +4,7 @@ for one in exhibits(): print(one.name, one.title, one.seen)
 look(exhibit("13/tutorial_of_2019"))       it is run: what its ranks do, and what is said about it
 
 An exhibit can be read, or found: shown what the ranks did, without names and lines (`anonymous`), one chooses
-among causes (`quiz`). Who would rather write a check that catches such things: `properties`.
+among causes (`quiz`). `properties` is for writing a check that catches such things.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class NoExhibit(ValueError):
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class MuseumBug:
     """A bug that somebody had."""
 
     room: str  # 13, or hangs
@@ -70,7 +70,7 @@ class Seen:
 
 
 @cache
-def exhibits() -> tuple[Exhibit, ...]:
+def exhibits() -> tuple[MuseumBug, ...]:
     """Every mutant that says where it was seen, then the seven hangs."""
     found = [
         _of_a_lesson(lesson, mutant)
@@ -81,7 +81,7 @@ def exhibits() -> tuple[Exhibit, ...]:
     return (*found, *(_of_the_zoo(name) for name in zoo.NAMES))
 
 
-def exhibit(name: str) -> Exhibit:
+def exhibit(name: str) -> MuseumBug:
     """By its name, or by its short one where no other has it."""
     found = [one for one in exhibits() if name in (one.name, one.short)]
     if len(found) == 1:
@@ -98,8 +98,8 @@ def exhibit(name: str) -> Exhibit:
     raise NoExhibit(f"the museum has no {name!r}{perhaps}")
 
 
-def _of_a_lesson(lesson: Lesson, mutant: Mutant) -> Exhibit:
-    return Exhibit(
+def _of_a_lesson(lesson: Lesson, mutant: Mutant) -> MuseumBug:
+    return MuseumBug(
         f"{lesson.number:02}", mutant.name, mutant.title, mutant.story, mutant.seen, mutant.caught_by,
         _bare(mutant.text), _bare(lesson.source.solution(marks=True)), lesson,
     )  # fmt: skip
@@ -113,7 +113,7 @@ def _bare(text: str) -> str:
     return bare[docstring.end() :] if docstring else bare
 
 
-def _of_the_zoo(name: str) -> Exhibit:
+def _of_the_zoo(name: str) -> MuseumBug:
     found = zoo.exhibit(name)
     title, _, story = (found.__doc__ or "").strip().partition("\n")
     text = inspect.getsource(found)  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ def _of_the_zoo(name: str) -> Exhibit:
     bare = re.sub(r"  # .*the bug.*", "", text)
     lines = bare.split("\n")
     right = "\n".join([*lines[: place - 1], "", *lines[place:]])
-    return Exhibit(
+    return MuseumBug(
         HANGS, name, title, story.strip(), (found.ADDRESS,), ("never stuck",), bare, right, None
     )
 
@@ -154,7 +154,7 @@ def _code(text: str) -> list[tuple[int, str]]:
 # ---------------------------------------------------------------------------------- its run
 
 
-def look(one: Exhibit) -> Seen:
+def look(one: MuseumBug) -> Seen:
     """Run it: in a process of its own, under its lesson's check, or in virtual time."""
     if one.lesson is None:
         return _look_at_a_hang(one)
@@ -168,7 +168,7 @@ def look(one: Exhibit) -> Seen:
     return Seen(exam.scene, exam.text, said[0] if said else "")
 
 
-def _look_at_a_hang(one: Exhibit) -> Seen:
+def _look_at_a_hang(one: MuseumBug) -> Seen:
     found = zoo.exhibit(one.short)
     scene = lab.scene(found.hang, found.RANKS)
     try:
@@ -209,20 +209,20 @@ def without_names(said: str) -> str:
 class Quiz:
     """What is the cause? One of these."""
 
-    exhibit: Exhibit
-    choices: tuple[Exhibit, ...]
+    exhibit: MuseumBug
+    choices: tuple[MuseumBug, ...]
 
     @property
     def answer(self) -> int:
         return self.choices.index(self.exhibit)
 
 
-def quiz(one: Exhibit, seed: int = 0, among: Sequence[Exhibit] | None = None) -> Quiz:
+def quiz(one: MuseumBug, seed: int = 0, among: Sequence[MuseumBug] | None = None) -> Quiz:
     """The causes to choose from: those nearest to it in the museum, in an order that the seed gives."""
     all_of_them = list(exhibits() if among is None else among)
     place = all_of_them.index(one)
 
-    def distance(other: Exhibit) -> tuple[bool, int]:
+    def distance(other: MuseumBug) -> tuple[bool, int]:
         return other.room != one.room, abs(all_of_them.index(other) - place)
 
     others = [each for each in all_of_them if each.title != one.title]

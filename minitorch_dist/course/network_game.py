@@ -4,9 +4,9 @@ level = load("lost_update")
 state = play(level, ["deliver 0", "deliver 1"])      what has happened, and what is in flight now
 search(level).moves                                  the shortest way to break it; None: there is no way
 
-A level's program runs in virtual time, on a wire that does nothing by itself. Whenever all ranks are at rest
-the next move is made: a letter is delivered, lost, or delivered while a copy of it stays, or time passes until
-the first timeout. A run is made anew for each list of moves, so that a move can be taken back.
+A level's program runs in virtual time, on a wire that does nothing by itself. Whenever all ranks are at
+rest the next move is made. A letter is delivered, lost, or delivered while a copy of it stays; or time
+passes until the first timeout. A run is made anew for each list of moves, so that a move can be taken back.
 
 `search` tries all lists of moves, the shortest first. Two lists after which every rank has received the
 same at the same times, with the same letters in flight, are one.
@@ -27,10 +27,10 @@ from typing import Any
 
 from minitorch_dist import sim
 from minitorch_dist.course import levels
-from minitorch_dist.course.post import Post
-from minitorch_dist.distributed.face import objects
-from minitorch_dist.sim.stage import Stage
-from transports.virtual.medium import Medium, Message
+from minitorch_dist.course.post import MessageBox
+from minitorch_dist.distributed.torch_api import objects
+from minitorch_dist.sim.stage import SimulationStage
+from transports.virtual.medium import Medium, SimMessage
 
 KINDS = ("deliver", "drop", "duplicate", "wait")
 EVENTS = 20_000
@@ -63,7 +63,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Letter:
+class FlyingMessage:
     """In flight. `number`: the how manieth that was sent."""
 
     number: int
@@ -76,10 +76,10 @@ class Letter:
 
 
 @dataclass
-class State:
+class GameState:
     """After some moves. If `broken` says something, the player has won; if `is_over`, the program."""
 
-    flight: list[Letter]
+    flight: list[FlyingMessage]
     seen: list[Any]
     left: Counter[str]  # how often the player may still do what is not free
     broken: str = ""
@@ -148,7 +148,7 @@ class Hand:
     def __init__(self, level: Level, moves: Sequence[str], seen: list[Any]) -> None:
         self._level, self._moves, self._seen = level, list(moves), seen
         self.made = 0
-        self.flight: list[tuple[Letter, Message]] = []
+        self.flight: list[tuple[FlyingMessage, SimMessage]] = []
         self.left = Counter(level.may)
         self.logs: dict[int, list[tuple[int, str]]] = {}
         self.sent_at: list[int] = []
@@ -156,21 +156,21 @@ class Hand:
         self.came: list[tuple[int, int, bool]] = []
         self.broken = ""
 
-    def befall(self, stage: Stage) -> None:
+    def befall(self, stage: SimulationStage) -> None:
         self.clock, self.medium = stage.clock, stage.medium
-        stage.medium.fate = self
+        stage.medium.injector = self
         stage.clock.at_rest = self._at_rest
 
     # what the medium asks of a fate
 
-    def depart(self, message: Message) -> None:
+    def depart(self, message: SimMessage) -> None:
         content = objects.from_bytes(message.payload)
-        letter = Letter(len(self.sent_at), message.src.rank, message.dst.rank, content)
+        letter = FlyingMessage(len(self.sent_at), message.src.rank, message.dst.rank, content)
         self.sent_at.append(self.made)
         self.ways.append((letter.src, letter.dst))
         self.flight.append((letter, message))
 
-    def land(self, message: Message) -> None:
+    def land(self, message: SimMessage) -> None:
         self.medium.deliver(message)
 
     def hold(self, src: int, dst: int, picos: int) -> int:
@@ -226,17 +226,17 @@ class Hand:
         return self.clock.now(), logs, tuple(flight), tuple(sorted(self.left.items()))
 
 
-def _copy(medium: Medium, message: Message) -> Message:
-    return Message(medium, message.src, message.dst, message.header, message.payload)
+def _copy(medium: Medium, message: SimMessage) -> SimMessage:
+    return SimMessage(medium, message.src, message.dst, message.header, message.payload)
 
 
-def play(level: Level, moves: Sequence[str]) -> State:
+def play(level: Level, moves: Sequence[str]) -> GameState:
     """Make the run in which these moves are made; Impossible if one of them cannot be."""
     seen: list[Any] = []
     hand = Hand(level, moves, seen)
 
     def program() -> Any:
-        post = Post()
+        post = MessageBox()
         result = level.run(post, seen)
         post.leave()
         return result
@@ -265,12 +265,12 @@ def play(level: Level, moves: Sequence[str]) -> State:
         except AssertionError as error:
             broken = str(error)
     flight = [letter for letter, _ in hand.flight]
-    return State(
+    return GameState(
         flight, seen, hand.left, hand.broken or broken, is_over, results, hand.key(), hand.sent_at, hand.ways, hand.came
     )  # fmt: skip
 
 
-def options(state: State) -> list[str]:
+def options(state: GameState) -> list[str]:
     """The moves that can be made (a wait may yet turn out to be impossible)."""
     if state.is_over or state.broken:
         return []
@@ -299,11 +299,11 @@ def search(level: Level, most: int = MOST) -> Search:
     """The shortest list of moves that breaks it: breadth first, each state once."""
     start = play(level, [])
     known, runs = {start.key}, 1
-    frontier: list[tuple[list[str], State]] = [([], start)]
+    frontier: list[tuple[list[str], GameState]] = [([], start)]
     if start.broken:
         return Search([], 1)
     while frontier:
-        following: list[tuple[list[str], State]] = []
+        following: list[tuple[list[str], GameState]] = []
         for moves, state in frontier:
             for option in options(state):
                 if runs >= most:

@@ -28,7 +28,7 @@ CELL = re.compile(r"^# %%(?P<kind> \[markdown\])?(?P<title>.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Cell:
+class NotebookCell:
     text: str
     is_code: bool = False
 
@@ -47,36 +47,36 @@ def _truth(lesson: Lesson, name: str) -> float:
     return checking.truth(lesson, name, lesson.folder)
 
 
-def cells_of(lesson: Lesson, answers: Mapping[str, float]) -> list[Cell]:
+def cells_of(lesson: Lesson, answers: Mapping[str, float]) -> list[NotebookCell]:
     number = lesson.number
     return [
-        Cell(
+        NotebookCell(
             f"# {number}. {lesson.title}\n\n**{lesson.question}**\n\n"
             f"*{lesson.part}, about {lesson.minutes} minutes. The functions below are the solution; a `BLANK` is "
             f"what a learner writes. To write it yourself, empty one and run the check, or take the lesson "
             f"in the terminal: `mtd check {number}`.*"
         ),
-        Cell(lesson.text.strip()),
+        NotebookCell(lesson.text.strip()),
         *_questions(lesson, answers),
         *_solution(lesson),
-        Cell("## The check\n\n" + lesson.why),
-        Cell("print(lesson.check())", True),
-        Cell("## The picture"),
-        Cell("lesson.picture()", True),
+        NotebookCell("## The check\n\n" + lesson.why),
+        NotebookCell("print(lesson.check())", True),
+        NotebookCell("## The picture"),
+        NotebookCell("lesson.picture()", True),
         *cells_in((lesson.folder / "plot.py").read_text("utf-8")),
-        Cell(_hints(lesson)),
+        NotebookCell(_hints(lesson)),
         *_museum(lesson),
     ]
 
 
-def _questions(lesson: Lesson, answers: Mapping[str, float]) -> list[Cell]:
+def _questions(lesson: Lesson, answers: Mapping[str, float]) -> list[NotebookCell]:
     if not lesson.questions:
         return []
     parts = ["## Predict first"]
     for place, one in enumerate(lesson.questions, 1):
         parts.append(f"{place}. {one.ask}")
         parts.append(_folded("the answer", f"**{in_words(answers[one.truth])}**. {one.formula}"))
-    return [Cell("\n\n".join(parts))]
+    return [NotebookCell("\n\n".join(parts))]
 
 
 def in_words(number: float) -> str:
@@ -93,7 +93,7 @@ def _hints(lesson: Lesson) -> str:
     return "## Hints\n\n" + "\n\n".join(folded)
 
 
-def _museum(lesson: Lesson) -> list[Cell]:
+def _museum(lesson: Lesson) -> list[NotebookCell]:
     """What others got wrong, with the address of each."""
     seen = [mutant for mutant in lesson.mutants if mutant.seen]
     if not seen:
@@ -103,22 +103,22 @@ def _museum(lesson: Lesson) -> list[Cell]:
         addresses = ", ".join(f"<{address}>" for address in mutant.seen)
         caught = ", ".join(mutant.caught_by)
         lines.append(f"* **{mutant.title}** {addresses} Caught by: *{caught}*.")
-    return [Cell("\n".join([lines[0], "", *lines[1:]]))]
+    return [NotebookCell("\n".join([lines[0], "", *lines[1:]]))]
 
 
 # -------------------------------------------------------------------------------- the source
 
 
-def _solution(lesson: Lesson) -> list[Cell]:
+def _solution(lesson: Lesson) -> list[NotebookCell]:
     """The docstring as text, then a cell for each idea; the first one opens the lesson."""
     about, pieces = pieces_of(lesson.source.solution(marks=True))
     head, _, rest = about.partition("\n")
     drawn = f"\n\n```text\n{rest.strip(chr(10))}\n```" if rest.strip() else ""
     opening = f"from minitorch_dist.course import cells\n\nlesson = cells.begin({lesson.number}, globals())"
     return [
-        Cell(f"## {lesson.file}\n\n{head}{drawn}"),
-        Cell(opening, True),
-        *(Cell(piece, True) for piece in pieces),
+        NotebookCell(f"## {lesson.file}\n\n{head}{drawn}"),
+        NotebookCell(opening, True),
+        *(NotebookCell(piece, True) for piece in pieces),
     ]
 
 
@@ -164,7 +164,7 @@ def _first_line(node: ast.stmt, lines: list[str]) -> int:
     return first
 
 
-def cells_in(text: str) -> list[Cell]:
+def cells_in(text: str) -> list[NotebookCell]:
     """The cells of a script: `# %% Title` begins one, `# %% [markdown]` one of text."""
     found = list(CELL.finditer(text))
     ends = [*(mark.start() for mark in found[1:]), len(text)]
@@ -173,17 +173,17 @@ def cells_in(text: str) -> list[Cell]:
         written, title = text[mark.end() : end].strip("\n"), mark["title"].strip()
         if mark["kind"]:
             written = re.sub(r"^# ?", "", written, flags=re.MULTILINE)
-            cells.append(Cell(f"## {title}\n\n{written}" if title else written))
+            cells.append(NotebookCell(f"## {title}\n\n{written}" if title else written))
             continue
-        cells += [Cell(f"## {title}")] if title else []
-        cells += [Cell(written, True)] if written else []
+        cells += [NotebookCell(f"## {title}")] if title else []
+        cells += [NotebookCell(written, True)] if written else []
     return cells
 
 
 # ---------------------------------------------------------------------------------- the file
 
 
-def book(name: str, cells: list[Cell]) -> str:
+def book(name: str, cells: list[NotebookCell]) -> str:
     """The cells as a notebook's file. Cells have names of their own, so that a diff shows what changed."""
     made = []
     for place, cell in enumerate(cells):

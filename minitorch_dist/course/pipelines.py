@@ -1,4 +1,4 @@
-"""What the checks of pipelines measure with: a model of five operations, and stages that take time.
+"""The tools of the checks of pipelines: a model of five operations, and stages that take time.
 
 trained(Stage, gpipe, 3, 4)            two batches must end with the weights of one rank; if not, which
                                        micro-batch is missing, or counted twice
@@ -26,22 +26,22 @@ from minitorch_dist.distributed.pipelining import PipelineScheduleSingle, Pipeli
 from minitorch_dist.distributed.pipelining.microbatch import FIRST, split_tensor
 from minitorch_dist.distributed.pipelining.orders import (
     Action,
+    ActionKind,
     B,
     F,
     I,
-    Kind,
     Make,
     Pipe,
     W,
     everyones,
     faults,
 )
-from minitorch_dist.distributed.pipelining.timing import Span, Timing, times
+from minitorch_dist.distributed.pipelining.timing import ActionSpan, Timing, times
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.optim import SGD
-from minitorch_dist.tensors.base import Array
-from minitorch_dist.tensors.dtypes import float64
+from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.core.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
 from minitorch_dist.testing import exact
 from minitorch_dist.testing.strictness import plainly, strict
@@ -246,19 +246,19 @@ class _Work(Module):
         return max(sum(one() is not None for one in refs) for refs in (self._kept, self._made))
 
 
-class Measured(NamedTuple):
+class MeasuredStep(NamedTuple):
     """One rank's step."""
 
-    spans: list[Span]
+    spans: list[ActionSpan]
     held: list[int]  # micro-batches in memory after each of them
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedOrder:
     """What a step took; `timing` is as of an order on paper, but measured."""
 
     pipe: Pipe
-    ranks: list[Measured]
+    ranks: list[MeasuredStep]
 
     @property
     def timing(self) -> Timing:
@@ -280,11 +280,11 @@ class Timed:
         return self.total - max(self.timing.busy(rank) for rank in range(self.pipe.ranks))
 
 
-def timed(stage: Any, make: Make, pipe: Pipe) -> Timed:
+def timed(stage: Any, make: Make, pipe: Pipe) -> TimedOrder:
     """Run one step of equal stages in virtual time."""
 
     class Watched(stage):  # type: ignore[misc]
-        measured: Measured
+        measured: MeasuredStep
 
         def forward(self, k: int, *rest: Any) -> None:
             super().forward(k, *rest)
@@ -294,25 +294,27 @@ def timed(stage: Any, make: Make, pipe: Pipe) -> Timed:
             super().backward(k)
             self.note(B, k)
 
-        def note(self, kind: Kind, k: int) -> None:
+        def note(self, kind: ActionKind, k: int) -> None:
             end = round(sim.now() * 1000)
-            self.measured.spans.append(Span(Action(self.rank, kind, k), end - LONG[kind], end))
+            self.measured.spans.append(
+                ActionSpan(Action(self.rank, kind, k), end - LONG[kind], end)
+            )
             self.measured.held.append(self.layers.in_memory())
 
-    def program() -> Measured:
+    def program() -> MeasuredStep:
         mine = Watched(_Work(), 1)
-        mine.measured = Measured([], [])
+        mine.measured = MeasuredStep([], [])
         data: list[Any] = [(ones(1, 1, dtype=float64), None)] * pipe.microbatches
         mine.step(make(dist.get_rank(), pipe), data, lambda out, target: out.sum())
         return mine.measured
 
-    return Timed(pipe, sim.run(program, pipe.ranks, net=FREE).results)
+    return TimedOrder(pipe, sim.run(program, pipe.ranks, net=FREE).results)
 
 
 LEVELS = "▁▂▃▄▅▆▇█"
 
 
-def silhouettes(found: Timed, most: int) -> list[str]:
+def silhouettes(found: TimedOrder, most: int) -> list[str]:
     """For each rank how much it holds in each ms, three characters wide, as `drawn` is; █ is `most`."""
     rows = []
     for rank in found.ranks:
@@ -330,7 +332,7 @@ def silhouettes(found: Timed, most: int) -> list[str]:
 # ------------------------------------------------------------------------------------- the contest
 
 
-class Score(NamedTuple):
+class OrderScore(NamedTuple):
     """How good an order is, and how good one can be. Less is better, time first."""
 
     time: int  # ms
@@ -345,7 +347,7 @@ class Score(NamedTuple):
         )
 
 
-def score(make: Make, pipe: Pipe) -> Score:
+def score(make: Make, pipe: Pipe) -> OrderScore:
     """Judge an order on paper; ValueError says what is wrong with one that cannot be carried out.
 
     A backward may be in parts (I, 1 ms, what the stage before waits for, and W, 1 ms, what nobody waits
@@ -356,4 +358,4 @@ def score(make: Make, pipe: Pipe) -> Score:
         raise ValueError(fault)
     found = times(every, pipe, LONG)
     least = (LONG[F] + LONG[B]) * pipe.local * pipe.microbatches + LONG[F] * (pipe.ranks - 1)
-    return Score(found.total, max(map(found.in_flight, range(pipe.ranks))), least, 1)
+    return OrderScore(found.total, max(map(found.in_flight, range(pipe.ranks))), least, 1)

@@ -83,7 +83,7 @@ def furthest(found: Sequence[Prediction], most: int = 3) -> list[Prediction]:
 
 
 def number(value: float) -> str:
-    """8,000,000 and 1.33333; what is longer as 1e+15."""
+    """8,000,000 and 1.33333; longer numbers as 1e+15."""
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e10 else f"{value:,.6g}"
 
 

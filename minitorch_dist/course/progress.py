@@ -39,7 +39,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Done:
+class BestResult:
     """The best result of something beside the lessons."""
 
     points: float  # the more the better
@@ -56,7 +56,7 @@ class Progress:
     explained: set[int] = field(default_factory=set)  # lessons whose "why" has been said
     given_up: set[int] = field(default_factory=set)  # lessons whose solution was shown before
     written: dict[str, str] = field(default_factory=dict)  # by file: the digest of what we wrote
-    rooms: dict[str, dict[str, Done]] = field(
+    rooms: dict[str, dict[str, BestResult]] = field(
         default_factory=dict
     )  # museum, game, contest, capstone
     notice: str = ""  # what was wrong with the file; not kept
@@ -100,7 +100,7 @@ class Progress:
             {str(name): str(value) for name, value in found["written"].items()},
             {
                 str(room): {
-                    str(name): Done(float(one["points"]), str(one["said"]))
+                    str(name): BestResult(float(one["points"]), str(one["said"]))
                     for name, one in done.items()
                 }
                 for room, done in found.get("rooms", {}).items()  # the first courses had none
@@ -122,7 +122,7 @@ def read(folder: Path) -> Progress:
         aside = _aside(path)
         return Progress(
             notice=f"{path} cannot be read ({type(error).__name__}: {error}). It now lies in {aside.name}, and a new "
-            "one is begun. What you wrote is as it was: mtd check --all finds again what passes."
+            "one is begun. Your own files are as they were: mtd check --all finds again what passes."
         )
 
 

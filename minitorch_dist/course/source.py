@@ -5,8 +5,9 @@
         return (rank + 1) % size
         # END
 
-is the solution. In the skeleton a line stands between the marks that says what is missing when it is
-reached, or, where something is to be repaired, what stands commented with `#|` after `# INSTEAD`:
+is the solution. In the skeleton a line stands between the marks, which says what is missing when it is
+reached. Where something is to be repaired, the lines stand there that are commented with `#|` after
+`# INSTEAD`:
 
         # BLANK 1: this waits for ever where sends wait (about 3 lines)
         work = dist.isend(x, right)

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from minitorch_dist.course.lamps import Cost
+from minitorch_dist.course.lamps import MeasuredCost
 from minitorch_dist.course.lesson import Lesson
 
 STARS = 3
 
 
 @dataclass
-class Verdict:
+class CheckVerdict:
     """What a check found: a lamp is on, out, or None where nobody could tell."""
 
     lesson: Lesson
     lamps: dict[str, bool | None] = field(default_factory=dict)
-    costs: dict[str, Cost] = field(default_factory=dict)
+    costs: dict[str, MeasuredCost] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)  # by lamp: what is wrong
     tokens: dict[str, str] = field(default_factory=dict)  # by lamp: to make this run again
     worth: dict[str, int] = field(default_factory=dict)  # by lamp: its star
@@ -69,11 +69,11 @@ class Verdict:
         }
 
     @classmethod
-    def from_json(cls, lesson: Lesson, found: Mapping[str, Any]) -> Verdict:
+    def from_json(cls, lesson: Lesson, found: Mapping[str, Any]) -> CheckVerdict:
         return cls(
             lesson,
             dict(found["lamps"]),
-            {name: Cost(**cost) for name, cost in found["costs"].items()},
+            {name: MeasuredCost(**cost) for name, cost in found["costs"].items()},
             dict(found["said"]),
             dict(found["tokens"]),
             dict(found["worth"]),

@@ -24,7 +24,7 @@ from minitorch_dist.course import progress as progresses
 from minitorch_dist.course.lesson import FOLDER, ROOM, Lesson, LessonError, all_lessons
 from minitorch_dist.course.progress import Passed, Progress, digest
 from minitorch_dist.course.source import unwritten
-from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.serialization.files import replacing
 
 README = """# Your course
@@ -123,7 +123,7 @@ class Workspace:
                     found[lesson.number] = self.place(lesson)
         return found
 
-    def keep(self, lesson: Lesson, text: str, verdict: Verdict) -> None:
+    def keep(self, lesson: Lesson, text: str, verdict: CheckVerdict) -> None:
         """Enter what a check of this text found."""
         with progresses.changing(self.folder) as progress:
             progress.present = lesson.number

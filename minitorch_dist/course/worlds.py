@@ -74,7 +74,7 @@ class Lived:
 
 
 @dataclass(frozen=True)
-class Setting:
+class TrainingSetup:
     """What is the same in all worlds."""
 
     script: Path
@@ -112,7 +112,9 @@ def module_of(script: str) -> Any:
 
 @contextmanager
 def beside(script: Path) -> Iterator[None]:
-    """What stands beside the script it may import; so may processes that are started within the block."""
+    """The script may import modules that stand beside it. Processes that are started within the block may,
+    too.
+    """
     before = sys.path[:]
     sys.path.insert(0, str(script.resolve().parent))
     try:
@@ -130,12 +132,12 @@ def quietly(script: str, arguments: Sequence[str]) -> tuple[list[float], list[An
 # ---------------------------------------------------------------------------------------- the worlds
 
 
-def alone(setting: Setting) -> Lived:
+def alone(setting: TrainingSetup) -> Lived:
     losses, weights = quietly(str(setting.script), setting.arguments)
     return Lived(ALONE, 1, losses, weights)
 
 
-def simulated(setting: Setting) -> Lived:
+def simulated(setting: TrainingSetup) -> Lived:
     path = setting.folder / "simulator.mtd"
     with redirect_stdout(StringIO()):
         results = launch(
@@ -145,8 +147,8 @@ def simulated(setting: Setting) -> Lived:
     return _lived(SIMULATOR, setting, results, path)
 
 
-def over(wire: str) -> Callable[[Setting], Lived]:
-    def run(setting: Setting) -> Lived:
+def over(wire: str) -> Callable[[TrainingSetup], Lived]:
+    def run(setting: TrainingSetup) -> Lived:
         path = setting.folder / f"{wire}.mtd"
         address = f"file://{setting.folder}/wire" if wire == FILE else f"{wire}://"
         results = launch(
@@ -157,7 +159,7 @@ def over(wire: str) -> Callable[[Setting], Lived]:
     return run
 
 
-def faults_of(setting: Setting, end: int) -> list[sim.Fault]:
+def faults_of(setting: TrainingSetup, end: int) -> list[sim.Fault]:
     """Loss, duplicates, a straggler, and the death of the last rank at half time. It comes back."""
     last = setting.ranks - 1
     found: list[sim.Fault] = [sim.drop(0.02), sim.duplicate(0.02), sim.slow(0, x=3, what="network")]
@@ -167,7 +169,7 @@ def faults_of(setting: Setting, end: int) -> list[sim.Fault]:
     return found
 
 
-def befallen(setting: Setting) -> Lived:
+def befallen(setting: TrainingSetup) -> Lived:
     """The simulator, and all that may go wrong. Whoever loses a peer leaves, and joins the next world."""
     path, saved = setting.folder / "faults.mtd", setting.folder / "checkpoint.pt"
     script, story = str(setting.script), list[str]()
@@ -204,7 +206,7 @@ def befallen(setting: Setting) -> Lived:
     return lived
 
 
-def under_torch(setting: Setting) -> Lived:
+def under_torch(setting: TrainingSetup) -> Lived:
     """The imports changed, and nothing else."""
     if importlib.util.find_spec("torch") is None:
         return Lived(TORCH, 0, [], [], skipped="torch is not installed: pip install torch==2.13.0")
@@ -265,14 +267,14 @@ def _changed(line: re.Match[str]) -> str:
     return f"{line[1]}torch{rest}"
 
 
-def _lived(name: str, setting: Setting, results: Sequence[Any], path: Path | None) -> Lived:
+def _lived(name: str, setting: TrainingSetup, results: Sequence[Any], path: Path | None) -> Lived:
     losses, weights = results[0]
     agreed = all(found[1] == weights for found in results)
     recorded = None if path is None else journal.read(path)
     return Lived(name, setting.ranks, list(losses), list(weights), agreed, recorded)
 
 
-WORLDS: dict[str, Callable[[Setting], Lived]] = {
+WORLDS: dict[str, Callable[[TrainingSetup], Lived]] = {
     ALONE: alone,
     SIMULATOR: simulated,
     TCP: over(TCP),
@@ -284,7 +286,9 @@ WORLDS: dict[str, Callable[[Setting], Lived]] = {
 
 
 def live(
-    setting: Setting, names: Sequence[str] = NAMES, telling: Callable[[str], None] | None = None
+    setting: TrainingSetup,
+    names: Sequence[str] = NAMES,
+    telling: Callable[[str], None] | None = None,
 ) -> list[Lived]:
     """Run the script in these worlds, one after the other; `telling` hears which is next."""
     found = []

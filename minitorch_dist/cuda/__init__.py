@@ -1,6 +1,6 @@
 """`torch.cuda` for simulated accelerators. Without any, it answers like a CPU-only PyTorch."""
 
-from minitorch_dist.cuda import amp as amp
+from minitorch_dist.cuda import amp as amp, nccl as nccl
 from minitorch_dist.cuda.current import (
     can_device_access_peer as can_device_access_peer,
     current_device as current_device,

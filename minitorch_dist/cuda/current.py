@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from minitorch_dist.tensors import devices, pools
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.devices import NO_CUDA, device as Device
 
 
@@ -95,7 +95,7 @@ class device_of(device):
 
 
 class DeviceProperties(NamedTuple):
-    """What `get_device_properties` tells; fields that a simulation has no answer for are absent."""
+    """The result of `get_device_properties`; fields that a simulation has no answer for are absent."""
 
     name: str
     total_memory: int

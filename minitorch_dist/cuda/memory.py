@@ -10,7 +10,7 @@ from typing import Any
 from minitorch_dist.cuda.current import index_of
 from minitorch_dist.tensors import devices, ledger, pools
 from minitorch_dist.tensors.devices import device as Device
-from minitorch_dist.tensors.holdings import CATEGORIES
+from minitorch_dist.tensors.ledger_report import CATEGORIES
 
 Which = Device | str | int | None
 
@@ -105,7 +105,7 @@ def memory_stats(device: Which = None) -> dict[str, Any]:
 
 
 def memory_summary(device: Which = None, abbreviated: bool = False) -> str:
-    """Who holds what, as a table; unless `abbreviated` with the largest arrays by name of line."""
+    """The holders of the memory, as a table; unless `abbreviated` with the largest arrays by name of line."""
     found = book(device)
     text = f"{found.device}: {pools.readable(found.capacity)}, simulated\n{found.snapshot()}"
     held = [] if abbreviated else found.held()

@@ -11,7 +11,7 @@ from typing import Any
 
 from minitorch_dist.cuda.current import index_of
 from minitorch_dist.tensors import devices, generator
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.devices import device as Device
 
 

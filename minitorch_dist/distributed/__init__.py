@@ -2,24 +2,40 @@
 
 Read from the ground up:
 
-    schedules/       collectives as data: who sends what to whom
-    mail/            which message belongs to which receive
-    execution/       from a schedule to bytes that move
-    world            one rank, and all that belongs to it
-    groups           some of the ranks numbered anew (`new_groups`: how they are made)
-    work             what goes on beside the caller
-    collectives, point_to_point      what a group does, on numpy arrays (`repeated`: the same again)
-    rendezvous, bootstrap, parting   how a world begins, and how it ends
-    face/            torch's functions on tensors
-    distributed_c10d, device_mesh    worlds, and grids of ranks, under torch's names
+    schedules         collectives as data: each rank's sends and receives
+    mail              which message belongs to which receive
+    execution         from a schedule to bytes that move
+    world             one rank, and all that belongs to it
+    groups            some of the ranks, numbered anew
+    new_groups        how groups are made
+    work              what goes on beside the caller
+    collectives       what a group does together, on numpy arrays
+    point_to_point    from one rank to another
+    prepared          a collective call that is ready to run
+    rendezvous        how ranks find their store
+    bootstrap         how a world begins
+    exit_check        how a world ends: did all ranks come to the same end?
+    torch_api         torch's functions on tensors
+    distributed_c10d  worlds under torch's names
+    device_mesh       grids of ranks
+    nested            the tensors in what a module is given or returns
 
-What goes wrong: `exceptions`, `flight` (what everybody was doing), `callsite` and `traces` (where),
-`patience` (for whom one waits), `unread` (what nobody received), `disturbing` (faults on purpose). What one
-may choose: `backends`, `reduce_op` and `reductions`; `measuring` finds out what links cost.
+Errors and checks:
 
-Upon these stand `rpc`, `autograd`, `optim`, `fsdp`, `tensor`, `pipelining`, `checkpoint`, `algorithms` (with
-`grad_bucket`, what DDP's hooks are handed); beside them `journal` (what a run recorded), `codec` (objects as
-bytes), and `elastic` with `run`, `launch` and `launcher` (workers that are started, and again).
+    exceptions         torch's types of error
+    flight             what all ranks were doing when one waited too long
+    callsite           the user's line that called
+    traces             tracebacks that end at that line
+    slow_start         a waiting rank says for whom it waits
+    leftover_messages  messages that nobody received
+    fault_injection    faults on purpose
+
+Choices: `backends`, `reduce_op` and `reductions`; `measuring` finds out what links cost.
+
+Upon these stand `rpc`, `autograd`, `optim`, `fsdp`, `tensor` (and `_tensor`, its old address), `nn`, `pipelining`,
+`checkpoint`, `algorithms` (with `grad_bucket`, the argument of DDP's hooks) and `_composable`. Beside them stand
+`journal` (the record of a run), `codec` (objects as bytes), and `elastic` with `run`, `launch` and `launcher` (workers
+that are started, and again).
 """
 
 from __future__ import annotations
@@ -74,63 +90,6 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost as PeerLost,
     QueueEmptyError as QueueEmptyError,
 )
-from minitorch_dist.distributed.face.coalescing import (
-    _coalescing_manager as _coalescing_manager,
-    all_gather_coalesced as all_gather_coalesced,
-    all_reduce_coalesced as all_reduce_coalesced,
-)
-from minitorch_dist.distributed.face.messages import (
-    P2POp as P2POp,
-    batch_isend_irecv as batch_isend_irecv,
-    irecv as irecv,
-    isend as isend,
-    recv as recv,
-    recv_object_list as recv_object_list,
-    send as send,
-    send_object_list as send_object_list,
-)
-from minitorch_dist.distributed.face.object_collectives import (
-    all_gather_object as all_gather_object,
-    broadcast_object_list as broadcast_object_list,
-    gather_object as gather_object,
-    monitored_barrier as monitored_barrier,
-    scatter_object_list as scatter_object_list,
-)
-from minitorch_dist.distributed.face.options import (
-    AllgatherOptions as AllgatherOptions,
-    AllreduceCoalescedOptions as AllreduceCoalescedOptions,
-    AllreduceOptions as AllreduceOptions,
-    AllToAllOptions as AllToAllOptions,
-    BarrierOptions as BarrierOptions,
-    BroadcastOptions as BroadcastOptions,
-    GatherOptions as GatherOptions,
-    ReduceOptions as ReduceOptions,
-    ReduceScatterOptions as ReduceScatterOptions,
-    ScatterOptions as ScatterOptions,
-)
-from minitorch_dist.distributed.face.process_group import (
-    GroupMember as GroupMember,
-    ProcessGroup as ProcessGroup,
-    group as group,
-)
-from minitorch_dist.distributed.face.tensor_collectives import (
-    _all_gather_base as _all_gather_base,
-    _reduce_scatter_base as _reduce_scatter_base,
-    all_gather as all_gather,
-    all_gather_into_tensor as all_gather_into_tensor,
-    all_gather_single as all_gather_single,
-    all_reduce as all_reduce,
-    all_to_all as all_to_all,
-    all_to_all_single as all_to_all_single,
-    barrier as barrier,
-    broadcast as broadcast,
-    gather as gather,
-    reduce as reduce,
-    reduce_scatter as reduce_scatter,
-    reduce_scatter_single as reduce_scatter_single,
-    reduce_scatter_tensor as reduce_scatter_tensor,
-    scatter as scatter,
-)
 from minitorch_dist.distributed.flight import (
     DebugLevel as DebugLevel,
     get_debug_level as get_debug_level,
@@ -152,6 +111,63 @@ from minitorch_dist.distributed.rendezvous import (
     register_rendezvous_handler as register_rendezvous_handler,
 )
 from minitorch_dist.distributed.schedules.choice import register_schedule as register_schedule
+from minitorch_dist.distributed.torch_api.coalescing import (
+    _coalescing_manager as _coalescing_manager,
+    all_gather_coalesced as all_gather_coalesced,
+    all_reduce_coalesced as all_reduce_coalesced,
+)
+from minitorch_dist.distributed.torch_api.messages import (
+    P2POp as P2POp,
+    batch_isend_irecv as batch_isend_irecv,
+    irecv as irecv,
+    isend as isend,
+    recv as recv,
+    recv_object_list as recv_object_list,
+    send as send,
+    send_object_list as send_object_list,
+)
+from minitorch_dist.distributed.torch_api.object_collectives import (
+    all_gather_object as all_gather_object,
+    broadcast_object_list as broadcast_object_list,
+    gather_object as gather_object,
+    monitored_barrier as monitored_barrier,
+    scatter_object_list as scatter_object_list,
+)
+from minitorch_dist.distributed.torch_api.options import (
+    AllgatherOptions as AllgatherOptions,
+    AllreduceCoalescedOptions as AllreduceCoalescedOptions,
+    AllreduceOptions as AllreduceOptions,
+    AllToAllOptions as AllToAllOptions,
+    BarrierOptions as BarrierOptions,
+    BroadcastOptions as BroadcastOptions,
+    GatherOptions as GatherOptions,
+    ReduceOptions as ReduceOptions,
+    ReduceScatterOptions as ReduceScatterOptions,
+    ScatterOptions as ScatterOptions,
+)
+from minitorch_dist.distributed.torch_api.process_group import (
+    GroupMember as GroupMember,
+    ProcessGroup as ProcessGroup,
+    group as group,
+)
+from minitorch_dist.distributed.torch_api.tensor_collectives import (
+    _all_gather_base as _all_gather_base,
+    _reduce_scatter_base as _reduce_scatter_base,
+    all_gather as all_gather,
+    all_gather_into_tensor as all_gather_into_tensor,
+    all_gather_single as all_gather_single,
+    all_reduce as all_reduce,
+    all_to_all as all_to_all,
+    all_to_all_single as all_to_all_single,
+    barrier as barrier,
+    broadcast as broadcast,
+    gather as gather,
+    reduce as reduce,
+    reduce_scatter as reduce_scatter,
+    reduce_scatter_single as reduce_scatter_single,
+    reduce_scatter_tensor as reduce_scatter_tensor,
+    scatter as scatter,
+)
 from minitorch_dist.distributed.work import Work as Work
 from transports.stores.file import FileStore as FileStore
 from transports.stores.store import (

@@ -20,10 +20,10 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
-from minitorch_dist.distributed import backends, parting, patience, rendezvous, traces, world
+from minitorch_dist.distributed import backends, exit_check, rendezvous, slow_start, traces, world
 from minitorch_dist.distributed.backends import Backend
-from minitorch_dist.distributed.disturbing import disturbed
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
+from minitorch_dist.distributed.fault_injection import disturbed
 from minitorch_dist.distributed.flight import FlightRecorder
 from minitorch_dist.distributed.groups import Group, everybody
 from minitorch_dist.distributed.journal import recording
@@ -76,11 +76,12 @@ def init(
 ) -> World:
     """Make this rank's world; the arguments have passed `check_arguments`."""
     name = Backend(Backend.UNDEFINED if backend is None else backend)
-    timeout = TIMEOUT if timeout is None else timeout
-    check_timeout(timeout)
+    if timeout is not None:
+        check_timeout(timeout)
     given = world.place().given
     if "fresh" in given:
         return _adopt(name, timeout, world_size, rank, given)
+    timeout = TIMEOUT if timeout is None else timeout
     if "store" in given and store is None and init_method == "env://":
         store = given["store"]
         rank = given["rank"] if rank < 0 else rank
@@ -89,7 +90,7 @@ def init(
         init_method, rank = "mpi://", -1  # MPI knows who we are, as torch has it
     clock = world.place().clock
     deadline = clock.deadline(timeout.total_seconds())
-    with patience.saying("init_process_group", clock) as word:
+    with slow_start.saying("init_process_group", clock) as word:
         return _begin(
             name, init_method, timeout, world_size, rank, store, kind, options, deadline, word
         )
@@ -97,7 +98,7 @@ def init(
 
 def _begin(
     name: Backend, init_method: str | None, timeout: timedelta, world_size: int, rank: int,
-    store: Store | None, kind: type[Group], options: Any, deadline: Deadline, word: patience.Word,
+    store: Store | None, kind: type[Group], options: Any, deadline: Deadline, word: slow_start.Word,
 ) -> World:  # fmt: skip
     """Find the store, and the others in it."""
     given, clock = world.place().given, world.place().clock
@@ -106,14 +107,14 @@ def _begin(
         try:
             if found is None:
                 assert init_method is not None
-                word.what = partial(patience.of_store, init_method)
+                word.what = partial(slow_start.of_store, init_method)
                 found, rank_here, size = next(
                     rendezvous.rendezvous(init_method, rank, world_size, timeout=timeout)
                 )
                 found.set_timeout(timeout)
             else:
                 rank_here, size = rank, world_size
-            word.what = partial(patience.of_ranks, PrefixStore("default_pg", found), size)
+            word.what = partial(slow_start.of_ranks, PrefixStore("default_pg", found), size)
             return _join(name, found, rank_here, size, timeout, deadline, kind, options, found is not store)  # fmt: skip
         except DistNetworkError:
             if found is None or found is store:
@@ -129,7 +130,7 @@ def _begin(
 
 
 def _adopt(
-    name: Backend, timeout: timedelta, world_size: int, rank: int, given: dict[str, Any]
+    name: Backend, timeout: timedelta | None, world_size: int, rank: int, given: dict[str, Any]
 ) -> World:
     """In a world that a launcher has made already: take it over, once."""
     here = world.current()
@@ -141,7 +142,8 @@ def _adopt(
     del given["fresh"]
     if name != Backend.UNDEFINED:
         here.default_group.backend = name
-    here.default_group.set_timeout(timeout)
+    if timeout is not None:  # else the launcher's stays
+        here.default_group.set_timeout(timeout)
     return here
 
 
@@ -158,7 +160,7 @@ def _join(
     if not given and wish and name in (Backend.GLOO, Backend.NCCL):  # names that only mean "any"
         transport_kind, address = backends.transport_for(Backend.UNDEFINED, wish)
     address = address or given
-    if given and name == Backend.UNDEFINED:  # who launches says it by the address
+    if given and name == Backend.UNDEFINED:  # the launcher says it by the address
         name = Backend(registry.scheme_of(given))
     root = PrefixStore("default_pg", store)
     generation = arrive(root, rank, size)
@@ -180,7 +182,7 @@ def _join(
     here = World(transport, mailbox, keys, name)
     here.identity = str(generation)
     FlightRecorder(mailbox, keys)
-    mailbox.left_after = partial(parting.left_after, here)
+    mailbox.left_after = partial(exit_check.left_after, here)
     here.origin = f"{os.environ.get('MINITORCH_DIST_GENERATION', '')}#{generation}"
     here.group_kind = kind
     here.own_store = store if is_ours else None
@@ -227,29 +229,29 @@ def depart(store: Store, rank: int, generation: str, size: int) -> None:
         store.delete_key("world_size")  # the next world on this store may have another size
 
 
-def _leave_with_the_process(place: world.Place, process: int) -> None:
-    """A script ends without destroy_process_group: what it said last is delivered all the same, as it is
+def _leave_with_the_process(place: world.WorldScope, process: int) -> None:
+    """A script ends without destroy_process_group. Its last messages are delivered all the same, as it is
     where a kernel keeps it (tcp) or memory does (file). One that fails goes at once: others wait for it."""
     here = place.world
     if here is None or os.getpid() != process or hasattr(sys, "last_type"):
         return
     here.transport.patience = LINGER
-    error = parting.part(here)
+    error = exit_check.part(here)
     with suppress(DistError, OSError):
         here.transport.close()
     if error is not None:
         print(f"[rank{here.rank}]: {type(error).__name__}: {error}", file=sys.stderr)
 
 
-def part(place: world.Place) -> None:
+def part(place: world.WorldScope) -> None:
     """This rank has come to its end: say so, and raise if others have come to another one."""
     here = place.world
-    error = None if here is None else parting.part(here)
+    error = None if here is None else exit_check.part(here)
     if error is not None:
         raise error
 
 
-def leave(place: world.Place) -> None:
+def leave(place: world.WorldScope) -> None:
     """End this place's world and all of its groups. If the ranks have come to different ends, this
     is raised once all is ended, unless the caller is failing already."""
     try:
@@ -259,7 +261,7 @@ def leave(place: world.Place) -> None:
         _end(place)
 
 
-def _end(place: world.Place) -> None:
+def _end(place: world.WorldScope) -> None:
     here, place.world = place.world, None
     if here is None:
         return
@@ -285,7 +287,7 @@ def _end(place: world.Place) -> None:
 
 def confess(error: BaseException) -> None:
     """This rank has failed and will leave: tell the others what it raised, and where, so that they
-    need not guess. What only followed from another rank's failure was told already."""
+    need not guess. A failure that only followed from another rank's was told already."""
     here = world.place().world
     if here is None:
         return
@@ -295,21 +297,22 @@ def confess(error: BaseException) -> None:
     trace = "".join(traceback.format_exception(error))[-MAX_TRACE:]
     text = f"{''.join(traceback.format_exception_only(error)).strip()}\n{trace}"
     patience = here.transport.patience
-    here.transport.patience = min(patience or HASTE, HASTE)  # who takes nothing is not waited for
+    # A peer that takes nothing is not waited for.
+    here.transport.patience = min(patience or HASTE, HASTE)
     for group in list(here.groups.values()):
         group.channel.confess(text)
     here.transport.patience = patience
 
 
 def _sign_tracebacks(rank: int) -> Callable[[], None]:
-    """Put `[rank3]:` before each line of an uncaught exception; what takes that back."""
+    """Put `[rank3]:` before each line of an uncaught exception. The result takes that back."""
     before = sys.excepthook
 
     def signed(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         traces.shorten(error)
-        lines = "".join(traceback.format_exception(error)).splitlines()
+        lines = traces.shown(error).splitlines()
         sys.stderr.write("".join(f"[rank{rank}]: {line}\n" if line else "\n" for line in lines))
         sys.stderr.flush()
         confess(error)

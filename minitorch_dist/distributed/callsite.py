@@ -1,5 +1,6 @@
-"""Where in the user's program something was called: the innermost line outside minitorch_dist, or in
-a module of it that is a program itself and says so (PROGRAM = True)."""
+"""The line of the user's program that made a call, for error messages. It is the innermost line outside
+minitorch_dist, or in a module of it that is a program itself and says so (PROGRAM = True).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import CodeType
 
 _HERE = str(Path(__file__).parent.parent)
-_BETWEEN = (contextlib.__file__, functools.__file__)  # what calls us in the user's name
+_BETWEEN = (contextlib.__file__, functools.__file__)  # files whose code calls us for the user
 _TRANSPORTS = str(Path(__file__).parent.parent.parent / "transports")
 # By the code's address (its hash is that of all its constants); the code is kept, so that it stays there.
 _inside: dict[int, tuple[CodeType, bool]] = {}

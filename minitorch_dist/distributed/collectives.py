@@ -1,53 +1,36 @@
-"""The collectives on numpy arrays: from a call to a plan, and through a group's channel.
+"""The collectives on numpy arrays: how each of them is described, and how its arrays are cut.
 
-Each function begins the group's next operation, with what it is about as its fingerprint, chooses a
-schedule (`schedules.choice`), has it planned (`planner`) and carried out (`executor`). Ranks are group
+Each function prepares its call, once for each kind of call, and runs it (see `prepared`). Ranks are group
 ranks; arrays are contiguous. Tensors, and torch's names, are one floor up.
 
-Whatever the algorithm, no operation holds more than 1.25 times its own vector beyond what the caller
-gave it, and what it does not have to write it does not write: reduce leaves other ranks' arrays
-alone.
+With every algorithm, an operation holds at most 1.25 times its own vector beyond the caller's arrays.
+It writes only where it has to: reduce leaves other ranks' arrays alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from functools import lru_cache, partial
+from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed import repeated
-from minitorch_dist.distributed.execution import lending
-from minitorch_dist.distributed.execution.operations import Operation
-from minitorch_dist.distributed.execution.plan import Vector
-from minitorch_dist.distributed.execution.planner import plan
+from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.receives import Array, Own
+from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
 from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.reductions import COMBINES, Combine
-from minitorch_dist.distributed.repeated import Kind, Recipe
-from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.distributed.schedules.choice import DECLARED
-from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.prepared import (
+    NOW,
+    Algorithm,
+    How,
+    PreparedCall,
+    prepare,
+)
+from minitorch_dist.distributed.reductions import SUM, ReduceStep, average, scale
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
 
-Algorithm = str | Schedule | None
-
-
-class How(NamedTuple):
-    """What all collectives take besides their arrays."""
-
-    algorithm: Algorithm = None
-    asynchronous: bool = False
-    output: Any = None  # what the Work hands out
-    written: Callable[[], None] | None = None  # called when the results are there
-    timeout: float | None = None
-    again: Any = None  # the key under which the next call of this kind will look (see `repeated`)
-
-
-NOW: Final = How()
 Parts = tuple[int, ...] | None  # the sizes of several tensors that lie side by side in one array
 BARRIER: Final = Fingerprint("barrier")
 COALESCED: Final = {
@@ -55,116 +38,9 @@ COALESCED: Final = {
     "all_gather_into_tensor": "all_gather_coalesced",
     "reduce_scatter_tensor": "reduce_scatter_coalesced",
 }
-KEPT: Final = 4096  # recipes of a world
-
-
-class Reduction(NamedTuple):
-    """A reduce op by its name in the core, with its factor."""
-
-    name: str = "sum"
-    factor: Any = None
-
-
-SUM: Final = Reduction()
-
-
-class Engine(Protocol):
-    """Another way to carry out collectives. A world may have one, as `extras["engine"]`: then it
-    makes the recipes of that world, and carries them out."""
-
-    def recipe(
-        self, group: Group, collective: str, said: Fingerprint, nbytes: int, how: How,
-        vector: Callable[[Schedule], Vector], root: int | None, more: Any,
-    ) -> Any: ...  # fmt: skip
-
-    def execute(
-        self, group: Group, operation: Operation, recipe: Any, arrays: dict[Any, Array],
-        combine: Combine | None,
-    ) -> None: ...  # fmt: skip
-
-
-def links_of(group: Group) -> Links:
-    """What this group's messages cost: declared for its transport, or measured (see `measuring`)."""
-    found = group.world.extras.get("links")
-    if found is None:
-        found = DECLARED.get("board" if group.board else group.world.transport.scheme, Links())
-    assert isinstance(found, Links)
-    return found
-
-
-def _recipe(
-    group: Group,
-    collective: str,
-    said: Fingerprint,
-    nbytes: int,
-    how: How,
-    vector: Callable[[Schedule], Vector],
-    root: int | None = None,
-    more: Any = None,
-) -> Recipe:
-    """The recipe for this kind of call. `more`: what `vector` depends on beside `said`.
-
-    The environment is read when a kind of call is met for the first time.
-    """
-    engine: Engine | None = group.world.extras.get("engine")
-    if engine is not None:
-        own: Recipe = engine.recipe(group, collective, said, nbytes, how, vector, root, more)
-        return own
-    kept: dict[Any, Recipe] = group.world.extras.setdefault("recipes", {})
-    key = group.group_name, said, how.algorithm, more, choice.version()
-    found = kept.get(key)
-    if found is None:
-        size = group.size()
-        links, board = links_of(group), group.board
-        schedule = choice.choose(
-            collective, size, nbytes, links, how.algorithm, on_board=board is not None
-        )
-        cut = vector(schedule)
-        if group.lends and lending.is_lendable(schedule, size, cut):
-            cut = cut._replace(lent=True)
-        steps = plan(schedule, group.rank(), size, root, cut)
-        shown = None if board is None else board.showing(schedule, root, cut)
-        fingerprint = said._replace(algorithm=schedule.algorithm)
-        if len(kept) >= KEPT:
-            kept.clear()
-        found = kept[key] = Recipe(schedule, fingerprint, steps, shown)
-    return found
-
-
-def _run(
-    group: Group,
-    recipe: Recipe,
-    arrays: dict[Any, Array],
-    how: How,
-    reduction: Reduction | None = None,
-    first: Callable[[], None] | None = None,
-    last: Callable[[], None] | None = None,
-    own: Own | None = None,
-) -> Work | None:
-    """Begin the group's next operation and let the executor carry it out."""
-    combine = COMBINES[reduction.name] if reduction is not None else None
-    engine: Engine | None = group.world.extras.get("engine")
-    if how.again is not None and engine is None:
-        repeated.leave(group, how.again, Kind(group, recipe, combine, how.written is not None))
-
-    def body(operation: Operation) -> None:
-        if first is not None:
-            first()
-        if engine is None and recipe.showing is not None and group.board is not None:
-            group.board.run(operation, recipe.showing, arrays, combine, own)
-        else:
-            if own is not None:
-                _copy(*own)
-            if engine is None:
-                lending.execute(operation, recipe.plan, arrays, combine)
-            else:
-                engine.execute(group, operation, recipe, arrays, combine)
-        if last is not None:
-            last()
-        if how.written is not None:
-            how.written()
-
-    return group.run(recipe.fingerprint, body, how.asynchronous, how.output, how.timeout)
+TYPICAL: Final = (
+    1 << 12
+)  # bytes of a block in an all_to_all, as far as the choice of a schedule goes
 
 
 def _even(count: int, itemsize: int, size: int) -> Callable[[Schedule], Vector]:
@@ -176,52 +52,41 @@ def _flat(array: Array) -> Array:
     return array.reshape(-1)
 
 
-def _scaled(array: Array, reduction: Reduction) -> None:
-    """Multiply one's own values with the factor, before they are added."""
-    if reduction.name == "premul_sum":
-        with np.errstate(all="ignore"):
-            np.multiply(array, _like(reduction.factor, array), out=array, casting="unsafe")
-
-
-def _averaged(array: Array, reduction: Reduction, size: int) -> None:
-    if reduction.name == "avg":
-        with np.errstate(all="ignore"):
-            np.divide(array, array.dtype.type(size), out=array)
-
-
-def _like(factor: Any, array: Array) -> Any:
-    return array.dtype.type(factor) if np.ndim(factor) == 0 else np.asarray(factor, array.dtype)
-
-
 # ------------------------------------------------------------------------------ from one, to one
 
 
 def broadcast(group: Group, array: Array, root: int, how: How = NOW) -> Work | None:
     """All arrays become the root's."""
+    prepared = prepare_broadcast(group, array, root, how.algorithm)
+    return prepared.run({"work": _flat(array)}, how=how)
+
+
+def prepare_broadcast(
+    group: Group, array: Array, root: int, algorithm: Algorithm = None
+) -> PreparedCall:
     said = Fingerprint("broadcast", array.dtype, array.shape, root=group.ranks[root])
     vector = _even(array.size, array.itemsize, group.size())
-    recipe = _recipe(group, "broadcast", said, array.nbytes, how, vector, root)
-    return _run(group, recipe, {"work": _flat(array)}, how)
+    return prepare(group, "broadcast", said, array.nbytes, algorithm, vector, root)
 
 
 def reduce(
-    group: Group, array: Array, root: int, op: Reduction = SUM, how: How = NOW
+    group: Group, array: Array, root: int, op: ReduceStep = SUM, how: How = NOW
 ) -> Work | None:
     """The root's array becomes the sum of all; the others' stay as they are."""
     said = Fingerprint("reduce", array.dtype, array.shape, op.name, group.ranks[root])
     is_root = group.rank() == root
     own = array if is_root or op.name != "premul_sum" else array.copy()
     in_place = is_root or own is not array
+    size, count, itemsize = group.size(), array.size, array.itemsize  # kept, and the array is not
 
     def vector(schedule: Schedule) -> Vector:
-        sizes = tuple(schedule.sizes(group.size(), array.size).tolist())
-        return Vector(sizes, array.itemsize, in_place, results=None if in_place else ())
+        sizes = tuple(schedule.sizes(size, count).tolist())
+        return Vector(sizes, itemsize, in_place, results=None if in_place else ())
 
-    recipe = _recipe(group, "reduce", said, array.nbytes, how, vector, root)
-    return _run(
-        group, recipe, {"work" if in_place else "source": _flat(own)}, how, op,
-        first=(lambda: _scaled(own, op)) if in_place else None,
-        last=(lambda: _averaged(own, op, group.size())) if is_root else None,
+    prepared = prepare(group, "reduce", said, array.nbytes, how.algorithm, vector, root)
+    return prepared.run({"work" if in_place else "source": _flat(own)}, how=how,
+        first=(lambda: scale(own, op)) if in_place else None,
+        last=(lambda: average(own, op, group.size())) if is_root else None,
     )  # fmt: skip
 
 
@@ -236,9 +101,10 @@ def gather(
     if outputs is not None:
         arrays |= {("work", peer): _flat(out) for peer, out in enumerate(outputs)}
         vector = vector._replace(results=None, work_list=True)
-    recipe = _recipe(group, "gather", said, array.nbytes * size, how, lambda _: vector, root)
+    nbytes = array.nbytes * size
+    prepared = prepare(group, "gather", said, nbytes, how.algorithm, lambda _: vector, root)
     own = None if outputs is None else outputs[rank]
-    return _run(group, recipe, arrays, how, first=lambda: _copy(own, array))
+    return prepared.run(arrays, how=how, first=lambda: _copy(own, array))
 
 
 def scatter(
@@ -253,8 +119,9 @@ def scatter(
     if inputs is not None:
         arrays |= {("source", peer): _flat(part) for peer, part in enumerate(inputs)}
         own = inputs[rank]
-    recipe = _recipe(group, "scatter", said, array.nbytes * size, how, lambda _: vector, root)
-    return _run(group, recipe, arrays, how, first=lambda: _copy(array, own))
+    nbytes = array.nbytes * size
+    prepared = prepare(group, "scatter", said, nbytes, how.algorithm, lambda _: vector, root)
+    return prepared.run(arrays, how=how, first=lambda: _copy(array, own))
 
 
 def _copy(into: Array | None, of: Array | None) -> None:
@@ -268,100 +135,125 @@ def _copy(into: Array | None, of: Array | None) -> None:
 def _said(name: str, array: Array, parts: Parts, reduce: str = "none") -> Fingerprint:
     if parts is None:
         return Fingerprint(name, array.dtype, array.shape, reduce)
-    name = COALESCED[name]
-    if len(parts) > wire.MAX_DIMENSIONS:
-        last = wire.MAX_DIMENSIONS - 1
-        parts = (*parts[:last], sum(parts[last:]))
-    return Fingerprint(name, array.dtype, parts, reduce)
+    return Fingerprint(COALESCED[name], array.dtype, wire.short(parts, sum(parts)), reduce)
+
+
+def _extent(array: Array, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The size that ranks compare of a list of arrays: one's shape, or all sizes where they differ."""
+    if len(set(sizes)) == 1:
+        return tuple(array.shape)
+    apart = [extent for size in sizes for extent in (size, wire.BETWEEN)][:-1]
+    return wire.short(apart, sum(sizes))
 
 
 def all_reduce(
-    group: Group, array: Array, op: Reduction = SUM, how: How = NOW, parts: Parts = None
+    group: Group, array: Array, op: ReduceStep = SUM, how: How = NOW, parts: Parts = None
 ) -> Work | None:
     """All arrays become the sum of all."""
+    prepared = prepare_all_reduce(group, array, op, how.algorithm, parts)
+    return prepared.run({"work": _flat(array)}, how=how,
+        first=(lambda: scale(array, op)) if op.name == "premul_sum" else None,
+        last=(lambda: average(array, op, group.size())) if op.name == "avg" else None,
+    )  # fmt: skip
+
+
+def prepare_all_reduce(
+    group: Group, array: Array, op: ReduceStep = SUM, algorithm: Algorithm = None,
+    parts: Parts = None,
+) -> PreparedCall:  # fmt: skip
     said = _said("all_reduce", array, parts, op.name)
     vector = _even(array.size, array.itemsize, group.size())
-    recipe = _recipe(group, "all_reduce", said, array.nbytes, how, vector)
-    return _run(
-        group, recipe, {"work": _flat(array)}, how, op,
-        first=(lambda: _scaled(array, op)) if op.name == "premul_sum" else None,
-        last=(lambda: _averaged(array, op, group.size())) if op.name == "avg" else None,
-    )  # fmt: skip
+    return prepare(group, "all_reduce", said, array.nbytes, algorithm, vector)
 
 
 def all_gather(group: Group, array: Array, outputs: Sequence[Array], how: How = NOW) -> Work | None:
     """Each rank's `outputs` become all ranks' arrays, which may differ in size."""
     sizes = tuple(out.size for out in outputs)
-    shape = array.shape if len(set(sizes)) == 1 else (sum(sizes),)
-    said = Fingerprint("all_gather", array.dtype, shape)
+    said = Fingerprint("all_gather", array.dtype, _extent(array, sizes))
     vector = Vector(sizes, array.itemsize, work_list=True)
     nbytes = sum(sizes) * array.itemsize
-    recipe = _recipe(group, "all_gather", said, nbytes, how, lambda _: vector, more=sizes)
+    algorithm = how.algorithm
+    prepared = prepare(group, "all_gather", said, nbytes, algorithm, lambda _: vector, more=sizes)
     arrays: dict[Any, Array] = {("work", peer): _flat(out) for peer, out in enumerate(outputs)}
     own = outputs[group.rank()]
-    return _run(group, recipe, arrays, how, first=lambda: _copy(own, array))
+    return prepared.run(arrays, how=how, first=lambda: _copy(own, array))
 
 
 def all_gather_into(
     group: Group, array: Array, output: Array, how: How = NOW, parts: Parts = None
 ) -> Work | None:
     """`output` becomes all ranks' arrays, one after the other."""
+    prepared = prepare_all_gather_into(group, array, output, how.algorithm, parts)
+    return run_all_gather_into(prepared, array, output, how)
+
+
+def prepare_all_gather_into(
+    group: Group, array: Array, output: Array, algorithm: Algorithm = None, parts: Parts = None
+) -> PreparedCall:
     said = _said("all_gather_into_tensor", array, parts)
-    size, rank = group.size(), group.rank()
     in_place = group.board is None  # in messages what lies side by side goes out in one piece
-    vector = Vector((array.size,) * size, array.itemsize, in_place, source_list=not in_place)
-    recipe = _recipe(group, "all_gather", said, output.nbytes, how, lambda _: vector)
-    flat = _flat(output)
-    given, own, early = given_and_own(flat, _flat(array), rank)
-
-    def first() -> None:
-        if early is not None:
-            _copy(*early)
-
-    return _run(group, recipe, {"work": flat, ("source", rank): given}, how, first=first, own=own)
+    sizes = (array.size,) * group.size()
+    vector = Vector(sizes, array.itemsize, in_place, source_list=not in_place)
+    return prepare(group, "all_gather", said, output.nbytes, algorithm, lambda _: vector)
 
 
-def given_and_own(
-    output: Array, array: Array, rank: int
-) -> tuple[Array, Own | None, Own | None]:  # fmt: skip
-    """What a rank gives to an all_gather, and the copy of it to be made: at any time; or first, where
-    it lies elsewhere in the output, to which others' parts come."""
-    own = output[rank * array.size : (rank + 1) * array.size]
-    if not np.may_share_memory(output, array):
-        return array, Own(own, array), None
-    return own, None, None if own.ctypes.data == array.ctypes.data else Own(own, array)
+def run_all_gather_into(
+    prepared: PreparedCall, array: Array, output: Array, how: How = NOW
+) -> Work | None:
+    flat = output if output.ndim == 1 else output.reshape(-1)
+    rank, given = prepared.rank, array if array.ndim == 1 else array.reshape(-1)
+    share = flat[rank * given.size : (rank + 1) * given.size]
+    if not np.may_share_memory(flat, given):
+        own = PostponedCopy(share, given)
+        return prepared.run({"work": flat, ("source", rank): given}, own, how)
+    # It lies in the output, to which the others' parts come: where it is not in its place, it goes first.
+    is_there = share.ctypes.data == given.ctypes.data
+    first = None if is_there else partial(_copy, share, given)
+    return prepared.run({"work": flat, ("source", rank): share}, None, how, first)
 
 
 def reduce_scatter(
-    group: Group, output: Array, inputs: Sequence[Array], op: Reduction = SUM, how: How = NOW
+    group: Group, output: Array, inputs: Sequence[Array], op: ReduceStep = SUM, how: How = NOW
 ) -> Work | None:
     """`output` becomes the sum over the ranks of what each has for this rank in `inputs`."""
     sizes = tuple(part.size for part in inputs)
     arrays: dict[Any, Array] = {("source", rank): _flat(part) for rank, part in enumerate(inputs)}
-    shape = output.shape if len(set(sizes)) == 1 else (sum(sizes),)
-    said = Fingerprint("reduce_scatter", output.dtype, shape, op.name)
-    return _reduce_scatter(group, said, output, arrays, sizes, op, how)
+    said = Fingerprint("reduce_scatter", output.dtype, _extent(output, sizes), op.name)
+    prepared = _prepare_reduce_scatter(group, said, output, sizes, True, how.algorithm)
+    return _reduce_scatter(prepared, output, arrays, op, how)
 
 
 def reduce_scatter_from(
-    group: Group, output: Array, array: Array, op: Reduction = SUM, how: How = NOW,
+    group: Group, output: Array, array: Array, op: ReduceStep = SUM, how: How = NOW,
     parts: Parts = None,
 ) -> Work | None:  # fmt: skip
     """The same from one array, which holds the parts for all ranks one after the other."""
+    prepared = prepare_reduce_scatter_from(group, output, op, how.algorithm, parts)
+    return _reduce_scatter(prepared, output, {"source": _flat(array)}, op, how)
+
+
+def prepare_reduce_scatter_from(
+    group: Group, output: Array, op: ReduceStep = SUM, algorithm: Algorithm = None,
+    parts: Parts = None,
+) -> PreparedCall:  # fmt: skip
     sizes = (output.size,) * group.size()
     said = _said("reduce_scatter_tensor", output, parts, op.name)
-    return _reduce_scatter(group, said, output, {"source": _flat(array)}, sizes, op, how)
+    return _prepare_reduce_scatter(group, said, output, sizes, False, algorithm)
+
+
+def _prepare_reduce_scatter(
+    group: Group, said: Fingerprint, output: Array, sizes: tuple[int, ...], is_list: bool,
+    algorithm: Algorithm,
+) -> PreparedCall:  # fmt: skip
+    vector = Vector(sizes, output.itemsize, False, is_list, results=(group.rank(),))
+    nbytes = sum(sizes) * output.itemsize
+    return prepare(group, "reduce_scatter", said, nbytes, algorithm, lambda _: vector, more=sizes)
 
 
 def _reduce_scatter(
-    group: Group, said: Fingerprint, output: Array, arrays: dict[Any, Array],
-    sizes: tuple[int, ...], op: Reduction, how: How,
-) -> Work | None:  # fmt: skip
-    rank, size = group.rank(), group.size()
-    is_list = "source" not in arrays
-    vector = Vector(sizes, output.itemsize, False, is_list, results=(rank,))
-    nbytes = sum(sizes) * output.itemsize
-    recipe = _recipe(group, "reduce_scatter", said, nbytes, how, lambda _: vector, more=sizes)
+    prepared: PreparedCall, output: Array, arrays: dict[Any, Array], op: ReduceStep, how: How
+) -> Work | None:
+    size = prepared.size
     if op.name == "premul_sum":
         arrays = {name: part.copy() for name, part in arrays.items()}
     result = _flat(output)
@@ -370,16 +262,16 @@ def _reduce_scatter(
 
     def first() -> None:
         for part in arrays.values():
-            _scaled(part, op)
+            scale(part, op)
         if size == 1:
             _copy(result, *arrays.values())
 
     def last() -> None:
-        _averaged(result, op, size)
+        average(result, op, size)
         if not np.may_share_memory(result, output):
             _copy(output, result)
 
-    return _run(group, recipe, {**arrays, "work": result}, how, op, first, last)
+    return prepared.run({**arrays, "work": result}, None, how, first, last)
 
 
 def all_to_all(
@@ -387,7 +279,15 @@ def all_to_all(
     name: str = "all_to_all",
 ) -> Work | None:  # fmt: skip
     """`outputs[i]` becomes what rank i has for this rank in its `inputs`. Any sizes."""
-    itemsize, rank = inputs[0].itemsize, group.rank()
+    prepared = prepare_all_to_all(group, outputs, inputs, how.algorithm, name)
+    return run_all_to_all(prepared, outputs, inputs, how)
+
+
+def prepare_all_to_all(
+    group: Group, outputs: Sequence[Array], inputs: Sequence[Array], algorithm: Algorithm = None,
+    name: str = "all_to_all",
+) -> PreparedCall:  # fmt: skip
+    itemsize = inputs[0].itemsize
     sizes = (*[part.size for part in inputs], *[part.size for part in outputs])
     said = Fingerprint(name, inputs[0].dtype)
 
@@ -399,15 +299,49 @@ def all_to_all(
             )
         return Vector(sizes, itemsize, False)
 
-    nbytes = sum(sizes) * itemsize // 2
-    recipe = _recipe(group, "all_to_all", said, nbytes, how, vector, more=sizes)
-    arrays: dict[Any, Array] = {("source", peer): _flat(part) for peer, part in enumerate(inputs)}
-    arrays |= {("work", peer): _flat(part) for peer, part in enumerate(outputs)}
-    own = Own(_flat(outputs[rank]), _flat(inputs[rank]))
-    return _run(group, recipe, arrays, how, own=own)
+    # The others do not know this rank's sizes, and all must choose alike.
+    nbytes = TYPICAL * group.size()
+    return prepare(group, "all_to_all", said, nbytes, algorithm, vector, more=sizes)
+
+
+def run_all_to_all(
+    prepared: PreparedCall, outputs: Sequence[Array], inputs: Sequence[Array], how: How = NOW
+) -> Work | None:
+    arrays: dict[Any, Array] = {}
+    for (source, work), given, taken in zip(_numbered(prepared.size), inputs, outputs, strict=True):
+        arrays[source], arrays[work] = _flat(given), _flat(taken)
+    rank = prepared.rank
+    own = PostponedCopy(arrays["work", rank], arrays["source", rank])
+    return prepared.run(arrays, own, how)
+
+
+def run_all_to_all_of_one(prepared: PreparedCall, output: Array, array: Array) -> None:
+    """Each of the two arrays has the parts for all ranks one after the other, all of one size."""
+    given = array if array.ndim == 1 else array.reshape(-1)
+    taken = output if output.ndim == 1 else output.reshape(-1)
+    count, start = given.size // prepared.size, 0
+    arrays: dict[Any, Array] = {}
+    names = _numbered(prepared.size)
+    for source, work in names:
+        stop = start + count
+        arrays[source], arrays[work] = given[start:stop], taken[start:stop]
+        start = stop
+    source, work = names[prepared.rank]
+    prepared.run(arrays, PostponedCopy(arrays[work], arrays[source]))
+
+
+@lru_cache(maxsize=16)
+def _numbered(size: int) -> list[tuple[tuple[str, int], tuple[str, int]]]:
+    """The names of the arrays that an all_to_all has for each peer."""
+    return [(("source", peer), ("work", peer)) for peer in range(size)]
 
 
 def barrier(group: Group, how: How = NOW, said: Fingerprint = BARRIER) -> Work | None:
     """Return when every rank has called it."""
-    recipe = _recipe(group, "barrier", said, 0, how, lambda _: Vector((), 1))
-    return _run(group, recipe, {}, how)
+    return prepare_barrier(group, how.algorithm, said).run({}, how=how)
+
+
+def prepare_barrier(
+    group: Group, algorithm: Algorithm = None, said: Fingerprint = BARRIER
+) -> PreparedCall:
+    return prepare(group, "barrier", said, 0, algorithm, lambda _: Vector((), 1))

@@ -20,11 +20,18 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.face.process_group import ProcessGroup
-from minitorch_dist.tensors import base
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 Ranks = np.ndarray[Any, np.dtype[np.int32]]
+
+
+def _own(lists: list[list[int]], name: str) -> Any:
+    """Groups of these lists, which do not overlap; this rank's own, or None. All ranks call this."""
+    own, _ = distributed_c10d.new_subgroups_by_enumeration(lists, group_desc=f"mesh_{name}")
+    return own
 
 
 class DeviceMesh:
@@ -62,20 +69,22 @@ class DeviceMesh:
         if _groups is None and _init_backend:
             self._groups = self._make_groups(world)
 
+    def device_for(self, own: devices.device) -> devices.device:
+        """Where this rank keeps its part of what lies on `own`: there; but on a mesh of simulated devices what is
+        on the CPU goes to the rank's present one."""
+        if own is devices.CPU and self.device_type == "cuda" and devices.count():
+            return devices.resolve("cuda")
+        return own
+
     def _make_groups(self, world: int) -> list[ProcessGroup]:
         """Along each axis the group of this rank's line. Every rank makes all lines' groups."""
         groups: list[Any] = []
         for axis, name in enumerate(self._names()):
             lines = np.moveaxis(self._ranks, axis, -1).reshape(-1, self._ranks.shape[axis])
-            mine: Any = None
-            for line in lines.tolist():
-                if line == list(range(world)):
-                    made: Any = distributed_c10d._get_default_group()
-                else:
-                    made = distributed_c10d.new_group(line, group_desc=f"mesh_{name}")
-                if self._rank in line:
-                    mine = made
-            groups.append(mine)
+            if lines.tolist() == [list(range(world))]:
+                groups.append(distributed_c10d._get_default_group())
+            else:
+                groups.append(_own(lines.tolist(), name))
         return groups
 
     def _names(self) -> tuple[str, ...]:
@@ -183,7 +192,7 @@ class DeviceMesh:
         if other._root is not root or len(set(dims)) < len(dims) or root.mesh_dim_names is None:
             raise ValueError(
                 f"FSDP requires the DP and model parallel TP/EP mesh to have the same parent mesh, with an "
-                f"axis for each, but got {self!r} and {other!r}: make one by init_device_mesh(…, "
+                f"axis for each, but got {self!r} and {other!r}. Make one by init_device_mesh(…, "
                 'mesh_dim_names=("dp", "tp")), and take mesh["dp"] and mesh["tp"]'
             )
         taken = sorted(dims)
@@ -198,18 +207,17 @@ class DeviceMesh:
             return root._flattened[name]
         if self.ndim == 1:
             return self
-        mine: DeviceMesh | None = None
+        parts: list[Any] = []
         others = [axis for axis in range(root.ndim) if axis not in self._dims]
         for place in product(*[range(root.shape[axis]) for axis in others]):
             where = dict(zip(others, place, strict=True))
-            part = root._ranks[tuple(where.get(n, slice(None)) for n in range(root.ndim))].reshape(
-                -1
-            )
-            made = distributed_c10d.new_group(part.tolist(), group_desc=f"mesh_{name}")
-            if self._rank in part:
-                mine = DeviceMesh(self.device_type, part, mesh_dim_names=(name,), _groups=[made])
-        if mine is None:
+            part = root._ranks[tuple(where.get(n, slice(None)) for n in range(root.ndim))]
+            parts.append(part.reshape(-1))
+        own = _own([part.tolist() for part in parts], name)
+        if own is None:
             raise RuntimeError(f"rank {self._rank} is not in {self!r}")
+        (part,) = [part for part in parts if self._rank in part]
+        mine = DeviceMesh(self.device_type, part, mesh_dim_names=(name,), _groups=[own])
         root._flattened[name] = mine
         return mine
 

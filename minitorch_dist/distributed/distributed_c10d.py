@@ -11,7 +11,7 @@ from typing import Any
 
 from minitorch_dist.distributed import backends, bootstrap, groups, world
 from minitorch_dist.distributed.backends import Backend
-from minitorch_dist.distributed.face.membership import (
+from minitorch_dist.distributed.torch_api.membership import (
     _get_default_group as _get_default_group,
     _get_default_store as _get_default_store,
     _get_process_group_name as _get_process_group_name,
@@ -36,13 +36,13 @@ from minitorch_dist.distributed.face.membership import (
     is_ucc_available as is_ucc_available,
     is_xccl_available as is_xccl_available,
 )
-from minitorch_dist.distributed.face.process_group import (
+from minitorch_dist.distributed.torch_api.process_group import (
     GroupMember,
     ProcessGroup,
     group,
     or_default,
 )
-from minitorch_dist.distributed.face.subgroups import (
+from minitorch_dist.distributed.torch_api.subgroups import (
     SHRINK_ABORT as SHRINK_ABORT,
     SHRINK_DEFAULT as SHRINK_DEFAULT,
     new_group as new_group,
@@ -136,7 +136,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 
 def abort(group: ProcessGroup | None = None) -> None:
-    """End a group at once. What is under way in it fails, here and on its other members."""
+    """End a group at once. Its running operations fail, here and on its other members."""
     which = or_default(group)
     which.abort()
     if which is world.current().default_group:

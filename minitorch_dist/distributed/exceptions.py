@@ -1,4 +1,4 @@
-"""What a caller can meet, under torch's names. All are RuntimeErrors, as torch's are.
+"""The exceptions that a caller can meet, under torch's names. All are RuntimeErrors, as torch's are.
 
 DistError
 ├── DistBackendError
@@ -6,6 +6,9 @@ DistError
 │   ├── DistMismatch     ranks are not doing the same
 │   └── PeerFailed       another rank says that its part of the operation has failed
 ├── PeerLost             a peer is gone; `rank` says which
+├── RpcError             a call could not be made, or not be answered
+│   ├── RpcTimeout       no answer came in time; also a DistTimeout
+│   └── WorkerLost       the worker that was called is gone; also a PeerLost
 ├── Deadlock             everybody waits, for ever; known at once in virtual time
 ├── Livelock             something happens for ever; known in virtual time by counting
 ├── DistNetworkError     a port in use, a host that does not answer
@@ -30,8 +33,8 @@ from transports.errors import (
 
 __all__ = [
     "ConnectError", "Deadlock", "DistBackendError", "DistError", "DistMismatch", "DistNetworkError",
-    "DistStoreError", "DistTimeout", "Livelock", "PeerFailed", "PeerLost", "QueueEmptyError", "StoreTimeout",
-    "TransportClosed", "TrustError",
+    "DistStoreError", "DistTimeout", "Livelock", "PeerFailed", "PeerLost", "QueueEmptyError", "RpcError", "RpcTimeout", "StoreTimeout",
+    "TransportClosed", "TrustError", "WorkerLost",
 ]  # fmt: skip
 
 
@@ -56,7 +59,6 @@ NEXT_STEP = (
 )
 
 
-LEFT = "it has left"  # a reason that begins so: as if all were well
 LEFT_STEP = (
     "Look for a branch or a loop in which it goes another way; if it only had less to do than the "
     "others, see algorithms.join.Join"
@@ -70,8 +72,34 @@ class PeerLost(errors.PeerLost, DistBackendError):
         super().__init__(rank, reason)
         self.doing = doing
         if doing:
-            step = LEFT_STEP if reason.startswith(LEFT) else NEXT_STEP
+            step = LEFT_STEP if self.kind == "left" else NEXT_STEP
             self.args = (f"rank {rank} is lost ({reason}), which {doing}. {step}",)
 
     def __reduce__(self) -> tuple[type[PeerLost], tuple[int, str, str]]:
-        return type(self), (self.rank, self.reason, self.doing)
+        return type(self), (self.rank, self.why, self.doing)
+
+
+class RpcError(DistError):
+    """A call could not be made, or not be answered."""
+
+
+class RpcTimeout(RpcError, DistTimeout):
+    """No answer came in time. `may_have_run` says whether the function may have been called."""
+
+    def __init__(self, message: str, may_have_run: bool = True) -> None:
+        super().__init__(message)
+        self.may_have_run = may_have_run
+
+    def __reduce__(self) -> tuple[type[RpcTimeout], tuple[str, bool]]:
+        return type(self), (str(self), self.may_have_run)
+
+
+class WorkerLost(RpcError, PeerLost):
+    """The worker that was called is gone. `may_have_run` says whether its function may have run."""
+
+    def __init__(self, rank: int, reason: str, doing: str = "", may_have_run: bool = True) -> None:
+        super().__init__(rank, reason, doing)
+        self.may_have_run = may_have_run
+
+    def __reduce__(self) -> tuple[type[WorkerLost], tuple[int, str, str, bool]]:  # type: ignore[override]
+        return type(self), (self.rank, self.why, self.doing, self.may_have_run)

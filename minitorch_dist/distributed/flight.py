@@ -1,15 +1,15 @@
-"""What everybody was doing when somebody waited too long: the report behind a timeout.
+"""The report behind a timeout: the actions of all ranks when one of them has waited too long.
 
     rank 0 waited 30.0 s for rank 2 in all_reduce #17 (…) at train.py:42 of group 'default_pg'; …
       rank 1: waits for rank 2 in all_reduce #17 (…) at train.py:42
       rank 2: last heard in barrier #16 at train.py:40
       this rank did before: barrier #16 at train.py:40, all_reduce #15 (…) at train.py:42
 
-Who has waited half of its timeout (or ten seconds) pins a note to the store, and looks whether the one
-it waits for has pinned another operation of the same number: then both are told. Who gives up reads the
-others' notes, adds what it last heard of the ranks that left none, and its own last operations. How
-many of those is the debug level's choice (TORCH_DISTRIBUTED_DEBUG=OFF, INFO or DETAIL): checks are
-always on here, so that is all there is to a level.
+A rank that has waited half of its timeout (or ten seconds) pins a note to the store. It looks whether the
+rank that it waits for has pinned another operation of the same number. Then both are told. A rank that
+gives up reads the others' notes. It adds the last news of the ranks that left none, and its own last
+operations. The debug level says how many of those (TORCH_DISTRIBUTED_DEBUG=OFF, INFO or DETAIL). Checks are
+always on here, so a level says nothing else.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from enum import Enum
 from itertools import islice
 
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.execution.operations import Channel, Operation
+from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
 from minitorch_dist.distributed.mail.mailbox import Mailbox
-from minitorch_dist.distributed.mail.receives import Receive
+from minitorch_dist.distributed.mail.receives import PostedReceive
 from minitorch_dist.distributed.mail.wire import MATCH
-from transports.clock import SystemClock
 from transports.stores.store import Store
 
 VARIABLE = "TORCH_DISTRIBUTED_DEBUG"
@@ -68,16 +67,16 @@ class FlightRecorder:
 
     def __init__(self, mailbox: Mailbox, store: Store) -> None:
         self._mailbox, self._store = mailbox, store
-        self._is_real = isinstance(mailbox.clock, SystemClock)
+        self._is_real = not mailbox.clock.is_virtual
         mailbox.flight = self
 
-    def pin(self, receive: Receive, seconds: float) -> None:
+    def pin(self, receive: PostedReceive, seconds: float) -> None:
         """Let the others know for whom we wait."""
         source, owner = (
             "anybody" if receive.source is None else f"rank {receive.source}",
             receive.owner,
         )
-        header = owner.header().hex() if isinstance(owner, Operation) else ""
+        header = owner.header().hex() if isinstance(owner, CollectiveOperation) else ""
         self._set(f"waits for {source} in {owner.describe()}, for {seconds:.0f} s by now\n{header}")
 
     def unpin(self) -> None:
@@ -89,11 +88,12 @@ class FlightRecorder:
             with suppress(DistError, OSError):
                 self._store.set(f"waiting/{self._mailbox.rank}", text)
 
-    def contradiction(self, receive: Receive) -> Exception | None:
-        """Whom we wait for waits itself, in another operation of the same number: nobody will ever
-        send the message at which that would be noticed, as when ranks gather to different roots."""
+    def contradiction(self, receive: PostedReceive) -> Exception | None:
+        """The rank that we wait for waits itself, in another operation of the same number. Nobody will ever
+        send the message at which that would be noticed, as when ranks gather to different roots.
+        """
         owner, source = receive.owner, receive.source
-        if source is None or not isinstance(owner, Operation):
+        if source is None or not isinstance(owner, CollectiveOperation):
             return None
         theirs = bytes.fromhex(self._note(source).partition("\n")[2])
         if not theirs.startswith(owner.prefix) or theirs.startswith(owner.expects, MATCH.size):
@@ -101,10 +101,10 @@ class FlightRecorder:
         doing = f"is in {owner.describe()}"
         return self._mailbox.difference(doing, source, theirs, owner.expects)
 
-    def report(self, receive: Receive) -> str:
+    def report(self, receive: PostedReceive) -> str:
         """Lines on the others, and on what we did before."""
         owner = receive.owner
-        channel = owner.channel if isinstance(owner, Operation) else None
+        channel = owner.channel if isinstance(owner, CollectiveOperation) else None
         ranks = range(self._mailbox.world_size) if channel is None else channel.ranks
         others = [rank for rank in ranks if rank != self._mailbox.rank]
         lines = [f"\n  rank {rank}: {self._seen(rank)}" for rank in others[:SHOWN]]
@@ -124,7 +124,7 @@ class FlightRecorder:
         return self._note(rank).partition("\n")[0] or self._mailbox.last_heard(rank)
 
     def _note(self, rank: int) -> str:
-        """What it has pinned, if anything: a line to read, and its message's header."""
+        """The note that it has pinned, if any: a line to read, and its message's header."""
         key = f"waiting/{rank}"
         if self._is_real:
             with suppress(DistError, OSError):
@@ -135,7 +135,7 @@ class FlightRecorder:
         return f"<FlightRecorder of rank {self._mailbox.rank}>"
 
 
-def recent(channel: Channel, count: int) -> list[str]:
+def recent(channel: GroupChannel, count: int) -> list[str]:
     """The last operations that this rank has finished in a group, the latest first."""
     return [
         done.describe().removesuffix(f" of group {channel.name!r}")

@@ -1,11 +1,11 @@
-"""`GradBucket`: what a communication hook of DDP is handed."""
+"""`GradBucket`: the argument of a communication hook of DDP."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
 
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
 
 
 class BuiltinCommHookType(Enum):
@@ -18,7 +18,7 @@ class BuiltinCommHookType(Enum):
 class GradBucket:
     """Some parameters' gradients in one flat tensor, which are reduced together.
 
-    They are this rank's own: whoever reduces them also divides by the number of ranks.
+    They are this rank's own: the code that reduces them also divides by the number of ranks.
     """
 
     def __init__(

@@ -17,14 +17,16 @@ from typing import Any, Final
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import DistBackendError
 from minitorch_dist.distributed.execution.boards import BoardEnd
-from minitorch_dist.distributed.execution.operations import Channel, Operation
+from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.work import Task, Work, Worker
+from minitorch_dist.distributed.schedules.choice import changes
+from minitorch_dist.distributed.work import TaskThread, Work, WorkerTask
 from minitorch_dist.distributed.world import World, current
 from transports.stores.store import PrefixStore, Store
 
-NON_MEMBER: Final = -100  # what a rank gets that is not in the group; torch's value
+KEPT: Final = 4096  # prepared calls of a group
+NON_MEMBER: Final = -100  # for a rank that is not in the group; torch's value
 
 
 @lru_cache(maxsize=16)
@@ -53,17 +55,19 @@ class Group:
         number = wire.group_number(world.origin or world.identity, name, who)
         is_named = description != "undefined" and ":split:" not in description
         called = description if is_named else name
-        self.channel = Channel(world.mailbox, called, number, self.ranks, timeout)
+        self.channel = GroupChannel(world.mailbox, called, number, self.ranks, timeout)
         self.board = self._board()
-        self.lends = world.transport.commons() is not None  # ranks are threads (see `lending`)
-        self.kinds: dict[Any, Any] = {}  # of calls that may come again (see `repeated`)
+        self.lends = (
+            world.transport.shared_objects() is not None
+        )  # ranks are threads (see `lending`)
+        self.prepared: dict[Any, Any] = {}  # the prepared calls, by their kind
         self.noting: Callable[..., Work | None] | None = None  # instead (see `coalescing`)
         self.bound_device_id: Any = None
         self.is_closed = False
         self.splits = 0
         self._threads: list[Any] = []
-        self._worker: Worker | None = None
-        self._sender: Worker | None = None
+        self._worker: TaskThread | None = None
+        self._sender: TaskThread | None = None
         self.point_to_point = wire.GROUP_AND_SEQUENCE.pack(number, wire.POINT_TO_POINT)
         world.groups[name] = self
         world.channels.append(self.channel)
@@ -105,10 +109,17 @@ class Group:
 
     # -------------------------------------------------------------------------------- operations
 
+    def keep(self, key: Any, prepared: Any) -> None:
+        """Let `world.find` have it for the next call of this kind, if each rank keeps its own."""
+        if prepared.is_kept:
+            if len(self.prepared) >= KEPT:
+                self.prepared.clear()
+            self.prepared[key, len(changes)] = prepared
+
     def run(
         self,
         fingerprint: Fingerprint,
-        body: Callable[[Operation], None],
+        body: Callable[[CollectiveOperation], None],
         asynchronous: bool = False,
         output: Any = None,
         timeout: float | None = None,
@@ -135,21 +146,21 @@ class Group:
             carry_out()
             return None
         if self._worker is None:
-            self._worker = Worker(self.world, f"worker of group {self.channel.name}")
+            self._worker = TaskThread(self.world, f"worker of group {self.channel.name}")
         recorder = self.world.mailbox.recorder
         if recorder is not None and asynchronous:
             recorder.issued(operation)
-        task = self._worker.submit(Task(self.world, carry_out, operation.describe, output))
+        task = self._worker.submit(WorkerTask(self.world, carry_out, operation.describe, output))
         if asynchronous:
             return task
         task.wait()
         return None
 
     @property
-    def sender(self) -> Worker:
+    def sender(self) -> TaskThread:
         """Who sends what takes longer."""
         if self._sender is None:
-            self._sender = Worker(self.world, f"sender of group {self.channel.name}")
+            self._sender = TaskThread(self.world, f"sender of group {self.channel.name}")
         return self._sender
 
     def demand_open(self) -> None:
@@ -162,7 +173,7 @@ class Group:
     # --------------------------------------------------------------------------------- its end
 
     def shutdown(self) -> None:
-        """Take no further operations; what a worker has begun goes on to its end."""
+        """Take no further operations. An operation that a worker has begun goes on to its end."""
         self.is_closed = True
         self._threads = [w.close() for w in (self._worker, self._sender) if w is not None]
         self.channel.close()
@@ -193,11 +204,9 @@ class Group:
 
 def resolve(group: Group | None) -> Group:
     """The group itself, or the default group."""
-    if group is None:
-        default = current().default_group
-        assert isinstance(default, Group)
-        return default
-    return group
+    which = current().default_group if group is None else group
+    assert isinstance(which, Group)
+    return which
 
 
 def is_member(group: Any) -> bool:
@@ -228,7 +237,10 @@ def global_rank_of(group: Group, group_rank: int) -> int:
 
 
 def canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
-    """The group rank, given as either of them."""
+    """The group rank, given as either of them; TypeError if it is no whole number (1.0 is none)."""
+    given = global_rank if group_rank is None else group_rank
+    if given is not None and not hasattr(given, "__index__"):
+        raise TypeError(f"a rank is an integer, but got {given!r} ({type(given).__name__})")
     if group_rank is not None:
         if global_rank is not None:
             raise ValueError("Can't specify both group_rank and global_rank")

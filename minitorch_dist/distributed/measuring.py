@@ -17,11 +17,12 @@ from typing import Final
 import numpy as np
 
 from minitorch_dist.distributed import collectives
-from minitorch_dist.distributed.collectives import How, Reduction
-from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.groups import Group, resolve
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.mail.wire import Fingerprint
+from minitorch_dist.distributed.prepared import How, links_of
+from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.schedules.links import Links
 
 LARGE: Final = 1 << 20  # bytes
@@ -36,11 +37,11 @@ def measure_links(group: Group | None = None) -> Links:
     """
     which = resolve(group)
     if which.size() == 1:
-        return collectives.links_of(which)
+        return links_of(which)
     short = _fastest_trip(which, np.zeros(0, np.uint8), SHORT_TRIPS)
     long = _fastest_trip(which, np.zeros(LARGE, np.uint8), LONG_TRIPS)
     numbers = np.array([short, max(long - short, 0), _adding(which)], np.int64)
-    collectives.all_reduce(which, numbers, Reduction("max"), How("recursive_doubling"))
+    collectives.all_reduce(which, numbers, ReduceStep("max"), How("recursive_doubling"))
     alpha, rest, added = (int(number) for number in numbers)
     links = Links(alpha, max(1, round(rest / LARGE)), round(added / LARGE))
     use_links(which, links)
@@ -50,9 +51,8 @@ def measure_links(group: Group | None = None) -> Links:
 def use_links(group: Group, links: Links) -> None:
     """Let this rank's world choose by these links from now on. All ranks must agree on them."""
     group.world.extras["links"] = links
-    group.world.extras.pop("recipes", None)
     for every in group.world.groups.values():
-        every.kinds.clear()
+        every.prepared.clear()
 
 
 def _fastest_trip(group: Group, message: Array, trips: int) -> int:
@@ -62,7 +62,7 @@ def _fastest_trip(group: Group, message: Array, trips: int) -> int:
     into = np.empty_like(message)
     best = [0]
 
-    def body(operation: Operation) -> None:
+    def body(operation: CollectiveOperation) -> None:
         times = []
         for trip in range(trips):
             start = clock.now()

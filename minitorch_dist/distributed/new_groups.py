@@ -5,25 +5,22 @@
     rank 2   new_group([0, 1]) ─┘  world's default group   └─► NON_MEMBER
 
 The n-th call means the same group everywhere. So the call is an operation of the default group, a barrier
-whose fingerprint holds the list: it returns when all have called it (as torch's does), and whoever is
-missing, is lost, or is in something else meanwhile, is told as in any collective, with both lines; ranks that
-pass other lists are not wired to strangers. Groups that only their members make meet in themselves.
+whose fingerprint holds the list. It returns when all have called it (as torch's does). A rank that is
+missing, is lost, or is in something else meanwhile, is told as in any collective, with both lines; ranks
+that pass other lists are not wired to strangers. Groups that only their members make meet in themselves.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from minitorch_dist.distributed import collectives
-from minitorch_dist.distributed.collectives import How
 from minitorch_dist.distributed.groups import NON_MEMBER, Group, everybody, is_member
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
+from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.world import current
-
-SHOWN: Final = 8  # ranks of a list that is too long for a header
 
 
 def new_group(
@@ -56,8 +53,7 @@ def new_group(
         same = world.counts[ranks] = world.counts.get(ranks, 0) + 1
         name = f"local/{'_'.join(map(str, ranks))}/{same}"
     else:
-        world.group_count += 1
-        name = str(world.group_count)
+        name = _next_name(default)
         _meet(default, "new_group", ranks, limit)
     if world.rank not in ranks:
         return NON_MEMBER
@@ -66,6 +62,48 @@ def new_group(
     )
     if use_local_synchronization:
         _meet(made, "new_group", ranks, limit)
+    return made
+
+
+def new_groups(
+    lists: Sequence[Sequence[int]],
+    timeout: float | None = None,
+    backend: str | None = None,
+    options: Any = None,
+    description: str | None = None,
+    among: Group | None = None,
+) -> list[Any]:
+    """Make the groups of a `new_group` for each list, with one meeting for all of them. All ranks of the world
+    meet, or only those of the group `among`.
+    """
+    world = current()
+    default = world.default_group
+    among = default if among is None else among
+    limit = default.timeout if timeout is None else timeout
+    for ranks in lists:
+        _check_ranks(ranks, world.world_size)
+    parts = [tuple(sorted(ranks)) for ranks in lists]
+    told = [rank for part in parts for rank in (*part, wire.BETWEEN)][:-1]
+    _meet(among, "new_group", told, limit)
+    made: list[Any] = []
+    for ranks in parts:
+        name = _next_name(among)
+        if world.rank not in ranks:
+            made.append(NON_MEMBER)
+            continue
+        if ranks == everybody(world.world_size):
+            ranks = everybody(world.world_size)
+        made.append(
+            world.group_kind(
+                world,
+                name,
+                ranks,
+                limit,
+                backend or default.backend,
+                description or "undefined",
+                options,
+            )
+        )
     return made
 
 
@@ -149,8 +187,10 @@ def new_subgroups(
     backend: str | None = None,
     options: Any = None,
     description: str | None = None,
+    among: Group | None = None,
 ) -> tuple[Any, list[Any]]:
-    """One group for each list of ranks; this rank's own (or None), and all of them."""
+    """One group for each list of ranks; this rank's own (or None), and all of them. The ranks of the
+    group `among` call it (all of the world, if it is None)."""
     if not ranks_per_subgroup:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     where: dict[int, Sequence[int]] = {}
@@ -161,12 +201,20 @@ def new_subgroups(
                     f"Rank {rank} has appeared in both subgroup {where[rank]} and {ranks}"
                 )
             where[rank] = ranks
-    groups = [
-        new_group(ranks, timeout, backend, options, description=description)
-        for ranks in ranks_per_subgroup
-    ]
+    groups = new_groups(ranks_per_subgroup, timeout, backend, options, description, among)
     own = [group for group in groups if is_member(group)]
     return (own[0] if own else None), groups
+
+
+def _next_name(among: Group) -> str:
+    """The name of the next group that all ranks of `among` make. The world counts for itself, so its
+    count stays equal on all ranks while some of them make groups within a group."""
+    world = among.world
+    if among is world.default_group:
+        world.group_count += 1
+        return str(world.group_count)
+    among.splits += 1
+    return f"{among.group_name}:new:{among.splits}"
 
 
 def _check_ranks(ranks: Sequence[int], world_size: int) -> None:
@@ -187,8 +235,5 @@ def _check_ranks(ranks: Sequence[int], world_size: int) -> None:
 
 def _meet(group: Group, operation: str, ranks: Sequence[int], timeout: float | None) -> None:
     """Wait for those who make the group with us: an operation of `group`, about these ranks."""
-    if len(ranks) > wire.MAX_DIMENSIONS:
-        code = zlib.crc32(repr(list(ranks)).encode())
-        ranks = (*ranks[:SHOWN], wire.BETWEEN + code, len(ranks))
-    said = Fingerprint(operation, shape=tuple(ranks))
+    said = Fingerprint(operation, shape=wire.short(ranks, len(ranks)))
     collectives.barrier(group, How(timeout=timeout), said)

@@ -1,8 +1,12 @@
 """From one rank to another: send, receive, and their asynchronous forms, on numpy arrays.
 
 Messages of one pair, group and tag are received in the order in which they were sent. A send never
-waits for its receive: both sides may send first, and a rank may send to itself. What differs from
-the receive (dtype, number of elements) is an error that names both lines.
+waits for its receive: both sides may send first, and a rank may send to itself. A message that
+differs from its receive (dtype, number of elements) is an error that names both lines.
+
+A message is prepared and then run, as a collective is. A `PreparedSend` or a `PreparedReceive` stands for all
+messages of one kind: one peer, tag, dtype and shape. `run` carries one out now, and `begin` returns a Work.
+A caller that will send the like again keeps it (`torch_api.messages` does).
 """
 
 from __future__ import annotations
@@ -14,20 +18,22 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.exceptions import PeerLost
+from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.receives import Array, Receive, octets
-from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.work import Receiving, Task, Work
+from minitorch_dist.distributed.mail.receives import Array, PostedReceive
+from minitorch_dist.distributed.mail.wire import Fingerprint, octets
+from minitorch_dist.distributed.work import Receiving, Work, WorkerTask
+from minitorch_dist.distributed.world import World
 from transports import errors
+from transports.contract import Begun
 
 AT_ONCE: Final = 1 << 16  # bytes that isend sends before it returns
 OCTET: Final = np.dtype(np.uint8)
 
 
-class Doing:
-    """A send, or its counterpart: who called it where, and with what."""
+class PointToPointCall:
+    """A send, or its counterpart: its group, fingerprint and tag, and the line of its call."""
 
     __slots__ = ("_group", "fingerprint", "site", "tag")
 
@@ -46,25 +52,63 @@ class Doing:
         return self._group.point_to_point + wire.STEP.pack(self.tag) + tail
 
     def loss(self, lost: errors.PeerLost) -> PeerLost:
-        """What to say where nothing can be sent any more."""
+        """The error to raise where nothing can be sent any more."""
         what = f"rank {self._group.world.rank} sends to in {self.describe()}"
         mailbox, group = self._group.world.mailbox, self._group.channel.number
-        return PeerLost(lost.rank, mailbox.why_lost(lost.rank, lost.reason, group), what)
+        return PeerLost(lost.rank, mailbox.why_lost(lost.rank, lost.why, group), what)
 
     def describe(self) -> str:
         said = wire.describe(self.fingerprint, wire.POINT_TO_POINT, self.tag, self.site)
         return f"{said} of group {self.group!r}"
 
 
-class Reception(Doing):
+class PostedSend(Work):
+    """An isend that was begun, and may not be over."""
+
+    def __init__(self, world: World, begun: Begun, doing: PointToPointCall, output: Any) -> None:
+        super().__init__(world, output)
+        self._begun, self._doing = begun, doing
+
+    def _finish(self, timeout: float | None) -> None:
+        try:
+            self._begun.finish(timeout)
+        except errors.PeerLost as lost:
+            self._error = self._doing.loss(lost)
+            return
+        if not self._begun.is_over():
+            raise DistTimeout(
+                f"rank {self._world.rank} waited {timeout} s for {self._doing.describe()}, which is "
+                "still going on; wait again, or longer"
+            )
+        self._see()
+
+    def _see(self) -> None:
+        if self._begun.is_overwritten:
+            self._error = errors.Overwritten(self._world.rank, f"i{self._doing.describe()}")
+
+    def is_completed(self) -> bool:
+        if not self._begun.is_over():
+            self._world.mailbox.poll()
+        if not self._answer(self._begun.is_over):
+            return False
+        self._see()
+        return True
+
+    def _state(self) -> str:
+        return super()._state() if self._begun.is_over() else f"going on: {self._doing.describe()}"
+
+
+class Reception(PointToPointCall):
     """The owner of a receive."""
 
     __slots__ = ("expects", "receive")
 
-    def __init__(self, group: Group, fingerprint: Fingerprint, tag: int, site: str) -> None:
+    def __init__(
+        self, group: Group, fingerprint: Fingerprint, tag: int, site: str, expects: bytes
+    ) -> None:
         super().__init__(group, fingerprint, tag, site)
-        self.expects = wire.encode_fingerprint(fingerprint)[: wire.KIND_SIZE]
-        self.receive: Receive | None = None
+        self.expects = expects
+        self.receive: PostedReceive | None = None
 
     def describe(self) -> str:
         return super().describe().replace("send", "recv", 1)
@@ -75,38 +119,183 @@ class Reception(Doing):
 
 
 def check_tag(tag: int) -> None:
+    if not hasattr(tag, "__index__"):
+        raise TypeError(f"a tag is an integer, but got {tag!r} ({type(tag).__name__})")
     if not 0 <= tag <= wire.MAX_TAG:
         raise ValueError(f"Tag must be non-negative and at most {wire.MAX_TAG}, but got {tag}")
 
 
+# ------------------------------------------------------------------------------------- to a rank
+
+
+class PreparedSend:
+    """Sends of one kind to a group rank."""
+
+    is_kept = True
+
+    __slots__ = ("_fingerprint", "_headers", "_mailbox", "_to", "dst", "group", "tag")
+
+    def __init__(
+        self, group: Group, dtype: np.dtype[Any], shape: tuple[int, ...], dst: int, tag: int = 0,
+        operation: str = "send",
+    ) -> None:  # fmt: skip
+        check_tag(tag)
+        self.group, self.dst, self.tag = group, dst, tag
+        self._mailbox, self._to = group.world.mailbox, group.ranks[dst]
+        self._fingerprint = Fingerprint(operation, dtype, shape)
+        self._headers: dict[str, bytes] = {}  # by call site
+
+    def run(self, array: Array) -> None:
+        """Send; the array may be overwritten when this returns."""
+        group, mailbox = self.group, self._mailbox
+        sender = group._sender
+        is_busy = sender is not None and not sender.is_idle()
+        if group.is_closed or is_busy or mailbox.recorder is not None:
+            return self._run_in_turn(array, is_busy)
+        site = callsite(2)
+        header = self._headers.get(site)
+        if header is None:
+            header = self._headers[site] = self._call(site).header()
+        try:
+            mailbox.transport.send(self._to, header, octets(array))
+        except errors.PeerLost as lost:
+            raise self._call(site).loss(lost) from lost
+
+    def _run_in_turn(self, array: Array, is_busy: bool) -> None:
+        """Send after what was sent before, and tell the journal."""
+        call = self._open_call()
+        if not is_busy:
+            self._pass_on(call, array, self._mailbox.transport.send)
+        elif self.group.world.transport.has_begin:
+            self._posted(call, array, None).wait()
+        else:
+            self._by_sender(call, array, None).wait()
+
+    def begin(self, array: Array, output: Any = None) -> Work:
+        """Send beside the caller, who leaves the array alone until the Work is done."""
+        call, group, recorder = self._open_call(), self.group, self._mailbox.recorder
+        if recorder is not None:
+            recorder.issued(call)
+        if group.world.transport.has_begin:
+            return self._posted(call, array, output)
+        if array.nbytes <= AT_ONCE and (group._sender is None or group._sender.is_idle()):
+            self._pass_on(call, array, self._mailbox.transport.send)
+            return Work(group.world, output)
+        return self._by_sender(call, array, output)
+
+    def _by_sender(self, call: PointToPointCall, array: Array, output: Any) -> Work:
+        """The group's sender does it, after what it has still to do."""
+        group, act = self.group, partial(self._pass_on, call, array, self._mailbox.transport.send)
+        return group.sender.submit(WorkerTask(group.world, act, call.describe, output))
+
+    def _posted(self, call: PointToPointCall, array: Array, output: Any) -> Work:
+        """Nobody waits in this send: its transport may take long to begin it, or to read the array."""
+        world = self.group.world
+        begun = self._pass_on(call, array, world.transport.begin)
+        return PostedSend(world, begun, call, output)
+
+    def _pass_on(
+        self, call: PointToPointCall, array: Array, act: Callable[[int, bytes, memoryview], Any]
+    ) -> Any:
+        """Let `act` send the array. The journal hears of it, even if it fails."""
+        recorder = self._mailbox.recorder
+        since = 0 if recorder is None else recorder.now()
+        error: Exception | None = None
+        try:
+            return act(self._to, call.header(), octets(array))
+        except errors.PeerLost as lost:
+            error = call.loss(lost)
+            raise error from lost
+        finally:
+            if recorder is not None:
+                recorder.sent(call, self._to, self.tag, array.nbytes, since, error)
+
+    def _open_call(self) -> PointToPointCall:
+        self.group.demand_open()
+        return self._call(callsite())
+
+    def _call(self, site: str) -> PointToPointCall:
+        return PointToPointCall(self.group, self._fingerprint, self.tag, site)
+
+
 def send(group: Group, array: Array, dst: int, tag: int = 0, operation: str = "send") -> None:
     """Send to a group rank; the array may be overwritten when this returns."""
-    if group._sender is not None and not group._sender.is_idle():  # what was sent before goes first
-        isend(group, array, dst, tag, operation, at_once=0, beside=False).wait()
-    else:
-        _send(_sending(group, array, tag, operation), group, array, dst)
+    PreparedSend(group, array.dtype, array.shape, dst, tag, operation).run(array)
 
 
 def isend(
-    group: Group,
-    array: Array,
-    dst: int,
-    tag: int = 0,
-    operation: str = "send",
-    at_once: int = AT_ONCE,
-    output: Any = None,
-    beside: bool = True,
+    group: Group, array: Array, dst: int, tag: int = 0, operation: str = "send", output: Any = None
 ) -> Work:
     """Send to a group rank beside the caller, who leaves the array alone until it is done."""
-    doing = _sending(group, array, tag, operation)
-    recorder = group.world.mailbox.recorder
-    if recorder is not None and beside:
-        recorder.issued(doing)
-    if array.nbytes <= at_once and (group._sender is None or group._sender.is_idle()):
-        _send(doing, group, array, dst)
-        return Work(group.world, output)
-    act = partial(_send, doing, group, array, dst)
-    return group.sender.submit(Task(group.world, act, doing.describe, output))
+    return PreparedSend(group, array.dtype, array.shape, dst, tag, operation).begin(array, output)
+
+
+# ----------------------------------------------------------------------------------- from a rank
+
+
+class PreparedReceive:
+    """Receives of one kind from a group rank, or from any (`src` is None). Without a shape a message may
+    have any size."""
+
+    is_kept = True
+
+    __slots__ = (
+        "_expects", "_fingerprint", "_front", "_is_next", "_mailbox", "_match", "_source", "group",
+        "src", "tag",
+    )  # fmt: skip
+
+    def __init__(
+        self, group: Group, dtype: np.dtype[Any], shape: tuple[int, ...] | None, src: int | None,
+        tag: int = 0, operation: str = "send",
+    ) -> None:  # fmt: skip
+        check_tag(tag)
+        self.group, self.src, self.tag = group, src, tag
+        self._mailbox, self._source = group.world.mailbox, None if src is None else group.ranks[src]
+        self._fingerprint = Fingerprint(operation, dtype, shape)
+        self._expects = wire.encode_fingerprint(self._fingerprint)[: wire.KIND_SIZE]
+        self._match = group.point_to_point + wire.STEP.pack(tag)
+        self._front = self._match + self._expects
+        self._is_next = partial(self._mailbox.is_free, self._source, self._match)
+
+    def run(self, array: Array) -> None:
+        """Receive into a contiguous array, and wait for it.
+
+        Some transports can look at the next message (`Transport.fetch`). There, a message that has arrived is
+        copied from where it lies, and no receive is posted. A message that does not fit is left where it is.
+        """
+        mailbox, source = self._mailbox, self._source
+        if (
+            source is not None and mailbox.recorder is None and not self.group.is_closed
+            and mailbox.fetch(source, self._front, octets(array), self._is_next)
+        ):  # fmt: skip
+            return
+        receive, noted = self._post(array)
+        if not receive.done:
+            mailbox.wait(receive, mailbox.clock.deadline(self.group.timeout))
+        if noted is not None:
+            noted()
+        if receive.error is not None:
+            raise receive.error
+
+    def begin(
+        self, array: Array | None, output: Any = None, arrived: Callable[[], None] | None = None
+    ) -> Receiving:
+        """Receive beside the caller. `arrived` is called when the message is there."""
+        group = self.group
+        receive, noted = self._post(array)
+        return Receiving(group.world, receive, group.timeout, output, group.ranks, arrived, noted)
+
+    def _post(self, array: Array | None) -> tuple[PostedReceive, Callable[[], None] | None]:
+        """A receive, and what is to be called for the journal once it is over."""
+        self.group.demand_open()
+        owner = Reception(self.group, self._fingerprint, self.tag, callsite(), self._expects)
+        receive = owner.receive = PostedReceive(self._source, self._match, owner, array)
+        mailbox, noted = self._mailbox, None
+        if mailbox.recorder is not None:
+            mailbox.recorder.posted(owner, self._source)
+            noted = partial(mailbox.recorder.received, owner, receive)
+        mailbox.post(receive)
+        return receive, noted
 
 
 def irecv(
@@ -119,39 +308,8 @@ def irecv(
     arrived: Callable[[], None] | None = None,
 ) -> Receiving:
     """Receive from a group rank, or from any (None), into a contiguous array."""
-    receive, noted = _posted(group, array, src, tag, operation)
-    return Receiving(group.world, receive, group.timeout, output, group.ranks, arrived, noted)
-
-
-def receive(group: Group, array: Array, src: int, tag: int = 0) -> None:
-    """Receive from a group rank, and wait for it: `irecv(…).wait()`, without a Work."""
-    posted, noted = _posted(group, array, src, tag, "send")
-    if not posted.done:
-        mailbox = group.world.mailbox
-        mailbox.wait(posted, mailbox.clock.deadline(group.timeout))
-    if noted is not None:
-        noted()
-    if posted.error is not None:
-        raise posted.error
-
-
-def _posted(
-    group: Group, array: Array | None, src: int | None, tag: int, operation: str
-) -> tuple[Receive, Callable[[], None] | None]:
-    """A receive, and what is to be called for the journal once it is over."""
-    group.demand_open()
-    check_tag(tag)
     dtype, shape = (OCTET, None) if array is None else (array.dtype, array.shape)
-    owner = Reception(group, Fingerprint(operation, dtype, shape), tag, callsite())
-    source = None if src is None else group.ranks[src]
-    receive = Receive(source, group.point_to_point + wire.STEP.pack(tag), owner, array)
-    owner.receive = receive
-    mailbox, noted = group.world.mailbox, None
-    if mailbox.recorder is not None:
-        mailbox.recorder.posted(owner, source)
-        noted = partial(mailbox.recorder.received, owner, receive)
-    mailbox.post(receive)
-    return receive, noted
+    return PreparedReceive(group, dtype, shape, src, tag, operation).begin(array, output, arrived)
 
 
 def recv(
@@ -161,24 +319,3 @@ def recv(
     work = irecv(group, array, src, tag, operation)
     work.wait()
     return work.source_rank(), work.octets
-
-
-def _sending(group: Group, array: Array, tag: int, operation: str) -> Doing:
-    group.demand_open()
-    check_tag(tag)
-    return Doing(group, Fingerprint(operation, array.dtype, array.shape), tag, callsite())
-
-
-def _send(doing: Doing, group: Group, array: Array, dst: int) -> None:
-    to, mailbox = group.ranks[dst], group.world.mailbox
-    recorder = mailbox.recorder
-    since = 0 if recorder is None else recorder.now()
-    error: Exception | None = None
-    try:
-        mailbox.send(to, doing.header(), octets(array))
-    except errors.PeerLost as lost:
-        error = doing.loss(lost)
-        raise error from lost
-    finally:
-        if recorder is not None:
-            recorder.sent(doing, to, doing.tag, array.nbytes, since, error)

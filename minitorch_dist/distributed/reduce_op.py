@@ -6,6 +6,11 @@ import warnings
 from enum import IntEnum
 from typing import Any, ClassVar
 
+import numpy as np
+
+from minitorch_dist.distributed.reductions import COMBINES, ReduceStep
+from minitorch_dist.tensors.core.base import TensorBase
+
 
 class RedOpType(IntEnum):
     SUM = 0
@@ -101,5 +106,20 @@ def name_of(op: ReduceOp | RedOpType | int) -> str:
     return kind.name.lower()
 
 
-def factor_of(op: Any) -> Any:
-    return op.factor if isinstance(op, ReduceOp) else None
+def reduction_of(op: Any, dtype: np.dtype[Any]) -> ReduceStep:
+    """The reduce op in the core's terms; errors where it makes no sense for this dtype."""
+    name = name_of(op)
+    if name not in COMBINES:
+        raise RuntimeError(f"Cannot use ReduceOp.{name.upper()}: it reduces nothing")
+    is_integral = dtype.kind in "biu"
+    if name in ("band", "bor", "bxor") and not is_integral:
+        raise RuntimeError(f"Cannot use ReduceOp.{name.upper()} with non-integral dtype")
+    if name == "avg" and is_integral:
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type: an average of {dtype} is "
+            "no integer. Convert the tensor to a floating dtype, or use ReduceOp.SUM"
+        )
+    factor = op.factor if isinstance(op, ReduceOp) else None
+    if name == "premul_sum" and factor is None:
+        raise ValueError("ReduceOp.PREMUL_SUM needs a factor; see premul_sum(factor)")
+    return ReduceStep(name, factor.array if isinstance(factor, TensorBase) else factor)

@@ -8,18 +8,26 @@ collective applies before or after. A nan stays a nan in min and max.
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 
-class Combine(Protocol):
+class CombineFunction(Protocol):
     """A binary function of arrays that can write its result into one of them."""
 
     def __call__(self, mine: Any, theirs: Any, /, out: Any) -> Any: ...
 
 
-COMBINES: Final[dict[str, Combine]] = {
+class ReduceStep(NamedTuple):
+    """A reduce op by its name in the core, with its factor."""
+
+    name: str = "sum"
+    factor: Any = None
+
+
+SUM: Final = ReduceStep()
+COMBINES: Final[dict[str, CombineFunction]] = {
     "sum": np.add,
     "avg": np.add,
     "premul_sum": np.add,
@@ -30,3 +38,21 @@ COMBINES: Final[dict[str, Combine]] = {
     "bor": np.bitwise_or,
     "bxor": np.bitwise_xor,
 }
+
+
+def scale(array: Any, reduction: ReduceStep) -> None:
+    """Multiply a rank's own values with the factor, before they are added."""
+    if reduction.name == "premul_sum":
+        with np.errstate(all="ignore"):
+            np.multiply(array, _like(reduction.factor, array), out=array, casting="unsafe")
+
+
+def average(array: Any, reduction: ReduceStep, size: int) -> None:
+    """Divide a sum by the number of ranks."""
+    if reduction.name == "avg":
+        with np.errstate(all="ignore"):
+            np.divide(array, array.dtype.type(size), out=array)
+
+
+def _like(factor: Any, array: Any) -> Any:
+    return array.dtype.type(factor) if np.ndim(factor) == 0 else np.asarray(factor, array.dtype)

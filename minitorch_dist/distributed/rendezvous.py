@@ -122,7 +122,7 @@ def file_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iter
 def mqtt_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
     parts = urlsplit(url)
     rank, world_size = _who("mqtt", _query(parts))
-    kind = import_module("transports.channel.store").MQTTStore
+    kind = import_module("transports.mqtt_protocol.store").MQTTStore
     rest = [p for p in parts.query.split("&") if p.split("=")[0] not in ("", "rank", "world_size")]
     address = "?".join([url.partition("?")[0], *(["&".join(rest)] if rest else [])])
     yield kind(address, rank, world_size, timeout), rank, world_size
@@ -213,7 +213,7 @@ for _scheme, _handler in {
 
 
 def _surroundings() -> dict[str, str]:
-    """What `env://` finds where nothing was set for it, but a cluster engine started us."""
+    """The settings that `env://` finds where none were set for it, but a cluster engine started us."""
     environment = os.environ
     if "OMPI_COMM_WORLD_SIZE" in environment:
         found = {

@@ -4,7 +4,7 @@
     mtdrun --nnodes 1:4 --rdzv-backend c10d --rdzv-endpoint host:29400 --max-restarts 3 train.py
 
 The options are torchrun's: with dashes or underscores, shortened as long as they are unambiguous, and
-from the environment as PET_<NAME>. `--transport` is ours. Exit code 1 where a worker failed.
+from the environment as PET_<NAME>. `--transport` and `--timeout` are ours. Exit code 1 where a worker failed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from minitorch_dist.distributed.elastic.agent.agent import SignalException, run as run_agent
+from minitorch_dist.distributed.elastic.agent.agent import (
+    AgentOutOfTime,
+    SignalException,
+    run as run_agent,
+)
 from minitorch_dist.distributed.elastic.agent.job import SIGNALS, Job
 from minitorch_dist.distributed.elastic.multiprocessing.errors import (
     ChildFailedError,
@@ -26,11 +30,11 @@ from minitorch_dist.distributed.elastic.multiprocessing.errors import (
     say,
 )
 from minitorch_dist.distributed.elastic.multiprocessing.logs import Std, Wishes
-from minitorch_dist.distributed.elastic.multiprocessing.workers import LOCAL_RANK, Program
+from minitorch_dist.distributed.elastic.multiprocessing.workers import LOCAL_RANK, WorkerProgram
 from minitorch_dist.distributed.elastic.rendezvous import places
-from minitorch_dist.distributed.elastic.rendezvous.meeting import Patience
-from minitorch_dist.distributed.elastic.rendezvous.places import Place
-from minitorch_dist.distributed.elastic.rendezvous.state import Rules
+from minitorch_dist.distributed.elastic.rendezvous.membership import Patience
+from minitorch_dist.distributed.elastic.rendezvous.places import StorePlace
+from minitorch_dist.distributed.elastic.rendezvous.state import JobRules
 from minitorch_dist.tensors import devices
 from transports import registry
 from transports.errors import DistError
@@ -64,6 +68,7 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
     ("tee", "t", str, "0", "what goes to files as well"),
     ("local-ranks-filter", "", str, "", "local ranks that may use the console: 0,1"),
     ("event-log-handler", "", str, "null", "accepted; events go nowhere"),
+    ("timeout", "", float, None, "seconds that the job may take on this node; ours, as --transport is"),
     ("transport", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
 ]  # fmt: skip
 CHOICES = {"start-method": ["spawn", "fork", "forkserver"]}
@@ -171,12 +176,14 @@ def patience_of(conf: dict[str, str]) -> Patience:
     return Patience(**found)
 
 
-def place_of(args: argparse.Namespace, most: int, conf: dict[str, str]) -> tuple[Place, str, int]:
+def place_of(
+    args: argparse.Namespace, most: int, conf: dict[str, str]
+) -> tuple[StorePlace, str, int]:
     """Where the nodes meet, the job's name, and this node's given place (-1: none)."""
     is_static = args.rdzv_backend == "static"
     alone = is_static and not args.rdzv_endpoint and args.master_port is None and most == 1
     if args.standalone or alone:
-        return Place("localhost", 0, keeps=True), str(uuid.uuid4()), -1
+        return StorePlace("localhost", 0, keeps=True), str(uuid.uuid4()), -1
     if args.rdzv_backend not in BACKENDS:
         raise ValueError(
             f"--rdzv-backend {args.rdzv_backend} is not offered; there are {', '.join(BACKENDS)}"
@@ -186,13 +193,13 @@ def place_of(args: argparse.Namespace, most: int, conf: dict[str, str]) -> tuple
             raise ValueError(f"--node-rank is {args.node_rank}, but there are {most} nodes: 0 to {most - 1}")  # fmt: skip
         endpoint = args.rdzv_endpoint or f"[{args.master_addr.strip('[]')}]"
         host, port = places.parsed(endpoint, 29500 if args.master_port is None else args.master_port)  # fmt: skip
-        return Place(host, port, keeps=args.node_rank == 0), args.rdzv_id, args.node_rank
+        return StorePlace(host, port, keeps=args.node_rank == 0), args.rdzv_id, args.node_rank
     host, port = places.parsed(args.rdzv_endpoint)
     said = conf.get("is_host", "").lower()
     keeps = {"": None, "1": True, "true": True, "0": False, "false": False}.get(said)
     if port == 0 and places.is_here(host):
         keeps = True
-    return Place(host, port, keeps), args.rdzv_id, -1
+    return StorePlace(host, port, keeps), args.rdzv_id, -1
 
 
 def ranks_of(text: str) -> frozenset[int] | None:
@@ -207,7 +214,7 @@ def ranks_of(text: str) -> frozenset[int] | None:
         ) from error
 
 
-def program_of(args: argparse.Namespace) -> Program:
+def program_of(args: argparse.Namespace) -> WorkerProgram:
     if args.no_python and args.module:
         raise ValueError(
             "Don't use both the '--no-python' flag and the '--module' flag at the same time."
@@ -216,12 +223,14 @@ def program_of(args: argparse.Namespace) -> Program:
         "command" if args.no_python and not args.run_path else "module" if args.module else "script"
     )
     own = [] if getattr(args, "use_env", True) else [f"--local-rank={LOCAL_RANK}"]
-    return Program(kind, args.training_script, [*own, *args.training_script_args])
+    return WorkerProgram(kind, args.training_script, [*own, *args.training_script_args])
 
 
 def job_of(args: argparse.Namespace) -> Job:
     """The job that a command line describes."""
     fewest, most = parse_min_max_nnodes(args.nnodes)
+    if args.timeout is not None and not args.timeout > 0:
+        raise ValueError(f"--timeout is {args.timeout:g}; a job has more than 0 seconds")
     if args.max_restarts < 0:
         raise AssertionError("max_restarts must be >= 0")
     workers = determine_local_world_size(args.nproc_per_node)
@@ -241,7 +250,7 @@ def job_of(args: argparse.Namespace) -> Job:
     return Job(
         program=program_of(args),
         place=place,
-        rules=Rules(fewest, most, args.max_restarts),
+        rules=JobRules(fewest, most, args.max_restarts),
         workers=workers,
         run_id=run_id,
         role=args.role,
@@ -258,6 +267,7 @@ def job_of(args: argparse.Namespace) -> Job:
         signals=signals,
         shutdown_timeout=grace,
         transport=args.transport,
+        timeout=args.timeout,
     )
 
 
@@ -288,6 +298,9 @@ def finish(args: argparse.Namespace) -> None:
         record(start)(job)
     except ChildFailedError as error:
         print(error, file=sys.stderr)
+        sys.exit(1)
+    except AgentOutOfTime as over:
+        say(str(over))
         sys.exit(1)
     except SignalException as stop:
         say(str(stop))

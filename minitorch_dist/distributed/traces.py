@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import traceback
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -17,14 +18,32 @@ from minitorch_dist.distributed.exceptions import DistError
 from transports import errors
 
 VARIABLE: Final = "TORCH_DISTRIBUTED_DEBUG"
+SHORT: Final = 60  # characters of an error that is told in full elsewhere
 _OURS: Final = (
     str(Path(__file__).parent.parent), str(Path(errors.__file__).parent), contextlib.__file__,
 )  # fmt: skip
 
 
+def shown(error: BaseException) -> str:
+    """An uncaught error: its traceback; or a line, where an agent reports it and all ranks have the like."""
+    is_reported = bool(os.environ.get("TORCHELASTIC_ERROR_FILE"))
+    if not (isinstance(error, DistError) and is_reported) or _wants_all():
+        return "".join(traceback.format_exception(error))
+    said, trace, place = (str(error).splitlines() or [""])[0], error.__traceback__, ""
+    while trace is not None:
+        place = f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    more = " … (the report at the end has all of it)" if len(said) > SHORT else ""
+    return f"{type(error).__name__}{place}: {said[:SHORT]}{more}"
+
+
+def _wants_all() -> bool:
+    return os.environ.get(VARIABLE, "").upper() == "DETAIL"
+
+
 def shorten(error: BaseException) -> None:
-    """Leave out our own frames at the end of a DistError's traceback."""
-    if not isinstance(error, DistError) or os.environ.get(VARIABLE, "").upper() == "DETAIL":
+    """Leave out our own frames at the end of a traceback, of a DistError or of a job's time that is over."""
+    if not isinstance(error, DistError | TimeoutError) or _wants_all():
         return
     frames: list[TracebackType] = []
     trace = error.__traceback__

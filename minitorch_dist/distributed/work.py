@@ -1,6 +1,6 @@
 """Handles of what was begun and may not be over: `Work`, and the workers that carry it out.
 
-    irecv          the receive is posted at once; whoever waits for it drives the transport
+    irecv          the receive is posted at once; a thread that waits for it drives the transport
     isend          what is short is sent at once, what is long by the group's sender
     async_op=True  by the group's worker, in the order of the calls
 
@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from minitorch_dist.distributed.exceptions import DistTimeout
-from minitorch_dist.distributed.mail.receives import Receive
+from minitorch_dist.distributed.mail.receives import PostedReceive
 from minitorch_dist.distributed.world import World
 from minitorch_dist.futures import Future
 from transports.clock import Thread
@@ -69,7 +69,7 @@ class Work:
         return self.is_completed() and self._error is None
 
     def exception(self) -> BaseException | None:
-        """What went wrong, if it is over and something did."""
+        """The error, if it is over and failed."""
         return self._error if self.is_completed() else None
 
     def result(self) -> list[Any]:
@@ -133,7 +133,7 @@ class Receiving(Work):
     def __init__(
         self,
         world: World,
-        receive: Receive,
+        receive: PostedReceive,
         timeout: float | None,
         output: Any,
         ranks: tuple[int, ...],
@@ -183,10 +183,10 @@ class Receiving(Work):
 
 
 def _nothing() -> None:
-    """What a task has left to do."""
+    """The rest of a task."""
 
 
-class Task(Work):
+class WorkerTask(Work):
     """Something that a worker does. `doing` says what, for the text of a timeout."""
 
     def __init__(
@@ -229,7 +229,7 @@ class Task(Work):
             while not self._is_over:
                 if deadline.is_over():
                     raise DistTimeout(
-                        f"rank {self._world.rank} waited {timeout} s for {self._doing()}, which is "
+                        f"rank {self._world.rank} waited {timeout} s{self._world.clock.of_time} for {self._doing()}, which is "
                         "still going on; wait again, or longer"
                     )
                 self._changed.wait(deadline.left())
@@ -249,23 +249,23 @@ class Task(Work):
         return super()._state() if self._is_over else f"going on: {self._doing()}"
 
 
-_me: ContextVar[Worker | None] = ContextVar("worker", default=None)
+_me: ContextVar[TaskThread | None] = ContextVar("worker", default=None)
 
 
-class Worker:
+class TaskThread:
     """Carries out tasks, one after the other."""
 
     def __init__(self, world: World, name: str) -> None:
         self._world, self._name = world, name
         self._changed = world.clock.condition(f"something for {name} to do")
-        self._tasks: deque[Task] = deque()
+        self._tasks: deque[WorkerTask] = deque()
         self._thread: Thread | None = None
         self._is_busy = self._is_closed = False
 
     def is_idle(self) -> bool:
         return not self._tasks and not self._is_busy
 
-    def submit(self, task: Task) -> Task:
+    def submit(self, task: WorkerTask) -> WorkerTask:
         with self._changed:
             if self._is_closed:
                 raise RuntimeError(f"{self._name} was closed with its process group")
@@ -302,7 +302,7 @@ class Worker:
                 task = self._tasks.popleft()
                 self._is_busy = True
             task.run()
-            del task  # what it wrote lives as long as its caller wants
+            del task  # its results live as long as its caller wants
 
     def close(self) -> Thread | None:
         """Take no more tasks. The thread, if there is one, ends after those that it has."""

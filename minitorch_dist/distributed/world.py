@@ -1,9 +1,9 @@
-"""All that belongs to one rank, and the answer to "which rank am I?".
+"""`World`: all that belongs to one rank; and `current`, which answers "which rank am I?".
 
 Where a process is a rank, everything in the process sees that rank's `World`. Where ranks are
-threads of one process, each has a *place* of its own: a context variable holds it, the world that
-is made there is found there, and threads that the library starts stand in the place of the thread
-that starts them. No other module keeps such a variable.
+threads of one process, each has a *place* of its own, and a context variable holds it. A world is found
+in the place where it was made. A thread that the library starts has the place of the thread that starts
+it. No other module keeps such a variable.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from minitorch_dist.distributed.execution.operations import Channel
+from minitorch_dist.distributed.execution.operations import GroupChannel
 from minitorch_dist.distributed.mail.mailbox import Mailbox
+from minitorch_dist.distributed.schedules.choice import changes
 from transports.clock import SYSTEM, Clock, Thread
 from transports.contract import Transport
 from transports.stores.store import Store
@@ -39,8 +40,10 @@ class World:
         self.default_group: Any = None
         self.own_store: Store | None = None  # to be closed with this world
         self.at_end: list[Callable[[], None]] = []  # what to call when it ends, last first
-        self.channels: deque[Channel] = deque(maxlen=REMEMBERED)  # also of groups that are no more
-        self.has_parted = False  # or must not, since something has failed (see `parting`)
+        self.channels: deque[GroupChannel] = deque(
+            maxlen=REMEMBERED
+        )  # also of groups that are no more
+        self.has_parted = False  # or must not, since something has failed (see `exit_check`)
         self.answers: Callable[[Callable[[], bool]], bool] | None = None  # for is_completed()
         self.extras: dict[str, Any] = {}
 
@@ -55,7 +58,7 @@ class World:
         )
 
 
-class Place:
+class WorldScope:
     """Where a world stands: the process, or a thread that is a rank."""
 
     def __init__(self, clock: Clock = SYSTEM, **given: Any) -> None:
@@ -64,23 +67,25 @@ class Place:
         self.given = given  # what a launcher has decided for this rank
         self.extras: dict[str, Any] = {}  # what needs no world: one object under the name of each
         self.at_end: list[Callable[[], None]] = []  # to call when this rank is over, last first
-        self.interrupts: list[Callable[[], None]] = []  # so that whoever waits here notices an end
+        self.interrupts: list[
+            Callable[[], None]
+        ] = []  # so that a thread that waits here notices an end
 
     def __repr__(self) -> str:
         return f"<Place of {self.world}>"
 
 
-_process = Place()
-_place: ContextVar[Place] = ContextVar("place", default=_process)
+_process = WorldScope()
+_place: ContextVar[WorldScope] = ContextVar("place", default=_process)
 
 
-def place() -> Place:
+def place() -> WorldScope:
     """The place of the calling thread."""
     return _place.get()
 
 
 @contextmanager
-def standing_in(here: Place) -> Iterator[Place]:
+def standing_in(here: WorldScope) -> Iterator[WorldScope]:
     """Within the block, this thread is the rank of that place."""
     token = _place.set(here)
     try:
@@ -118,3 +123,17 @@ def current() -> World:
             "init_process_group."
         )
     return world
+
+
+def find(group: Any, key: Any) -> Any:
+    """The prepared call of this rank for one kind of call in a group, or in its default group; None if the
+    kind is new (see `prepared`). A schedule that was registered since makes all kinds new."""
+    if group is None:
+        world = _place.get().world
+        if world is None:
+            return None
+        group = world.default_group
+    try:
+        return group.prepared.get((key, len(changes)))
+    except (AttributeError, TypeError):  # no group, or an argument of a wrong type
+        return None

@@ -29,7 +29,7 @@ def functional_call(
 ) -> Any:
     """`module(*args, **kwargs)` with these tensors in place of its own.
 
-    What is not given stays as it is, unless `strict`. With `tie_weights`, a tensor that the module
+    A tensor that is not given stays as it is, unless `strict`. With `tie_weights`, a tensor that the module
     has under several names is replaced under all of them. A buffer that the call replaces by
     another tensor is replaced in the given dictionary.
     """

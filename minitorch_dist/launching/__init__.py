@@ -7,12 +7,14 @@
 
 The world stands before the function is called: `get_rank()` answers, and a script's own
 `init_process_group(…)` takes over what is there. Every rank begins with a copy of the caller's
-random generator. The first rank that fails ends the others, and its exception is raised here.
+random generator; in virtual time, where nobody has seeded that, with one that follows the run's seed. The first rank that fails ends the others, and its exception is raised here.
 
+    limit                       how long a whole run may take
     ranks                       one rank: make the world, call the function, end the world
     threads  processes  mpi     what a rank is
     cores  collector            what ranks of one host share: its cores, and Python's collector
     outside  wall_clock  chance     what would come from outside of a simulated run
+    output                      what a simulated rank prints and logs
 """
 
 from __future__ import annotations
@@ -30,8 +32,6 @@ from transports.virtual.clock import VirtualClock
 
 T = TypeVar("T")
 
-THREADS = {"queue", "sim"}
-
 
 def launch(
     fn: Callable[..., T],
@@ -43,31 +43,35 @@ def launch(
     timeout: timedelta | float | None = None,
     clock: Clock = SYSTEM,
     journal: str | os.PathLike[str] | None = None,
+    limit: float | None = None,
 ) -> list[T]:
-    """What `fn(*args, **kwargs)` returns on each rank, by rank.
+    """Run `fn(*args, **kwargs)` on each rank, and return the results by rank.
 
-    `transport` is the address of a transport: `queue://` makes threads, `tcp://`, `file://` and
-    others make processes, for which `fn`, its arguments and results must be picklable (a function
-    typed into a notebook is sent as its source). `timeout` is that of every operation (30 minutes).
-    `journal` names a file in which to write down what the ranks do (see `distributed.journal`); by
-    default the one that MINITORCH_DIST_JOURNAL names, if it does.
+    `transport` is the address of a transport: `queue://` makes threads, `tcp://`, `file://` and others make
+    processes. For processes `fn`, its arguments and results must be picklable (a function typed into a
+    notebook is sent as its source). `timeout` is that of every operation (30 minutes). `journal` names a
+    file in which to write down what the ranks do (see `distributed.journal`); by default the one that
+    MINITORCH_DIST_JOURNAL names, if it does. `limit` is for the whole run, in seconds: afterwards it is
+    ended with OutOfTime, which says where each rank stood. (In virtual time the clock has a limit of its
+    own; a thread that sleeps cannot be ended, and is left behind.)
     """
     if world_size < 1:
         raise ValueError(f"a world has at least one rank, but world_size is {world_size}")
     if not callable(fn):
         raise TypeError(f"launch takes a function, but got {fn!r}")
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-    limit = timedelta(minutes=30) if seconds is None else timedelta(seconds=seconds)
-    registry.find(transport)
-    scheme = registry.scheme_of(transport)
+    patience = timedelta(minutes=30) if seconds is None else timedelta(seconds=seconds)
+    kind = registry.find(transport)
     path = sheets.wanted(journal)
-    if scheme in THREADS:
-        if scheme == "sim" and clock is SYSTEM:
-            clock = VirtualClock(endless=limit.total_seconds() / 2)  # a deadlock is told at once
-        return threads.run(fn, world_size, transport, args, kwargs or {}, limit, clock, path)
-    if scheme == "mpi":
-        return mpi.run(fn, world_size, args, kwargs or {}, limit)
-    return processes.run(fn, world_size, transport, args, kwargs or {}, limit, path)
+    if kind.ranks_are == "threads":
+        if kind.needs_virtual_time and clock is SYSTEM:
+            clock = VirtualClock(endless=patience.total_seconds() / 2)  # a deadlock is told at once
+        return threads.run(
+            fn, world_size, transport, args, kwargs or {}, patience, clock, path, limit
+        )
+    if kind.ranks_are == "mpi":
+        return mpi.run(fn, world_size, args, kwargs or {}, patience, limit)
+    return processes.run(fn, world_size, transport, args, kwargs or {}, patience, path, limit)
 
 
 __all__ = ["launch"]

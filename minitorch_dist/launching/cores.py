@@ -1,8 +1,8 @@
 """Several ranks of one host share its cores: each gets its part of the linear algebra's threads.
 
 Without this four ranks on two cores would run eight threads of OpenBLAS, which wait for each other by
-spinning: the demo's training took 25 times the processor time. Whoever has set OMP_NUM_THREADS (or
-OPENBLAS_NUM_THREADS) has said what he wants, and nothing is changed; torchrun's rule is the same, with 1.
+spinning. The demo's training took 25 times the processor time then. If OMP_NUM_THREADS (or
+OPENBLAS_NUM_THREADS) is set, nothing is changed; torchrun's rule is the same, with 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What would come from outside of a simulated run: clocks, randomness without a seed, real threads.
+"""The things that would come from outside of a simulated run: clocks, randomness without a seed, real
+threads.
 
 One run shall be the same each time it is made. So while a simulation runs, and for its ranks alone,
 
@@ -6,8 +7,11 @@ One run shall be the same each time it is made. So while a simulation runs, and 
     random.random(), numpy.random.rand() …         draw from a generator of the rank's own, which is
                                                    what a process has; unseeded it follows the run's
                                                    seed (`chance`)
-    os.urandom, secrets, uuid4, default_rng()      follow the run's seed, too
-    threading.Thread(…).start(), Condition.wait    are an error that names the call, and what to use
+    os.urandom, secrets, uuid, Random(), tempfile  follow the run's seed, too
+    torch.rand() …                                 begins as the caller's generator stands, if it was
+                                                   seeded; else each rank's follows the run's seed
+    threading.Thread(…).start(), Condition.wait    are an error that names the call, and what to use;
+                                                   not where output waits for its own thread (`output`)
 
 Other threads of the process see the real things. They are replaced in their own modules, and in the
 user's modules where they were taken out of those before (`from time import sleep`); not in packages
@@ -23,30 +27,34 @@ import os
 import random  # noqa: TID251 - to be replaced
 import sys
 import sysconfig
+import tempfile
 import threading  # noqa: TID251 - to be replaced
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
 from numpy.random import mtrand
 
 from minitorch_dist.distributed import world
-from minitorch_dist.launching import chance, wall_clock
+from minitorch_dist.launching import chance, output, wall_clock
 from minitorch_dist.launching.wall_clock import is_simulated
 from transports.errors import DistError
 
 _OURS = str(Path(__file__).parent.parent) + os.sep
 _LIBRARIES = (str(Path(os.__file__).parent) + os.sep, _OURS)
 _INSTALLED = (*_LIBRARIES, sysconfig.get_path("purelib") + os.sep, "<frozen")
+_SITES = {"site-packages", "dist-packages"}  # of other environments on the path, and of the user
 _guard = threading.Lock()
 _depth = 0
 _replaced: list[tuple[Any, str, Any]] = []
 _instead: dict[int, Any] = {}  # by the identity of what is replaced
-_starting: set[int] = set()  # threads that start a strand
+_starting: set[int] = set()  # threads that start another one, and wait until it has begun
 
 
 class Outside(DistError):
@@ -55,7 +63,7 @@ class Outside(DistError):
 
 @contextmanager
 def kept_out() -> Iterator[None]:
-    """Within the block, what comes from outside is replaced for simulated ranks."""
+    """Within the block, functions that reach outside the simulation are replaced for simulated ranks."""
     global _depth
     with _guard:
         _depth += 1
@@ -86,6 +94,12 @@ def _replace_all() -> None:
         _replace(time, name, ours)
     _replace(os, "urandom", chance.octets)
     _replace(random, "_urandom", chance.octets)
+    if hasattr(os, "getrandom"):
+        _replace(os, "getrandom", lambda size, flags=0: chance.octets(size))
+    _replace(tempfile, "_get_candidate_names", chance.candidate_names)
+    _replace(uuid, "uuid1", chance.uuid1)
+    _replace(uuid, "getnode", chance.getnode)
+    _replace_seeding()
     for name, found in list(vars(random).items()):
         if getattr(found, "__self__", None) is random._inst:
             _replace(random, name, functools.partial(chance.draw, "random", name))
@@ -109,6 +123,19 @@ def _replace(owner: Any, name: str, ours: Callable[..., Any]) -> None:
         return (ours if is_simulated() else original)(*args, **kwargs)
 
     _put(owner, name, replacement)
+
+
+def _replace_seeding() -> None:
+    """A `random.Random()` without a seed asks the operating system for one, from within C."""
+    original = random.Random.seed
+
+    @functools.wraps(original)
+    def seed(generator: random.Random, a: Any = None, version: int = 2) -> None:
+        if a is None and is_simulated():
+            return chance.reseed(generator)
+        return original(generator, a, version)
+
+    _put(random.Random, "seed", seed)
 
 
 def _put(owner: Any, name: str, what: Any) -> None:
@@ -142,7 +169,11 @@ def _is_users(name: str | None, file: str | None) -> bool:
     """Whether a module is the user's own: neither the library's, nor installed, nor ours."""
     if file is None:
         return name == "__main__"
-    return not file.startswith(_INSTALLED)
+    return not _is_installed(file)
+
+
+def _is_installed(file: str) -> bool:
+    return file.startswith(_INSTALLED) or not _SITES.isdisjoint(Path(file).parts)
 
 
 def _replace_start() -> None:
@@ -151,8 +182,7 @@ def _replace_start() -> None:
     def start(thread: threading.Thread) -> None:
         if not is_simulated():
             return original(thread)
-        owner = getattr(getattr(thread, "_target", None), "__self__", None)
-        if not type(owner).__module__.startswith("transports."):
+        if not (_is_strand(thread) or output.is_calling() or _is_of_package(thread)):
             raise _error(
                 "threading.Thread.start()",
                 "a real thread has no place in virtual time. Use sim.start(function), async_op=True "
@@ -173,7 +203,10 @@ def _replace_wait() -> None:
 
     def wait(condition: threading.Condition, timeout: float | None = None) -> bool:
         blocks = timeout is None or timeout > 0
-        if blocks and is_simulated() and threading.get_ident() not in _starting:
+        if (
+            blocks and is_simulated()
+            and threading.get_ident() not in _starting and not output.is_calling()
+        ):  # fmt: skip
             raise _error(
                 "threading.Condition.wait() (Event, Queue, Future and others are made of it)",
                 "it would stop all ranks, of which one runs at a time. Use messages, the store, or "
@@ -184,16 +217,31 @@ def _replace_wait() -> None:
     _put(threading.Condition, "wait", wait)
 
 
+def _is_strand(thread: threading.Thread) -> bool:
+    owner = getattr(getattr(thread, "_target", None), "__self__", None)
+    return type(owner).__module__.startswith("transports.")
+
+
+def _is_of_package(thread: threading.Thread) -> bool:
+    """Whether an installed package starts it for the background, as progress bars do."""
+    return thread.daemon and _is_installed(_caller().f_code.co_filename)
+
+
 def _error(call: str, why: str) -> Outside:
     rank = world.place().given.get("rank", "?")
     return Outside(f"rank {rank} called {call} at {_site()} in a simulated run: {why}")
 
 
 def _site() -> str:
-    """The innermost line that is neither ours nor the standard library's."""
+    frame = _caller()
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+def _caller() -> FrameType:
+    """The innermost frame that is neither ours nor the standard library's."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
         if frame.f_globals.get("PROGRAM", False):
             break
         frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return frame

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
 from minitorch_dist.distributed.journal import sheets
-from minitorch_dist.launching import cores, ranks
-from minitorch_dist.multiprocessing import births, ending, sources
-from minitorch_dist.multiprocessing.crew import Crew, Report
+from minitorch_dist.launching import cores, limit as limits, ranks
+from minitorch_dist.multiprocessing import ending, sigint, sources
+from minitorch_dist.multiprocessing.process_pool import ProcessPool, ProcessReport
 from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM, Deadline
 from transports.stores.tcp import TCPStore
@@ -30,8 +30,8 @@ NOTICE = 3.0  # when a rank has failed: the others notice, say so and end, or ar
 HASTE = 1.0  # and when somebody is in a hurry (Ctrl-C)
 
 
-class Order(NamedTuple):
-    """What a rank's process is told."""
+class LaunchOrder(NamedTuple):
+    """The orders for a rank's process."""
 
     rank: int
     world_size: int
@@ -40,11 +40,12 @@ class Order(NamedTuple):
     timeout: timedelta
     random_state: generator.Generator
     journal: str
+    limit: float | None  # seconds of the whole run, which has begun
+    begun: int  # at this instant of the host's clock
     call: bytes  # pickled: the function, args, kwargs
 
 
-class RankFailed(RuntimeError):
-    """A rank's process ended without a result, or with an exception that cannot be sent."""
+SYMPTOMS = (PeerLost, PeerFailed, limits.OutOfTime)  # of which others may tell more
 
 
 def run(
@@ -55,70 +56,87 @@ def run(
     kwargs: Mapping[str, Any],
     timeout: timedelta,
     journal: Path | None = None,
+    limit: float | None = None,
 ) -> list[Any]:
     """The results by rank, or the exception of the first rank that failed."""
     if journal is not None:
         sheets.begin_anew(journal)
     where = "" if journal is None else str(journal)
+    begun = SYSTEM.now()
     call = pickle.dumps((sources.portable(fn, (args, kwargs)), tuple(args), dict(kwargs)))
     store = TCPStore("127.0.0.1", 0, is_master=True, timeout=timeout)
-    crew: Crew | None = None
+    pool: ProcessPool | None = None
     patience = HASTE
     try:
         state = generator.current()
         orders = [
-            Order(rank, world_size, transport, store.port, timeout, state, where, call)
+            LaunchOrder(
+                rank, world_size, transport, store.port, timeout, state, where, limit, begun, call
+            )
             for rank in range(world_size)
         ]
-        crew = Crew(_serve, orders, "spawn", name="rank")
-        results = _collect(crew, world_size, transport)
+        pool = ProcessPool(_serve, orders, "spawn", name="rank")
+        results = _collect(pool, world_size, transport, limit)
         patience = GRACE
         return results
     except Exception:
         patience = NOTICE
         raise
     finally:
-        if crew is not None:
-            crew.end(((None, patience), (signal.SIGTERM, patience), (signal.SIGKILL, None)))
-            crew.close()
+        if pool is not None:
+            pool.end(((None, patience), (signal.SIGTERM, patience), (signal.SIGKILL, None)))
+            pool.close()
         store.close()
         if journal is not None:
             sheets.merge(journal)
 
 
-def _collect(crew: Crew, size: int, transport: str) -> list[Any]:
+def _collect(pool: ProcessPool, size: int, transport: str, limit: float | None) -> list[Any]:
     """All results; or raise why there are not all. That is the failure which came first: that a
     rank lost its peer only follows from what happened to the peer, which may be heard of later."""
     results: dict[int, Any] = {}
     failures: list[BaseException] = []
     waiting = set(range(size))
     deadline: Deadline | None = None  # from the first failure on
+    end = None if limit is None else SYSTEM.deadline(limit + limits.GRACE)
+    late: dict[int, str] = {}  # where ranks stood when the time was over
     while waiting and not (deadline is not None and deadline.is_over()):
-        for rank in crew.news(None if deadline is None else deadline.left()):
+        if end is not None and end.is_over():
+            break
+        first = min(filter(None, (deadline, end)), key=lambda one: one.left() or 0.0, default=None)
+        for rank in pool.news(None if first is None else first.left()):
             if rank not in waiting:
                 continue  # it had reported, and has ended now
-            report, where = crew.reports.get(rank), f"(in rank {rank} of {size}, a process over {transport})"  # fmt: skip
+            report, where = pool.reports.get(rank), f"(in rank {rank} of {size}, a process over {transport})"  # fmt: skip
             if report is None:
-                if crew.exitcode(rank) is None:
+                if pool.exitcode(rank) is None:
                     continue  # its pipe has ended, and it will in a moment
-                how = ending.words(crew.exitcode(rank))
-                failures.append(RankFailed(f"the process {how} before it had a result {where}"))
+                how = ending.words(pool.exitcode(rank))
+                failures.append(
+                    ranks.RankFailed(f"the process {how} before it had a result {where}")
+                )
             elif report.result is None:
-                failures.append(_failure(report, where))
+                failure = _failure(report, where)
+                failures.append(failure)
+                if isinstance(failure, limits.OutOfTime):
+                    late[rank] = failure.where
             else:
                 results[rank] = pickle.loads(report.result)
             waiting.discard(rank)
-        causes = [error for error in failures if not isinstance(error, PeerLost | PeerFailed)]
+        causes = [error for error in failures if not isinstance(error, SYMPTOMS)]
         if causes:
             raise causes[0]
         if failures and deadline is None:
             deadline = SYSTEM.deadline(HASTE)
+    if limit is not None and (late or (end is not None and end.is_over())):
+        stood = [None if rank in results else late.get(rank, "") for rank in range(size)]
+        raise limits.report(limit, stood)
     if failures:
         raise failures[0]
     return [results[rank] for rank in range(size)]
 
 
-def _failure(report: Report, where: str) -> BaseException:
+def _failure(report: ProcessReport, where: str) -> BaseException:
     """The exception of a rank, with the traceback it had there."""
     error: BaseException | None = None
     if report.error is not None:
@@ -127,7 +145,7 @@ def _failure(report: Report, where: str) -> BaseException:
         except Exception:  # its class wants other arguments
             error = None
     if not isinstance(error, BaseException):
-        error = RankFailed(f"a rank failed:\n{report.text}")
+        error = ranks.RankFailed(f"a rank failed:\n{report.text}")
     error.add_note(f"{where}\n{report.text}")
     return error
 
@@ -135,8 +153,8 @@ def _failure(report: Report, where: str) -> BaseException:
 # -------------------------------------------------------------------------------- in the process
 
 
-def _serve(order: Order, at_end: ExitStack) -> Any:
-    births.be_deaf()  # Ctrl-C is for who launched us; he ends us
+def _serve(order: LaunchOrder, at_end: ExitStack) -> Any:
+    sigint.ignore_sigint()  # Ctrl-C is for who launched us; he ends us
     os.environ.update(
         RANK=str(order.rank), WORLD_SIZE=str(order.world_size), LOCAL_RANK=str(order.rank),
         LOCAL_WORLD_SIZE=str(order.world_size), MASTER_ADDR="127.0.0.1",
@@ -153,7 +171,8 @@ def _serve(order: Order, at_end: ExitStack) -> Any:
     at_end.callback(ranks.end, place)
     at_end.enter_context(cores.shared(order.world_size))
     try:
-        return ranks.run(place, order.random_state, order.timeout, fn, args, kwargs)
+        with limits.alarmed(order.limit, order.begun):
+            return ranks.run(place, order.random_state, order.timeout, fn, args, kwargs)
     except Exception as error:
         bootstrap.confess(error)
         raise

@@ -7,26 +7,31 @@ from datetime import timedelta
 from typing import Any
 
 from minitorch_dist.cuda import memory
-from minitorch_dist.distributed import bootstrap, world
-from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed import bootstrap, codec, world
 from minitorch_dist.distributed.journal.sheets import Sheet
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices, generator
 from transports.clock import Clock
 from transports.stores.store import Store
 
 
+@codec.register
+class RankFailed(RuntimeError):
+    """A rank ended without a result, or what it returned or raised cannot be given to the others."""
+
+
 def place_for(
     rank: int, world_size: int, transport: str, store: Store, clock: Clock, journal: Sheet | None
-) -> world.Place:
+) -> world.WorldScope:
     """Where a launched rank will stand."""
-    return world.Place(
+    return world.WorldScope(
         clock, rank=rank, world_size=world_size, local_rank=rank, store=store, address=transport,
         journal="" if journal is None else journal,
     )  # fmt: skip
 
 
 def run(
-    place: world.Place,
+    place: world.WorldScope,
     random_state: generator.Generator,
     timeout: timedelta,
     fn: Callable[..., Any],
@@ -58,7 +63,7 @@ def held() -> int:
     return memory.memory_allocated() if devices.count() else -1
 
 
-def end(place: world.Place) -> None:
+def end(place: world.WorldScope) -> None:
     while place.at_end:
         place.at_end.pop()()
     bootstrap.leave(place)

@@ -11,9 +11,9 @@ from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
-from minitorch_dist.launching import collector, cores, outside, ranks
+from minitorch_dist.launching import chance, collector, cores, limit as limits, outside, ranks
 from minitorch_dist.tensors import generator
-from transports.clock import SYSTEM, Clock
+from transports.clock import SYSTEM, Clock, Deadline, Thread
 from transports.stores.store import HashStore
 
 
@@ -26,6 +26,7 @@ def run(
     timeout: timedelta,
     clock: Clock,
     journal: Path | None = None,
+    limit: float | None = None,
 ) -> list[Any]:
     """The results by rank, or the exception of the first rank that failed."""
     if journal is not None:
@@ -35,7 +36,7 @@ def run(
     try:
         kept_out = nullcontext() if clock is SYSTEM else outside.kept_out()
         with cores.shared(at_once), collector.shared(world_size), kept_out:
-            return _run(fn, world_size, transport, args, kwargs, timeout, clock, sheet)
+            return _run(fn, world_size, transport, args, kwargs, timeout, clock, sheet, limit)
     finally:
         if sheet is not None:
             sheet.close()
@@ -44,6 +45,7 @@ def run(
 def _run(
     fn: Callable[..., Any], world_size: int, transport: str, args: Sequence[Any],
     kwargs: Mapping[str, Any], timeout: timedelta, clock: Clock, sheet: sheets.Sheet | None,
+    limit: float | None,
 ) -> list[Any]:  # fmt: skip
     store = HashStore(clock, timeout)
     places = [
@@ -58,9 +60,10 @@ def _run(
         place = places[rank]
         with world.standing_in(place):
             try:
-                results[rank] = ranks.run(
-                    place, random_state.clone_state(), timeout, fn, args, kwargs
+                begin = (
+                    random_state.clone_state() if clock is SYSTEM else chance.stream(random_state)
                 )
+                results[rank] = ranks.run(place, begin, timeout, fn, args, kwargs)
             except BaseException as error:
                 failures.append((rank, error))
                 end_others(places)
@@ -68,9 +71,17 @@ def _run(
                 ranks.end(place)
 
     threads = [clock.start(partial(one, rank), f"rank {rank}") for rank in range(world_size)]
+    deadline = clock.deadline(limit if clock is SYSTEM else None)
     try:
         for thread in threads:
-            thread.join()
+            thread.join(deadline.left())
+            if thread.is_alive() and not failures:
+                raise _out_of_time(deadline, threads)
+    except limits.OutOfTime:
+        end_others(places)
+        for thread in threads:
+            thread.join(0.1)
+        raise
     except BaseException:  # Ctrl-C: nobody stays behind
         end_others(places)
         for thread in threads:
@@ -83,8 +94,17 @@ def _run(
     return results
 
 
-def end_others(places: Sequence[world.Place]) -> None:
-    """Whoever waits for a message does so in vain from now on, and notices."""
+def _out_of_time(deadline: Deadline, threads: Sequence[Thread]) -> limits.OutOfTime:
+    found = limits.places_of(threads)
+    assert deadline.seconds is not None
+    return limits.report(
+        deadline.seconds,
+        [where if each.is_alive() else None for each, where in zip(threads, found, strict=True)],
+    )
+
+
+def end_others(places: Sequence[world.WorldScope]) -> None:
+    """A rank that waits for a message waits in vain from now on, and notices it."""
     for place in places:
         here = place.world
         if here is not None:

@@ -1,7 +1,7 @@
 """The clock on the wall, for simulated ranks: it hangs in virtual time, and begins with the year 2000.
 
-`datetime` and `date` are classes that cannot be changed. What stands in for them makes objects of the
-real ones, and says of those that they are its own, so a program sees no difference but the time.
+`datetime` and `date` are classes that cannot be changed. Their stand-ins make objects of the real classes,
+and say that these are their own instances. So a program sees no difference but the time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def sleep(seconds: float) -> None:
 
 
 def instead() -> dict[str, Callable[..., Any]]:
-    """What stands for the functions of `time`, by their names."""
+    """The stand-ins of the functions of `time`, by their names."""
     found: dict[str, Callable[..., Any]] = {
         "time": seconds,
         "time_ns": lambda: EPOCH * 10**9 + picos() // 1000,
@@ -56,7 +56,7 @@ def instead() -> dict[str, Callable[..., Any]]:
 
 
 class _Likeness(type):
-    """What is an instance (or a subclass) of the real class, is one of this."""
+    """An instance (or a subclass) of the real class is one of this class, too."""
 
     real: type
 

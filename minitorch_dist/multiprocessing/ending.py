@@ -1,8 +1,8 @@
-"""How processes end: in what words, in what order, and never later than whoever started them.
+"""How processes end: in what words, in what order, and never later than the process that started them.
 
 One place for everything that starts processes: `spawn` and `launch` (a function in each), and the
-agent of `distributed.run` (a script in each). A process is whatever has a number, a file that becomes
-readable when it ends, and an exit code: `multiprocessing.Process` is one, the agent's workers too.
+agent of `distributed.run` (a script in each). A process here has a number, a file that becomes readable when it
+ends, and an exit code: `multiprocessing.Process` is one, the agent's workers too.
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ def end(processes: Sequence[Process], stages: Sequence[Stage] = POLITE) -> None:
 
 
 def can_be_signalled(start_method: str) -> bool:
-    """Whether the system itself can end a process that is started here and now with its parent:
-    Linux does, when the *thread* ends that started it, and knows nothing of fork servers."""
+    """Whether the system itself can end a process that is started here and now with its parent. Linux does,
+    when the *thread* ends that started it. It knows nothing of fork servers.
+    """
     import threading  # noqa: TID251 - asks which thread this is
 
     is_main = threading.current_thread() is threading.main_thread()
@@ -94,8 +95,9 @@ def can_be_signalled(start_method: str) -> bool:
 
 
 def die_with_parent(by_signal: bool) -> None:
-    """From now on this process does not outlive the one that started it, not even after its
-    `kill -9`: the system sends us a signal, or else a thread of ours watches."""
+    """From now on this process does not outlive the one that started it, not even after its `kill -9`. The
+    system sends us a signal, or else a thread of ours watches.
+    """
     parent = parent_process()
     assert parent is not None, "only for processes that multiprocessing has started"
     if by_signal:

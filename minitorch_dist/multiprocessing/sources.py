@@ -1,9 +1,8 @@
 """Functions for other processes: by name where they can be imported, else by their source.
 
-What is typed into a notebook or at the prompt has no module that another process could import. Its
-source goes over instead, with what it names: modules by name, functions and classes by source, the
-rest pickled. There they stand in `__main__` as they do here, so that their instances can be pickled
-to and fro.
+A function that is typed into a notebook or at the prompt has no module that another process could import.
+Its source goes over instead, with what it names: modules by name, functions and classes by source, the rest
+pickled. There they stand in `__main__` as they do here, so that their instances can be pickled to and fro.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from typing import Any
 def portable(fn: Callable[..., Any], args: Any = (), else_use: str = "transport='queue://'") -> Any:
     """`fn` in a form that becomes `fn` in the process that unpickles it; `args` travel behind it.
 
-    Who cannot have that is told why, and to use `else_use`."""
+    A function that has no such form is an error, which says why, and to use `else_use`."""
     if is_typed(fn):
         typed = Typed(fn.__name__)
         typed.add(fn)
@@ -144,7 +143,7 @@ def _class_source(kind: type) -> str:
 def _made(
     name: str, texts: dict[str, str], modules: dict[str, str], values: dict[str, bytes]
 ) -> Any:
-    """In the other process: the function again. What needs another to be there first comes later."""
+    """In the other process: the function again. A definition that needs another comes after it."""
     there = vars(sys.modules["__main__"])
     there |= {as_name: import_module(module) for as_name, module in modules.items()}
     left: dict[str, str | bytes] = {**texts, **values}

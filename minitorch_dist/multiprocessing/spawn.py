@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from minitorch_dist.multiprocessing import ending, sources
-from minitorch_dist.multiprocessing.crew import Crew
+from minitorch_dist.multiprocessing.process_pool import ProcessPool
 from transports.clock import SYSTEM
 
 GRACE = 30.0  # seconds between SIGTERM and SIGKILL; torch's
@@ -60,10 +60,10 @@ class ProcessExitedException(ProcessException):
 class ProcessContext:
     """Processes that were started and not yet waited for."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
-        self.processes = crew.processes
-        self.sentinels = {process.sentinel: i for i, process in enumerate(crew.processes)}
+    def __init__(self, pool: ProcessPool) -> None:
+        self._pool = pool
+        self.processes = pool.processes
+        self.sentinels = {process.sentinel: i for i, process in enumerate(pool.processes)}
 
     def pids(self) -> list[int]:
         return [int(process.pid) for process in self.processes]
@@ -77,36 +77,38 @@ class ProcessContext:
         deadline = SYSTEM.deadline(timeout)
         ended: list[int] = []
         while self.sentinels and not ended:
-            self._crew.news(deadline.left())
+            self._pool.news(deadline.left())
             known = list(self.sentinels.items())
-            ended = [i for _, i in known if self._crew.exitcode(i) is not None]
+            ended = [i for _, i in known if self._pool.exitcode(i) is not None]
             if deadline.is_over():
                 break
         self.sentinels = {s: i for s, i in self.sentinels.items() if i not in ended}
-        failed = [index for index in ended if self._crew.exitcode(index) != 0]
+        failed = [index for index in ended if self._pool.exitcode(index) != 0]
         if failed:
             self._end_others(grace_period)
             raise self._failure(self._first(failed))
         if not self.sentinels:
-            self._crew.close()
+            self._pool.close()
         return not self.sentinels
 
     def _end_others(self, grace_period: float | None) -> None:
         patience = GRACE if grace_period is None else grace_period
         stages: list[ending.Stage] = [(signal.SIGTERM, patience), (signal.SIGKILL, None)]
-        self._crew.end(stages if grace_period is None else [(None, grace_period), *stages])
+        self._pool.end(stages if grace_period is None else [(None, grace_period), *stages])
         self.sentinels = {}
-        self._crew.close()
+        self._pool.close()
 
     def _first(self, failed: Sequence[int]) -> int:
-        """Who failed, rather than who only noticed (by an exit code) that somebody had."""
-        raised = [index for index in failed if index in self._crew.reports]
+        """The process that failed by itself, rather than one that only noticed (by an exit code) another's
+        failure.
+        """
+        raised = [index for index in failed if index in self._pool.reports]
         return (raised or failed)[0]
 
     def _failure(self, index: int) -> ProcessException:
-        pid, code = int(self.processes[index].pid), self._crew.exitcode(index)
+        pid, code = int(self.processes[index].pid), self._pool.exitcode(index)
         assert code is not None
-        report = self._crew.reports.get(index)
+        report = self._pool.reports.get(index)
         if report is not None:
             said = f"\n\n-- Process {index} terminated with the following error:\n{report.text}"
             return ProcessRaisedException(said, index, pid)
@@ -118,20 +120,20 @@ class ProcessContext:
 
     def interrupt(self) -> None:
         """End all at once."""
-        self._crew.end(((None, HASTE), (signal.SIGTERM, HASTE), (signal.SIGKILL, None)))
+        self._pool.end(((None, HASTE), (signal.SIGTERM, HASTE), (signal.SIGKILL, None)))
         self.sentinels = {}
-        self._crew.close()
+        self._pool.close()
 
     def __repr__(self) -> str:
-        return f"<ProcessContext of {self._crew!r}>"
+        return f"<ProcessContext of {self._pool!r}>"
 
 
 class SpawnContext(ProcessContext):
-    """What ProcessContext was called before torch 1.4."""
+    """The name of ProcessContext before torch 1.4."""
 
-    def __init__(self, crew: Crew) -> None:
+    def __init__(self, pool: ProcessPool) -> None:
         warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
-        super().__init__(crew)
+        super().__init__(pool)
 
 
 def _act(order: tuple[Any, int, tuple[Any, ...]], at_end: ExitStack) -> None:
@@ -152,7 +154,7 @@ def start_processes(
     if start_method != "fork":
         fn = sources.portable(fn, args, "mp.start_processes(…, start_method='fork')")
     orders = [(fn, index, tuple(args)) for index in range(nprocs)]
-    context = ProcessContext(Crew(_act, orders, start_method, daemon, "process"))
+    context = ProcessContext(ProcessPool(_act, orders, start_method, daemon, "process"))
     if not join:
         return context
     try:
@@ -172,7 +174,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """`start_processes` with fresh interpreters (start method `spawn`, whatever is asked for)."""
+    """`start_processes` with fresh interpreters (always the start method `spawn`)."""
     if start_method != "spawn":
         warnings.warn(
             f"This method only supports start_method=spawn (got: {start_method}).\n"

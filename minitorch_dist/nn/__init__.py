@@ -5,7 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from minitorch_dist.nn import functional as functional, init as init, utils as utils
+from minitorch_dist.nn import (
+    attention as attention,
+    functional as functional,
+    init as init,
+    utils as utils,
+)
 from minitorch_dist.nn.modules.activation import (
     CELU as CELU,
     ELU as ELU,
@@ -169,7 +174,7 @@ from minitorch_dist.nn.parameter import Buffer as Buffer, Parameter as Parameter
 
 
 def __getattr__(name: str) -> Any:
-    """What stands on `distributed` is opened when it is named."""
+    """The names that need `distributed` are imported when they are used."""
     if name in _PARALLEL:
         return getattr(importlib.import_module("minitorch_dist.nn.parallel"), name)
     if name == "parallel":

@@ -16,11 +16,11 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from minitorch_dist.tensors import grad_mode
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.views import bump, check_writable
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.ops.making import creation, random, random_fill
-from minitorch_dist.tensors.views import bump, check_writable
 
 V = TypeVar("V", bound=TensorBase)
 P = ParamSpec("P")

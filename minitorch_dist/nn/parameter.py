@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, dtypes, ledger
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Storage, TensorBase
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.shapes import duplication
-from minitorch_dist.tensors.storage import Storage
 from minitorch_dist.tensors.tensor import Tensor
 
 
 class Parameter(Tensor):
     """A leaf that a module registers when it is assigned to one of its attributes.
 
-    It shares the memory of `data`. What is computed from it is an ordinary Tensor.
+    It shares the memory of `data`. A result that is computed from it is an ordinary Tensor.
     """
 
     held_as = "parameter"

@@ -1,14 +1,14 @@
 """Softmax and its relations as `nn.functional` has them: the dimension may be left out.
 
-Then torch guesses one, 0 or 1 by the number of dimensions, and warns. So does this.
+Then torch guesses one, 0 or 1 by the number of dimensions, and warns. These functions do the same.
 """
 
 from __future__ import annotations
 
 import warnings
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import T
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.ops.layers import softmaxes
 
 

@@ -12,11 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.optim.blocks import blocks
-from minitorch_dist.optim.elementwise import Elementwise, column, count, filled, require, scalar
+from minitorch_dist.optim.elementwise import (
+    Elementwise,
+    blocks,
+    column,
+    count,
+    filled,
+    require,
+    scalar,
+)
 from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors import ledger
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -16,10 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.optim.blocks import blocks
-from minitorch_dist.optim.elementwise import Elementwise, column, count, filled, require, scalar
+from minitorch_dist.optim.elementwise import (
+    Elementwise,
+    blocks,
+    column,
+    count,
+    filled,
+    require,
+    scalar,
+)
 from minitorch_dist.optim.optimizer import Group, Params, number
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -59,7 +66,7 @@ def adam(
 
 
 def check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float) -> None:
-    """What Adam and its kin demand."""
+    """Check the options of Adam and its kin."""
     require(number(lr) >= 0, "learning rate", lr)
     require(eps >= 0, "epsilon value", eps)
     require(0 <= betas[0] < 1, "beta parameter at index 0", betas[0])

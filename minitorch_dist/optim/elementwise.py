@@ -1,20 +1,29 @@
-"""What concrete steps stand on: an optimizer whose rule treats every element by itself.
+"""The base of most optimizers: a rule that treats every element by itself.
 
 A subclass of `Elementwise` says what it remembers about a parameter (`start`) and how one step changes
-the arrays of a group (`update`); which of them have a gradient, whose memory begins now and that their
-values were written is found here.
+the arrays of a group (`update`). The rest stands here: which parameters have a gradient, whose memory
+begins now, and that values were written.
+
+An update rule such as `m += 0.1 * (g - m)` reads best as it stands. But on 25 million parameters each
+operation streams whole arrays, temporaries included, through memory. `blocks` cuts the arrays into pieces
+that stay in the processor's cache. The same lines then find everything but the first read in the cache,
+and the step runs at the speed of the memory. The rules are element-wise, so cutting changes nothing else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from minitorch_dist.optim.optimizer import Closure, Group, Optimizer
-from minitorch_dist.tensors import base, devices, grad_mode, ledger
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import base, dtypes, grad_mode
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
+
+PIECE = 32768  # elements: 128 KiB of float32; the operands of a rule fit in a 1 MiB cache
 
 
 class Elementwise(Optimizer):
@@ -41,7 +50,7 @@ class Elementwise(Optimizer):
 
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters from their gradients; returns what `closure` returns."""
-        loss = evaluate(closure)
+        loss = None if closure is None else evaluate(closure)
         for group in self.param_groups:
             params, grads, memory = [], [], []
             for p in group["params"]:
@@ -102,3 +111,45 @@ def count(memory: list[dict[str, Any]]) -> list[float]:
         step += 1
         numbers.append(float(step))
     return numbers
+
+
+# ---------------------------------------------------------------------------- pieces for the cache
+
+
+def blocks(params: Sequence[Array], *columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """For every parameter and the columns that belong to it: matching pieces, to be written in place.
+
+    A value that is not an array (a number, None) goes along with every piece. Half precision is computed
+    in float32 and rounded once, when the piece is done.
+    """
+    for row in zip(params, *columns, strict=True):
+        p = row[0]
+        pieces = (row,) if p.size <= PIECE else _pieces(row)
+        if p.dtype in dtypes.HALVES:
+            for piece in pieces:
+                yield from _widened(piece)
+        else:
+            yield from pieces
+
+
+def _pieces(row: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Consecutive runs of memory where all arrays lie in memory in the same order, else rows."""
+    p: Array = row[0]
+    arrays = [isinstance(a, np.ndarray) for a in row]
+    dense = p.flags.c_contiguous or p.T.flags.c_contiguous
+    step = PIECE
+    if dense and all(a.strides == p.strides for a, is_ in zip(row, arrays, strict=True) if is_):
+        row = tuple([a.ravel("K") if is_ else a for a, is_ in zip(row, arrays, strict=True)])
+    else:
+        step = max(1, PIECE * len(p) // p.size)
+    for start in range(0, len(row[0]), step):
+        part = slice(start, start + step)
+        yield tuple([a[part] if is_ else a for a, is_ in zip(row, arrays, strict=True)])
+
+
+def _widened(row: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    wide = [a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in row]
+    yield tuple(wide)
+    for target, value in zip(row, wide, strict=True):
+        if isinstance(target, np.ndarray):
+            target[...] = value

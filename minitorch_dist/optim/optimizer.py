@@ -1,10 +1,10 @@
-"""What all optimizers share: parameters in groups, state per parameter, hooks around the step.
+"""The base of all optimizers: parameters in groups, state per parameter, hooks around the step.
 
 An optimizer walks over `param_groups`, each a dict with `params` and its own options, and keeps in
 `state[p]` what its rule remembers about parameter `p`. A concrete optimizer gives the rule as a
-function of numpy arrays and a `step` that collects the arrays. It writes into the parameters in
-place and counts that write, so that a backward pass whose forward read the old values refuses to
-run instead of computing a wrong gradient.
+function of numpy arrays and a `step` that collects the arrays. It writes into the parameters in place and
+counts that write. So a backward pass whose forward read the old values refuses to run, instead of computing
+a wrong gradient.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 from minitorch_dist.optim import states
 from minitorch_dist.tensors import ledger
-from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
-from minitorch_dist.tensors.quiet import silent
+from minitorch_dist.tensors.core.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.tensor import Tensor
 
 Group: TypeAlias = dict[str, Any]
@@ -242,23 +242,30 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def stepped(*args: Any, **kwargs: Any) -> Any:
         self: Optimizer = args[0]
         self._opt_called = True
-        if not (self._step_pre or self._step_post or _before_every_step or _after_every_step):
-            return silent_step(*args, **kwargs)
-        for hook in (*_before_every_step.values(), *self._step_pre.values()):
-            changed = hook(self, args, kwargs)
-            if changed is not None:
-                if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise RuntimeError(
-                        f"{step.__qualname__}'s pre-hook must return None or a tuple of "
-                        f"(new_args, new_kwargs), but got {changed}."
-                    )
-                args, kwargs = changed
-        out = silent_step(*args, **kwargs)
-        for hook in (*self._step_post.values(), *_after_every_step.values()):
-            hook(self, args, kwargs)
-        return out
+        if self._step_pre or self._step_post or _before_every_step or _after_every_step:
+            return _step_with_hooks(silent_step, args, kwargs)
+        return silent_step(*args, **kwargs)
 
     return stepped
+
+
+def _step_with_hooks(
+    step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    self: Optimizer = args[0]
+    for hook in (*_before_every_step.values(), *self._step_pre.values()):
+        changed = hook(self, args, kwargs)
+        if changed is not None:
+            if not (isinstance(changed, tuple) and len(changed) == 2):
+                raise RuntimeError(
+                    f"{step.__qualname__}'s pre-hook must return None or a tuple of "
+                    f"(new_args, new_kwargs), but got {changed}."
+                )
+            args, kwargs = changed
+    out = step(*args, **kwargs)
+    for hook in (*self._step_post.values(), *_after_every_step.values()):
+        hook(self, args, kwargs)
+    return out
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:

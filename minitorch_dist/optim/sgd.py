@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist.optim.blocks import blocks
-from minitorch_dist.optim.elementwise import Elementwise, column, filled, require
+from minitorch_dist.optim.elementwise import Elementwise, blocks, column, filled, require
 from minitorch_dist.optim.optimizer import Group, Params, number
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from minitorch_dist.tensors import base, ledger
+from minitorch_dist.tensors import ledger
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -11,7 +11,7 @@ ORDER = (OPERATION, WAIT, TRANSFER, COMPUTE)  # what is drawn later wins
 
 
 def gantt(scene: Scene, width: int = 80, ranks: int = 32) -> Picture:
-    """What each lane did, with the part of the time that it computed, communicated and waited."""
+    """The bars of each lane, with the part of the time that it computed, communicated and waited."""
     shown = min(len(scene.lanes), ranks)
     margin = max((len(name) for name in scene.lanes[:shown]), default=0) + 2
     columns = max(width - margin - 18, 10)
@@ -47,7 +47,7 @@ def gantt(scene: Scene, width: int = 80, ranks: int = 32) -> Picture:
 
 
 def covered(scene: Scene, lane: int, kinds: tuple[str, ...]) -> int:
-    """How long the lane did one of these; what is done twice at a time counts once, beside not at all."""
+    """How long the lane did one of these. Two spans at the same time count once."""
     total = 0
     reached: int | None = None
     for span in scene.spans:  # by their starts

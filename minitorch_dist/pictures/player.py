@@ -76,7 +76,12 @@ class Player:
 
     def _what_if(self) -> None:
         if self._fork is None or not self.scene.moments:
-            self.said = "only a simulated run can be told otherwise (see sim.fork)"
+            self.said = (
+                "no program is at hand that could run again with this message first: use sim.fork "
+                "for a simulated one, or mtd show with a journal of mtd run"
+                if self._fork is None
+                else "nothing happened"
+            )
             return
         found = self._fork(self.scene.moments[self.step].number)
         if isinstance(found, Scene):
@@ -98,7 +103,7 @@ class Player:
         return max(middle - half, start), min(middle + half, end)
 
     def frame(self, width: int = 80, ranks: int = 16) -> spacetime.Picture:
-        """What had happened by now, and what is happening."""
+        """The picture up to now: the past, and what is happening."""
         moments = self.scene.moments
         if not moments:
             return spacetime.Picture([self.scene.title, "", "nothing happened"], [])
@@ -111,7 +116,7 @@ class Player:
         if held:
             where += f"; {self.scene.lanes[here.lane]} holds {words.amount(held)}"
         lines = [*picture.lines, "", where, *_wrapped(here.text, width)]
-        lines += [line[:width] for line in self.said.splitlines()]
+        lines += [part for line in self.said.splitlines() for part in _wrapped(line, width)]
         return spacetime.Picture(lines, picture.paint)
 
     def __repr__(self) -> str:
@@ -170,7 +175,7 @@ def _with_first(keys: Iterator[str]) -> Iterator[str | None]:
 
 
 def read_keys() -> Iterator[str | None]:
-    """What the person presses: keys where there is a terminal, else the lines of the input. At
+    """The commands of the person: keys where there is a terminal, else the lines of the input. At
     first None, when the terminal is ready: what is pressed from then on is not lost."""
     try:
         import termios

@@ -1,4 +1,4 @@
-"""What a picture shows, whatever it was that happened: lanes, spans, arrows, moments.
+"""The contents of a picture: lanes, spans, arrows, moments.
 
     rank 0  ●━━━━━━━━━╲▒▒▒▒▒▒●━━━━       a lane: one rank         a span: it does something
                        ╲    ╱            an arrow: a message, from the instant at which it left
@@ -11,16 +11,16 @@ of journals; a journal makes one (`Journal.scene`). Instants are picoseconds.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 OPERATION, COMPUTE = "operation", "compute"
 WAIT = "wait"  # for somebody who has sent nothing yet,
 TRANSFER = "transfer"  # or for a message that is on its way
 
 
-class Span(NamedTuple):
+class LaneSpan(NamedTuple):
     """A lane does one thing."""
 
     lane: int
@@ -60,11 +60,30 @@ class Moment(NamedTuple):
     number: int = -1
 
 
+class RankLanes(Sequence[str]):
+    """The names of so many ranks' lanes, made when they are asked for: a journal may speak of millions."""
+
+    def __init__(self, count: int) -> None:
+        self._ranks = range(count)
+
+    def __len__(self) -> int:
+        return len(self._ranks)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        if isinstance(at, slice):
+            return [f"rank {rank}" for rank in self._ranks[at]]
+        return f"rank {self._ranks[at]}"
+
+
 @dataclass(frozen=True)
 class Scene:
     title: str
-    lanes: list[str]
-    spans: list[Span] = field(default_factory=list)
+    lanes: Sequence[str]
+    spans: list[LaneSpan] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
     moments: list[Moment] = field(default_factory=list)  # causes before effects
     memory: dict[int, list[tuple[int, int]]] = field(default_factory=dict)  # lane: (instant, bytes)
@@ -92,7 +111,7 @@ class Scene:
 
     @property
     def names(self) -> list[str]:
-        """What is told apart by colour: operations, in order of appearance."""
+        """The operations that colours tell apart, in order of appearance."""
         found = [*(span.name for span in self.spans if span.kind == OPERATION)]
         return list(dict.fromkeys([*found, *(arrow.name for arrow in self.arrows)]))
 
@@ -111,7 +130,7 @@ class Scene:
         )
 
     def until(self, at: int) -> Scene:
-        """What had happened by then; what goes on is cut off there."""
+        """The past at that instant. Spans that go on are cut off there."""
         return replace(
             self,
             spans=[s._replace(end=min(s.end, at)) for s in self.spans if s.start <= at],
@@ -123,18 +142,22 @@ class Scene:
         self, lanes: Iterable[int] | None = None, groups: Iterable[str] | None = None
     ) -> Scene:
         """Only these lanes, in this order, and what happened between them; only these groups."""
-        kept = list(range(len(self.lanes)) if lanes is None else lanes)
-        wrong = [lane for lane in kept if not 0 <= lane < len(self.lanes)]
+        kept: Sequence[int] = range(len(self.lanes)) if lanes is None else list(lanes)
+        wrong = (
+            [lane for lane in kept if not 0 <= lane < len(self.lanes)] if lanes is not None else []
+        )
         if wrong:
             raise ValueError(f"there is no lane {wrong[0]}; there are 0 to {len(self.lanes) - 1}")
         named = set(self.groups if groups is None else groups)
         unknown = sorted(named - set(self.groups))
         if unknown:
             raise ValueError(f"no group {unknown[0]!r} did anything; there are {self.groups}")
-        place = {lane: number for number, lane in enumerate(kept)}
+        place: Mapping[int, int] | Sequence[int] = kept  # all lanes stay where they are
+        if lanes is not None:
+            place = {lane: number for number, lane in enumerate(kept)}
         return replace(
             self,
-            lanes=[self.lanes[lane] for lane in kept],
+            lanes=self.lanes if lanes is None else [self.lanes[lane] for lane in kept],
             spans=[
                 s._replace(lane=place[s.lane]) for s in self.spans
                 if s.lane in place and (s.group in named or not s.group)
@@ -147,10 +170,19 @@ class Scene:
             memory={place[lane]: held for lane, held in self.memory.items() if lane in place},
         )  # fmt: skip
 
+    def first_lanes(self, most: int) -> Scene:
+        """Without the lanes after the first `most`, which a note then counts. For what writes all names."""
+        hidden = len(self.lanes) - most
+        if hidden <= 0:
+            return self
+        note = f"{hidden} more lanes are not in this file; choose with ranks. {self.note}".rstrip()
+        return replace(self.only(range(most)), note=note)
+
     def to_json(self) -> dict[str, Any]:
         """All of it, as it can be written and sent."""
         return {
-            **{name: getattr(self, name) for name in ("title", "lanes", "is_virtual", "note")},
+            **{name: getattr(self, name) for name in ("title", "is_virtual", "note")},
+            "lanes": list(self.lanes),
             **{name: [list(one) for one in getattr(self, name)] for name in ("spans", "arrows", "moments")},
             "memory": [[lane, [list(one) for one in held]] for lane, held in self.memory.items()],
             "memory_is": self.memory_is,
@@ -160,7 +192,7 @@ class Scene:
     def from_json(cls, found: Mapping[str, Any]) -> Scene:
         return cls(**{
             **found,
-            "spans": [Span(*one) for one in found["spans"]],
+            "spans": [LaneSpan(*one) for one in found["spans"]],
             "arrows": [Arrow(*one) for one in found["arrows"]],
             "moments": [Moment(*one) for one in found["moments"]],
             "memory": {lane: [(at, held) for at, held in samples] for lane, samples in found["memory"]},

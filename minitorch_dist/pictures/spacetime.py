@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from rich.cells import cell_len
 
 from minitorch_dist.pictures import words
-from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, Arrow, Scene, Span
+from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, Arrow, LaneSpan, Scene
 
 IDLE, BESIDE, GONE = "·", "╌", "✗"
 MARKS: Final = {OPERATION: "━", COMPUTE: "▓", WAIT: "░", TRANSFER: "▒"}
@@ -85,7 +85,7 @@ class _Canvas:
         column = (at - self.start) * self.width // self.length
         return column - (at == self.end and column == self.width)
 
-    def span(self, span: Span) -> None:
+    def span(self, span: LaneSpan) -> None:
         if span.lane >= self.lanes:
             return
         mark = BESIDE if span.is_beside else MARKS[span.kind]
@@ -98,7 +98,7 @@ class _Canvas:
             self._put(row, last, GONE, "failed")
 
     def arrow(self, arrow: Arrow) -> None:
-        """A line of characters; what it crosses stays, but for empty space."""
+        """A line of characters. It fills empty space only."""
         if max(arrow.source, arrow.to) >= self.lanes:
             return
         x0, x1 = self.column(arrow.departed), self.column(arrow.arrived)

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 
 from minitorch_dist.pictures import words
 from minitorch_dist.pictures.colours import colours_of
-from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, Arrow, Scene, Span
+from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, Arrow, LaneSpan, Scene
 
 MOST: Final = 5000  # arrows
 MARGIN, TOP, BOTTOM = 64, 34, 30
@@ -62,7 +62,7 @@ def draw(scene: Scene, width: int = 900, by: str = "operation", ranks: int = 64)
 
 def thickness(nbytes: int) -> float:
     """1 for nothing, and half more for each factor of four, at most 7."""
-    return min(1 + max(log2(nbytes + 1) - 6, 0) / 4, 7)
+    return min(1 + max(log2(max(nbytes, 0) + 1) - 6, 0) / 4, 7)
 
 
 class _Plan:
@@ -85,12 +85,12 @@ class _Plan:
     def y(self, lane: int) -> float:
         return self.top + (lane + 0.5) * self.pitch
 
-    def colour(self, thing: Span | Arrow) -> str:
+    def colour(self, thing: LaneSpan | Arrow) -> str:
         name = thing.name if self.by == "operation" else thing.group
         return self.colours[name].hex if name in self.colours else "var(--compute)"
 
     def legend(self) -> tuple[str, int]:
-        """What the colours mean, and how many rows that takes."""
+        """The legend of the colours, and how many rows it takes."""
         marks = [*((self.colours[name].hex, "", name) for name in self.names)]
         kinds = {span.kind for span in self.scene.spans}
         marks += [("", kind, text) for kind, text in (

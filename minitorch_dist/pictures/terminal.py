@@ -17,7 +17,7 @@ from minitorch_dist.pictures.spacetime import Picture
 
 
 class _Words(dict[int, str | int]):
-    """What a letter is in ASCII."""
+    """The letters, each with its form in ASCII."""
 
     def __missing__(self, code: int) -> str | int:
         if code < 128:
@@ -53,7 +53,9 @@ def sayable(text: str, console: Console) -> str:
 
 
 def spell(error: UnicodeError) -> tuple[str, int]:
-    """What a stream writes for what it has no letters for: `errors=` of its encoding (see `plain`)."""
+    """The text that a stream writes for a letter that it does not have: `errors=` of its encoding (see
+    `plain`).
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     piece = error.object[error.start : error.end]

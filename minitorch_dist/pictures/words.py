@@ -1,8 +1,18 @@
-"""Amounts as a picture says them: short."""
+"""Amounts as a picture says them: short. And text whose columns matter, for a page."""
 
 from __future__ import annotations
 
+from html import escape
+
 PICOSECONDS = (("s", 10**12), ("ms", 10**9), ("µs", 10**6), ("ns", 10**3))
+
+
+MONOSPACE = "font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace; line-height: 1.2"
+
+
+def preformatted(text: str) -> str:
+    """As HTML whose letters are equally wide, also where a page or an export brings no style of its own."""
+    return f'<pre style="{MONOSPACE}">{escape(text)}</pre>'
 
 
 def span(picoseconds: int) -> str:

@@ -1,7 +1,7 @@
 """Files that are written whole or not at all.
 
 The bytes go to a temporary file in the same folder and reach the disk; then one rename puts it in
-place. Whoever reads sees the old file or the new one, also after a crash.
+place. A reader sees the old file or the new one, also after a crash.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from minitorch_dist.serialization.container import NAMES, Array, Entry, are_sizes, as_bytes
-from minitorch_dist.tensors.ledger import root
+from minitorch_dist.tensors.core.base import root
 
 # {"in": entry}, perhaps with "strides"; or with "dtype", "shape", "strides" and "offset" in bytes
 Window = dict[str, Any]
@@ -30,9 +30,9 @@ Window = dict[str, Any]
 def arrange(
     arrays: list[Array], names: list[str], keys: Collection[str] = ()
 ) -> tuple[dict[str, Array], list[Window]]:
-    """What to write under which name, and for each of `arrays` where it lies in that.
+    """The arrays to write, by name, and for each of `arrays` its place in them.
 
-    Other readers will look for `keys`: what has such a name is written in full under it.
+    Other readers will look for `keys`: an array with such a name is written in full under it.
     """
     entries: dict[str, Array] = {}
     windows: list[Window] = [{} for _ in arrays]
@@ -89,8 +89,9 @@ def _carrier(arrays: list[Array], candidates: list[int]) -> int | None:
 
 
 def _is_worth(array: Array, span: int, is_key: bool) -> bool:
-    """Whether a lone tensor is stored with its strides: at most half of them lead over gaps, and
-    (unless its name must be found) it does not repeat itself more than twice."""
+    """Whether a lone tensor is stored with its strides. At most half of its span may be gaps, and (unless its
+    name must be found) it must not repeat itself more than twice.
+    """
     fits = all(s >= 0 and s % array.itemsize == 0 for s in array.strides)
     return fits and span <= 2 * array.nbytes and (is_key or array.nbytes <= 2 * span)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,12 +10,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.serialization import container, layout, locations, structure
+from minitorch_dist.serialization import container, layout, locations, strict_json, structure
 from minitorch_dist.serialization.container import Array, Entry, SerializationError
 from minitorch_dist.serialization.locations import MapLocation
 from minitorch_dist.serialization.saving import OURS, VERSION
-from minitorch_dist.tensors import devices, dtypes
-from minitorch_dist.tensors.storage import Storage
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Storage
 from minitorch_dist.tensors.tensor import Tensor
 
 Leaf = dict[str, Any]  # what the file says of one tensor or array
@@ -74,9 +74,9 @@ def _description(metadata: dict[str, str], entries: list[Entry]) -> tuple[Any, l
         pairs = [[entry.name, ["leaf", number]] for number, entry in enumerate(entries)]
         return ["dict", pairs], [{"in": entry.name} for entry in entries]
     try:
-        ours = json.loads(metadata[OURS])
+        ours = strict_json.loads(metadata[OURS])
         version, tree, leaves = ours["version"], ours["object"], ours["leaves"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise _damaged(error) from None
     if version != VERSION:
         raise SerializationError(

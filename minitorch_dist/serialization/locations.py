@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from minitorch_dist.serialization.container import Array
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.storage import Storage
+from minitorch_dist.tensors.core.base import Storage
 
 MapLocation: TypeAlias = (
     "str | devices.device | Mapping[str, str] | Callable[[Storage, str], Storage | None] | None"
@@ -18,8 +18,8 @@ def place(memory: Array, label: str, map_location: MapLocation) -> Storage:
     """The storage of `memory`, which was saved on the device `label`.
 
     A name or device takes everything there. A dict renames the devices that it knows; the others
-    stay what they were. A function gets the storage on the CPU and the label, and returns where it
-    is to be, for example `storage.cuda(1)`, or None to leave it to the label.
+    stay what they were. A function gets the storage on the CPU and the label. It returns the storage in its
+    place, for example `storage.cuda(1)`, or None to leave it to the label.
     """
     if isinstance(map_location, (str, devices.device)):
         label = str(map_location)

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.serialization import container, files, layout, structure
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
 
 OURS: Final = "minitorch_dist"  # the metadata's key for our side of the file
 VERSION: Final = 1
@@ -66,7 +66,7 @@ def _is_text(path: structure.Path) -> bool:
 
 
 def _about(leaf: Any) -> dict[str, Any]:
-    """What there is to say of a leaf beyond its values."""
+    """The facts about a leaf beyond its values."""
     if not isinstance(leaf, TensorBase):
         return {"kind": "array"}
     about: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Objects as JSON and back. What JSON has no word for is a list that begins with a tag:
+"""Objects as JSON and back. A value that JSON has no word for is a list that begins with a tag:
 
     {"step": 3, "lr": (0.1, inf)}   ─►   ["dict", [["step", 3],
                                                    ["lr", ["tuple", [0.1, ["float", "inf"]]]]]]
@@ -16,9 +16,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from minitorch_dist.serialization import alike
 from minitorch_dist.serialization.container import NAMES, SerializationError
-from minitorch_dist.tensors import devices, dtypes
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.size import Size
 
 DEEPEST: Final = 100  # levels of containers in containers
@@ -148,9 +150,13 @@ def _decode(tree: Any, leaves: Sequence[Any], depth: int) -> Any:
         return _decode(part, leaves, depth + 1)
 
     if tag in _SEQUENCES:
-        return _SEQUENCES[tag]([inside(item) for item in content])
+        items = [inside(item) for item in content]
+        if tag in ("set", "frozenset"):
+            alike.check(items)
+        return _SEQUENCES[tag](items)
     if tag in ("dict", "odict", "defaultdict", "counter"):
         pairs = [(inside(k), inside(v)) for k, v in content]
+        alike.check([key for key, _ in pairs])
         if tag == "odict":
             ordered: OrderedDict[Any, Any] = OrderedDict(pairs)
             if more:

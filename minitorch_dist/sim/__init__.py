@@ -12,19 +12,42 @@
 
 Exactly one rank runs at a time, in a thread of its own, and time jumps when all wait. A program that
 can never end is told so at once: `Deadlock` says which rank waits for which, in what and where.
-What costs time is `compute`, sleeping, and the network (see `transports.virtual.topology`); nothing else does,
-so times are those of the textbooks' formulas, in whole picoseconds.
+Only `compute`, sleeping, and the network (see `transports.virtual.topology`) cost time. So times are those
+of the textbooks' formulas, in whole picoseconds.
 
-    runner  stage  report         a run: `sim.run`, what it happens on, what it did
-    inside  power  nets           what a program calls; how fast ranks compute; networks by name, in files
-    calibration  declared         a real transport measured; a network as the bills of schedules see it
-    meetings                      collectives, message by message (`stepwise`, `light`) or all ranks together:
-                                  `lockstep`, `crowd`, `overtaking` have the clocks, `fold` the values
-    estimates  two_level_bounds   what a schedule takes without ranks, and what none can beat
-    exploring  chaos  hardship    many seeds, and the faults and delays that each stands for
-    exhausting  choices           every schedule of a small program
-    failure  cases  scene         what went wrong, in the fewest faults; its token; what all ranks were doing
-    determinism  forking          the same run again: is it the same? What if this message had come first?
+    runner               `sim.run`
+    stage                what a run happens on: crashes and restarts are carried out here
+    report               what a run did
+    inside               what a program calls
+    power                how fast ranks compute
+    nets                 networks by name, and networks in files
+    topologies           networks as they are built: grids, fat trees, rails, dragonflies
+    calibration          a real transport, measured
+    declared             a network as the bills of schedules see it
+    batched_engine       collectives: message by message, or all ranks together
+    pending_collective   a collective for which its ranks gather
+    stepwise             message by message, as the schedule is written
+    payloadless          messages of a collective without their bytes
+    lockstep             the clocks of all ranks, moved together
+    values               what a collective puts into all ranks' arrays
+    vectorised_values    the same for all ranks at once
+    estimates            what a schedule takes, without running ranks
+    two_level_bounds     what no schedule can beat
+    exploring            many seeds
+    chaos  hardship      the faults, and the delays, that a seed stands for
+    exhausting  choices  every schedule of a small program
+    matches              the order of messages that explains a wrong value
+    failure              what went wrong, in the fewest faults
+    identity             whether two failures are the same one
+    shrinking            faults with simpler numbers
+    cases                the token of a run, and the run of a token
+    scene                what all ranks are doing
+    determinism          the same run again: is it the same?
+    elsewhere            the same run in other processes
+    hashing              does a program depend on the order of sets, which differs between real ranks?
+    forking              what if this message had come first?
+    papers               tables of papers, made again
+    zoo                  hangs that people met in public
 """
 
 from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos
@@ -34,6 +57,8 @@ from minitorch_dist.sim.determinism import (
 )
 from minitorch_dist.sim.exhausting import Exhaustion as Exhaustion, exhaust as exhaust
 from minitorch_dist.sim.exploring import (
+    SIZES as SIZES,
+    LeansOnBuffering as LeansOnBuffering,
     NeverTrue as NeverTrue,
     Survey as Survey,
     explore as explore,
@@ -43,6 +68,11 @@ from minitorch_dist.sim.exploring import (
 )
 from minitorch_dist.sim.failure import Failure as Failure
 from minitorch_dist.sim.forking import come_first as come_first, fork as fork
+from minitorch_dist.sim.hardship import STRICTLY as STRICTLY
+from minitorch_dist.sim.hashing import (
+    DependsOnHashes as DependsOnHashes,
+    check_hash_seeds as check_hash_seeds,
+)
 from minitorch_dist.sim.inside import (
     always as always,
     compute as compute,
@@ -51,10 +81,23 @@ from minitorch_dist.sim.inside import (
     sometimes as sometimes,
     start as start,
 )
-from minitorch_dist.sim.nets import Hockney as Hockney, LogGP as LogGP, mesh as mesh
+from minitorch_dist.sim.nets import Hockney as Hockney, LogGP as LogGP
 from minitorch_dist.sim.report import RankReport as RankReport, Report as Report
 from minitorch_dist.sim.runner import run as run
-from transports.errors import Deadlock as Deadlock, Livelock as Livelock
+from minitorch_dist.sim.topologies import (
+    dragonfly as dragonfly,
+    fat_tree as fat_tree,
+    link_table as link_table,
+    mesh as mesh,
+    rails as rails,
+    torus as torus,
+)
+from transports.errors import (
+    Deadlock as Deadlock,
+    Livelock as Livelock,
+    NeedsBuffering as NeedsBuffering,
+    Overwritten as Overwritten,
+)
 from transports.faults.plans import (
     Fault as Fault,
     clog as clog,
@@ -70,7 +113,7 @@ from transports.faults.plans import (
     reorder as reorder,
     slow as slow,
 )
-from transports.virtual.fates import Plan as Plan
+from transports.virtual.fault_injector import Plan as Plan
 from transports.virtual.medium import Network as Network
 from transports.virtual.topology import (
     Link as Link,

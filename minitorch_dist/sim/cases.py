@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 from transports.faults import plans
 from transports.faults.plans import Fault
-from transports.virtual.fates import Plan
+from transports.virtual.fault_injector import Plan
 
 VERSION = "mtd1"
 
 
 @dataclass(frozen=True)
-class Case:
-    """What distinguishes a run from others of the same program."""
+class FailureCase:
+    """The settings in which a run differs from others of the same program."""
 
     seed: int
     world_size: int
@@ -39,12 +39,12 @@ class Case:
         return f"{VERSION}:{';'.join(words)}"
 
 
-def parse(token: str) -> Case:
+def parse(token: str) -> FailureCase:
     """ValueError says what is no part of a token."""
     version, _, rest = token.strip().strip("\"'").partition(":")
     if version != VERSION:
         raise ValueError(f"{token!r} is no replay token: it begins with {VERSION}:")
-    case, faults = Case(0, 0), []
+    case, faults = FailureCase(0, 0), []
     for word in filter(None, (part.strip() for part in rest.split(";"))):
         name, _, value = word.partition("=")
         if name == "seed":

@@ -63,7 +63,7 @@ def _split(seed: int, n: int, world_size: int, at: int, end: int) -> Partition:
 def chaos(
     max_faults: int = 3, kinds: Sequence[str] = HARMLESS, crash: bool = False, restart: bool = True
 ) -> Chaos:
-    """What `explore` makes of each seed. By default only what a correct program on a reliable
+    """The faults that `explore` makes of each seed. By default only what a correct program on a reliable
     transport bears: partitions heal, clogs end. With `crash` ranks are killed, too (and started
     again, unless `restart` is off), which only a program that expects it survives."""
     return Chaos(max_faults, (*kinds, "crash") if crash else tuple(kinds), restart)

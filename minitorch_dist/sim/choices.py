@@ -1,7 +1,7 @@
 """Where a run could also go another way, when times are not given: the choices of a schedule.
 
 Between messages of named ranks there is nothing to choose: whichever lands first, each receive gets
-the same one (Kahn, 1974). What is left is
+the same one (Kahn, 1974). These choices are left:
 
     takes   a receive from anybody takes one of the messages that are there for it
     answer  is_completed() says no, or waits until nothing happens any more and says what is true
@@ -15,22 +15,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
-from minitorch_dist.distributed.mail.pairing import Pairing
-from minitorch_dist.distributed.mail.receives import Arrival, Receive
+from minitorch_dist.distributed.mail.pairing import Announcing
+from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 from minitorch_dist.distributed.world import World
-from minitorch_dist.sim.stage import Stage
+from minitorch_dist.sim.stage import SimulationStage
 from transports.contract import Waiting
 from transports.sim import SimTransport
-from transports.virtual.strands import Strand
+from transports.virtual.sim_thread import SimThread
 
 NO, TRUTH = 0, 1
 DENIALS = 2  # how often is_completed() may say no to one rank before its time
 
 
 class Choice(NamedTuple):
-    """What a rank may do next. Choices of different ranks commute."""
+    """An action that a rank may take next. Choices of different ranks commute."""
 
     rank: int
     kind: str
@@ -64,12 +65,12 @@ class Following:
         return options[min(number, len(options) - 1)]
 
 
-class Deferred(Pairing):
+class DeferredPairing(Announcing):
     """Lets receives from anybody wait until somebody decides."""
 
     __slots__ = ()
 
-    def take_receive(self, src: int, match: bytes) -> Receive | None:
+    def take_receive(self, src: int, match: bytes) -> PostedReceive | None:
         anybody = self._posted.get((None, match))
         if anybody:
             named = self._posted.get((src, match))
@@ -80,17 +81,22 @@ class Deferred(Pairing):
     def take_arrival(self, source: int | None, match: bytes) -> Arrival | None:
         return None if source is None else super().take_arrival(source, match)
 
-    def options(self) -> list[tuple[bytes, Receive, list[int]]]:
-        """Of each receive from anybody that is the next to be served: what is there for it."""
+    def options(
+        self, offers: Sequence[tuple[int, bytes]] = ()
+    ) -> list[tuple[bytes, PostedReceive, list[int]]]:
+        """Of each receive from anybody that is the next to be served: what is there for it, or would
+        come if it was posted (`offers`: senders and headers)."""
         found = []
         for (source, match), queue in self._posted.items():
-            if source is None and match in self._early:
-                there = [src for src, came in self._early[match].items() if came[0].is_whole]
+            if source is None:
+                came = self._early.get(match, {})
+                there = {src for src, arrivals in came.items() if arrivals[0].is_whole}
+                there.update(src for src, header in offers if header.startswith(match))
                 if there:
                     found.append((match, queue[0], sorted(there)))
         return found
 
-    def left_over(self) -> list[Receive]:
+    def left_over(self) -> list[PostedReceive]:
         """Receives that name their source, and whose message nobody else wants any more."""
         found = []
         for (source, match), queue in self._posted.items():
@@ -110,9 +116,9 @@ class Choices:
         self._worlds: dict[int, World] = {}
         self._asked: Counter[int] = Counter()
         self._denied: Counter[int] = Counter()
-        self._resting: list[Strand] = []
+        self._resting: list[SimThread] = []
 
-    def befall(self, stage: Stage) -> None:
+    def befall(self, stage: SimulationStage) -> None:
         """Take part in this run."""
         self._clock = stage.clock
         stage.entered.append(self._enter)
@@ -123,7 +129,7 @@ class Choices:
 
     def _enter(self, here: World) -> None:
         self._worlds[here.rank] = here
-        here.mailbox.pairing = Deferred()
+        here.mailbox.pairing = DeferredPairing()
         here.answers = lambda is_over: self._answer(here.rank, is_over)
 
     def _decide(self, options: Sequence[Choice]) -> Choice:
@@ -148,12 +154,14 @@ class Choices:
 
     def _at_rest(self) -> bool:
         """Nobody can go on: serve one receive from anybody, else answer who has asked."""
-        where: dict[tuple[int, int], tuple[World, Receive]] = {}
+        where: dict[tuple[int, int], tuple[World, PostedReceive]] = {}
         options = []
         for rank, here in sorted(self._worlds.items()):
             pairing = here.mailbox.pairing
-            assert isinstance(pairing, Deferred)
-            for match, receive, sources in pairing.options():
+            assert isinstance(pairing, DeferredPairing)
+            assert isinstance(here.mailbox.transport, SimTransport)
+            strict = here.mailbox.transport.strict
+            for match, receive, sources in pairing.options(strict.there() if strict else ()):
                 number = int.from_bytes(match, "little")
                 where[rank, number] = here, receive
                 options += [Choice(rank, "takes", number, source) for source in sources]
@@ -163,14 +171,14 @@ class Choices:
             self._serve(here, receive, chosen.value)
             return True
         resting, self._resting = self._resting, []
-        for strand in resting:
-            self._clock.at(self._clock.now(), lambda strand=strand: self._clock.wake(strand))  # type: ignore[misc]
+        for sim_thread in resting:
+            self._clock.at(self._clock.now(), partial(self._clock.wake, sim_thread))
         return bool(resting)
 
-    def _serve(self, here: World, receive: Receive, source: int) -> None:
+    def _serve(self, here: World, receive: PostedReceive, source: int) -> None:
         mailbox = here.mailbox
         mailbox.assign(receive, source)
-        assert isinstance(mailbox.pairing, Deferred)
+        assert isinstance(mailbox.pairing, DeferredPairing)
         for waiting in mailbox.pairing.left_over():
             if waiting.source is not None:
                 mailbox.assign(waiting, waiting.source)

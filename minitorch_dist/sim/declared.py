@@ -14,18 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed.schedules import links
-from minitorch_dist.sim.nets import Mesh
+from minitorch_dist.sim.topologies import Rails
 from transports.virtual.topology import Link, Matrix, Topology, TwoLevel, Uniform
 
 
 def links_of(topology: Topology, adding: int = 0) -> links.Links | None:
-    """What its messages cost; None for networks that bills cannot describe. `adding`: ps per byte."""
+    """The cost of its messages; None for networks that bills cannot describe. `adding`: ps per byte."""
     if isinstance(topology, Uniform):
         return links.Links(*_costs(topology.link, adding))
     if isinstance(topology, TwoLevel):
         outer = links.Links(*_costs(topology.inter, adding))
         inner = _costs(topology.intra, adding)
-        return links.TwoLevel(*inner, per_node=topology.gpus, outer=outer)
+        return links.TwoLevelLinks(*inner, per_node=topology.gpus, outer=outer)
+    if isinstance(topology, Rails):
+        outer = links.Links(*_costs(topology.rail, adding))
+        inner = _costs(topology.nvlink, adding)
+        return links.TwoLevelLinks(*inner, per_node=topology.gpus, outer=outer)
     return None
 
 
@@ -36,7 +40,7 @@ def _costs(link: Link, adding: int) -> tuple[int, int, int, int]:
 
 
 @dataclass(frozen=True)
-class Wires(links.Links):
+class DeclaredLinks(links.Links):
     """Between some ranks of a simulated world. `numerator` / `denominator` are exact ps per byte; all
     fields are numbers where the pairs are alike, else tables over (sender, receiver)."""
 
@@ -71,8 +75,9 @@ class Halves:
         return (self.node[source] != self.node[to]).astype(np.int64)
 
 
-def wires_of(topology: Topology, ranks: Sequence[int], adding: int = 0) -> Wires | None:
-    """The exact costs between these ranks; None where a port is not one rank's own."""
+def wires_of(topology: Topology, ranks: Sequence[int], adding: int = 0) -> DeclaredLinks | None:
+    """The exact costs between these ranks; None where a port, or a link on the way, is not one rank's
+    own."""
     if isinstance(topology, Uniform):
         return _wires([topology.link], None, adding)
     if isinstance(topology, TwoLevel) and topology.nic == "per_gpu":
@@ -84,19 +89,15 @@ def wires_of(topology: Topology, ranks: Sequence[int], adding: int = 0) -> Wires
         kinds: dict[Link, int] = {}
         rows = [[kinds.setdefault(topology.rows[a][b], len(kinds)) for b in ranks] for a in ranks]
         return _wires(list(kinds), np.array(rows, np.int64), adding)
-    if isinstance(topology, Mesh):
-        routes: dict[Link, int] = {}
-        table = np.zeros((len(ranks), len(ranks)), np.int64)
-        for at, a in enumerate(ranks):
-            for to, b in enumerate(ranks):
-                if a != b:
-                    table[at, to] = routes.setdefault(topology.route(a, b).link, len(routes))
-        return _wires(list(routes) or [topology.link], table, adding)
     return None
 
 
 def fastest(topology: Topology, size: int, adding: int = 0) -> links.Links:
     """Equal links, none slower than any of these: for bounds, that hold whatever the placement."""
+    link = getattr(topology, "fastest", None)  # see `topologies`
+    if link is not None and size > 1:
+        beta = link.per_byte.numerator // link.per_byte.denominator
+        return links.Links(link.latency, beta, adding, link.wire)
     wires = wires_of(topology, range(size), adding)
     if wires is None or size == 1:
         return links.Links(0, 0, adding, 0)
@@ -105,7 +106,7 @@ def fastest(topology: Topology, size: int, adding: int = 0) -> links.Links:
     return links.Links(int(alpha), int(beta), adding, int(wire))
 
 
-def _wires(found: list[Link], table: Any, adding: int) -> Wires:
+def _wires(found: list[Link], table: Any, adding: int) -> DeclaredLinks:
     columns = [
         [link.latency for link in found],
         [link.wire for link in found],
@@ -116,4 +117,4 @@ def _wires(found: list[Link], table: Any, adding: int) -> Wires:
         column[0] if table is None else np.array(column, np.int64) for column in columns
     )
     cast: Any = (alpha, 0, adding, wire, numerator, denominator, table)
-    return Wires(*cast)
+    return DeclaredLinks(*cast)

@@ -2,15 +2,19 @@
 
     sim.check_determinism(train, world_size=8, seed=3)
 
-The program runs twice, and of each message that is sent and of each computation it is written down
-when, by whom, with what (its bytes, too) and from which lines. The first entry that differs is shown
-from both runs: what varies was decided shortly before it. Typical are sets and dicts in the order of
-addresses, counters that outlive a run, files, and whatever `launching.outside` cannot replace.
+The program runs twice here, then once in each of two new processes, whose strings have other hashes
+(see `elsewhere`). Of each message that is sent and of each computation it is written down when, by
+whom, with what (its bytes, too) and from which lines. The first entry that differs is shown from both runs. The
+cause of the difference comes shortly before it. Two runs of one process differ by what outlives a run:
+counters, caches, files. Processes differ by the order of sets, addresses, process numbers, and by
+whatever else `launching.outside` cannot replace.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -18,12 +22,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minitorch_dist.sim import runner
-from minitorch_dist.sim.stage import Stage
+from minitorch_dist.sim import elsewhere, runner
+from minitorch_dist.sim.stage import SimulationStage
 from transports.errors import DistError
 from transports.faults.plans import Fault
 from transports.quantities import in_words
-from transports.virtual.fates import Plan
+from transports.virtual.fault_injector import Plan
 from transports.virtual.medium import Medium, Network
 from transports.virtual.topology import Topology
 
@@ -39,7 +43,7 @@ class NotDeterministic(DistError):
         self.event = event
 
 
-class Entry(NamedTuple):
+class TraceEntry(NamedTuple):
     """Something that happened."""
 
     at: int
@@ -63,12 +67,12 @@ class Witness:
     """Writes down one run."""
 
     def __init__(self, medium: Medium) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[TraceEntry] = []
         self._clock = medium.clock
 
     def __call__(self, *what: object) -> None:
         facts = tuple(zlib.crc32(fact) if isinstance(fact, bytes) else fact for fact in what)
-        self.entries.append(Entry(self._clock.now(), facts, _stack()))
+        self.entries.append(TraceEntry(self._clock.now(), facts, _stack()))
 
 
 def check_determinism(
@@ -83,47 +87,74 @@ def check_determinism(
     faults: Sequence[Fault | str] | Plan = (),
     hardships: str = "",
 ) -> None:
-    """Run `fn` twice with the same seed; NotDeterministic shows the first event that differs. What
-    both runs raise in the same way is no difference, and not raised."""
+    """Run `fn` twice here, and in two other processes; NotDeterministic shows the first event that
+    differs. An error that all runs raise in the same way is no difference, and not raised. A warning says
+    why, if `fn` cannot be sent to another process."""
+    if elsewhere.is_being_born():
+        return  # another process reads the script that we were called from
+    how = {
+        "net": net, "seed": seed, "timeout": timeout, "faults": faults, "hardships": hardships,
+    }  # fmt: skip
+    _compare([witnessed(fn, world_size, args, kwargs, how) for _ in range(2)], seed, "runs")
+    try:
+        others = elsewhere.call_twice(witnessed, (fn, world_size, args, kwargs, how))
+    except elsewhere.CannotBeSent as error:
+        warnings.warn(
+            f"{error}: so no other process ran it, and what differs between processes was not seen",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    else:
+        _compare(others, seed, "processes")
 
-    def once() -> list[Entry]:
-        witnesses: list[Witness] = []
 
-        def watch(stage: Stage) -> None:
-            stage.medium.witness = witness = Witness(stage.medium)
-            witnesses.append(witness)
+def witnessed(
+    fn: Callable[..., Any], world_size: int, args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None, how: Mapping[str, Any],
+) -> list[TraceEntry]:  # fmt: skip
+    """All that happens in one run, and how it ends."""
+    witnesses: list[Witness] = []
 
-        try:
-            report = runner.run(
-                fn, world_size, args, kwargs, net=net, seed=seed, timeout=timeout, faults=faults,
-                hardships=hardships, prepared=watch,
-            )  # fmt: skip
-            end: tuple[str, str] = "returns", repr(report.results)
-        except Exception as error:
-            if not witnesses:
-                raise
-            end = "raises", repr(error)
-        (witness,) = witnesses
-        return [*witness.entries, Entry(0, end, ())]
+    def watch(stage: SimulationStage) -> None:
+        stage.medium.witness = witness = Witness(stage.medium)
+        witnesses.append(witness)
 
-    first, second = once(), once()
+    try:
+        report = runner.run(fn, world_size, args, kwargs, prepared=watch, **how)
+        end: tuple[str, str] = "returns", _without_addresses(repr(report.results))
+    except Exception as error:
+        if not witnesses:
+            raise
+        end = "raises", _without_addresses(repr(error))
+    (witness,) = witnesses
+    return [*witness.entries, TraceEntry(0, end, ())]
+
+
+def _compare(runs: Sequence[list[TraceEntry]], seed: int, what: str) -> None:
+    first, second = runs
+    where = {"runs": "run", "processes": "process"}[what]
     for number, (one, other) in enumerate(zip_longest(first, second)):
         if one is None or other is None or one[:2] != other[:2]:
             raise NotDeterministic(
-                f"two runs with seed {seed} differ, at first in event {number}. In the first run\n"
+                f"two {what} with seed {seed} differ, at first in event {number}. In the first {where}\n"
                 f"  {one or 'nothing more'}\nand in the second\n  {other or 'nothing more'}\n"
                 f"{_alike(one, other)}",
                 number,
             )
 
 
-def _alike(one: Entry | None, other: Entry | None) -> str:
-    """What may be meant, where both look the same."""
+def _without_addresses(said: str) -> str:
+    """`<object at 0x7f…>` says where an object lies, which is no property of the run."""
+    return re.sub(r" at 0x[0-9a-f]+", "", said)
+
+
+def _alike(one: TraceEntry | None, other: TraceEntry | None) -> str:
+    """Advice where both events look the same."""
     if one is None or other is None or one.what[0] != other.what[0] != "send":
-        return "Look for what decides it there: a set, a global counter, a file, an address"
+        return "Look for what decides it there: a set, a global counter, a file, an address, a process number"
     if one.what[:4] == other.what[:4] and one.at == other.at:
-        return "What differs is what the message says: a value that is not the same"
-    return "Look for what decides it there: a set, a global counter, a file, an address"
+        return "The contents of the message differ: a value that is not the same"
+    return "Look for what decides it there: a set, a global counter, a file, an address, a process number"
 
 
 def _stack() -> tuple[str, ...]:

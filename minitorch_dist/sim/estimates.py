@@ -1,16 +1,19 @@
-"""What a schedule takes on a described network, without running ranks: the engine `lockstep` alone."""
+"""The time of a schedule on a described network, without running ranks: the engine `lockstep` alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from minitorch_dist.distributed.schedules import bounds, choice
 from minitorch_dist.distributed.schedules.cost import cost
+from minitorch_dist.distributed.schedules.crowd import Script
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
-from minitorch_dist.sim import declared, lockstep, two_level_bounds
+from minitorch_dist.sim import declared, lockstep, payloadless, topologies, two_level_bounds
+from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import FIRST_COME, MAX_MIN, Medium, Network
 from transports.virtual.topology import Topology, TwoLevel
 
 
@@ -26,30 +29,46 @@ class Estimate:
     bound: int  # what no schedule can beat
 
 
+def network_of(net: Topology | Network) -> Network:
+    return net if isinstance(net, Network) else Network(net)
+
+
 def estimate(
-    schedule: Schedule, size: int, nbytes: int, net: Topology, adding: int = 0
+    schedule: Schedule, size: int, nbytes: int, net: Topology | Network, adding: int = 0
 ) -> Estimate:
     """All ranks begin together. `adding`: ps to add a byte."""
     time = time_of(schedule, size, nbytes, net, adding)
-    bill = cost(schedule, size, nbytes, declared.links_of(net, adding))
+    bill = cost(schedule, size, nbytes, declared.links_of(network_of(net).topology, adding))
     bound = least_time(schedule.collective, size, nbytes, net, adding)
     return Estimate(schedule, bill.rounds, bill.messages, bill.max_sent, time, bound)
 
 
-def least_time(collective: str, size: int, nbytes: int, net: Topology, adding: int = 0) -> int:
-    """What no schedule can beat there, in picoseconds."""
+def least_time(
+    collective: str, size: int, nbytes: int, net: Topology | Network, adding: int = 0
+) -> int:
+    """The time that no schedule can beat there, in picoseconds."""
+    network = network_of(net)
+    net = network.topology
+    if network.sharing == MAX_MIN:  # latencies do not keep a port busy, and bytes do
+        links = replace(declared.fastest(net, size, adding), alpha=0, wire=0)
+        return bounds.least_time(collective, size, nbytes, links)
     if size > 1 and isinstance(net, TwoLevel) and net.nic == "per_gpu":
         return two_level_bounds.least_time(collective, size, nbytes, net, adding)
     return bounds.least_time(collective, size, nbytes, declared.fastest(net, size, adding))
 
 
-def time_of(schedule: Schedule, size: int, nbytes: int, net: Topology, adding: int = 0) -> int:
+def time_of(
+    schedule: Schedule, size: int, nbytes: int, net: Topology | Network, adding: int = 0
+) -> int:
     """Picoseconds until the last rank is done."""
-    wires = declared.wires_of(net, range(size), adding)
-    if wires is None:
-        raise ValueError(f"ranks share ports in {net!r}: run it message by message, with sim.run")
+    network = network_of(net)
+    topologies.check(network.topology, size)
+    is_fifo = network.sharing == FIRST_COME
+    wires = declared.wires_of(network.topology, range(size), adding) if is_fifo else None
     if size == 1:
         return 0
+    if wires is None:
+        return message_by_message(schedule, size, nbytes, network, adding)
     if schedule.collective in ROOTED:
         return cost(schedule, size, nbytes, wires).time
     zeros = np.zeros(size, np.int64)
@@ -57,16 +76,33 @@ def time_of(schedule: Schedule, size: int, nbytes: int, net: Topology, adding: i
     return int(lockstep.move(schedule, sizes, wires, zeros, zeros, zeros).clock.max())
 
 
+def message_by_message(
+    schedule: Schedule, size: int, nbytes: int, network: Network, adding: int
+) -> int:
+    """The same where messages meet at ports and links that are shared: each passes the network."""
+    medium, times = Medium(VirtualClock(), network), payloadless.Past()
+    medium.times = times
+    script = Script(schedule, schedule.sizes(size, nbytes), Links(gamma=adding), size)
+    done: list[int] = []
+    traffic = payloadless.Traffic(
+        medium, payloadless.rows(script), range(size), lambda seat: done.append(times.now())
+    )
+    for seat in range(size):
+        traffic.enter(seat)
+    times.event_queue.advance_until(1 << 62)
+    return max(done)
+
+
 def compare(
     collective: str,
     size: int,
     nbytes: int,
-    net: Topology,
+    net: Topology | Network,
     algorithm: str | None = None,
     adding: int = 0,
 ) -> list[Estimate]:
     """All algorithms (or the one that is named), the fastest first."""
-    links = declared.links_of(net, adding)
+    links = declared.links_of(network_of(net).topology, adding)
     if algorithm not in (None, "all"):
         found = [choice.choose(collective, size, nbytes, links, algorithm)]
     else:

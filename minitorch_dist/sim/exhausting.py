@@ -4,8 +4,8 @@
     found.runs, found.failure            # 6 runs: the orders in which three clients can come
 
 A run is made again and again, each time with one choice made differently (depth first). Choices of
-different ranks commute, so of the runs that differ in their order only, one is made: what was tried
-first sleeps in its siblings, until its own rank does something else.
+different ranks commute. So only one is made of the runs that differ in their order alone. The choice that
+was tried first sleeps in its siblings, until its own rank does something else.
 
            ┌ A ─ B          A and B belong to different ranks:
     start ─┤                A·B is the same run as B·A,
@@ -21,9 +21,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from minitorch_dist.sim.cases import Case
+from minitorch_dist.sim.cases import FailureCase
 from minitorch_dist.sim.choices import DENIALS, Choice, Choices
-from minitorch_dist.sim.failure import Failure, Outcome, Setting
+from minitorch_dist.sim.exploring import strictly
+from minitorch_dist.sim.failure import Failure, ProgramSetup, RunOutcome
 from minitorch_dist.sim.report import Report
 from transports.faults import plans
 from transports.faults.plans import Fault
@@ -35,7 +36,7 @@ EVENTS = 100_000
 
 
 @dataclass
-class Node:
+class ChoicePoint:
     """A place where something was to choose."""
 
     options: Sequence[Choice]
@@ -47,24 +48,24 @@ class Node:
         return self.tried[-1]
 
     def next(self) -> Choice | None:
-        """What has neither been tried here nor sleeps."""
+        """A choice that has not been tried here and does not sleep."""
         for option in self.options:
             if option not in self.tried and option not in self.asleep:
                 return option
         return None
 
     def sleepers(self) -> set[Choice]:
-        """What sleeps after the present choice: it commutes with it and was tried, or slept."""
+        """The choices that sleep after the present one: they commute with it, and were tried or slept."""
         before = self.asleep | set(self.tried[:-1])
         return {choice for choice in before if choice.rank != self.chosen.rank}
 
 
-class Tree:
+class ChoicePath:
     """The path to the present run, as a decider."""
 
     def __init__(self, prune: bool = True) -> None:
         self._prune = prune
-        self.path: list[Node] = []
+        self.path: list[ChoicePoint] = []
         self._depth = 0
         self.is_redundant = False
 
@@ -76,7 +77,7 @@ class Tree:
             return options[0]
         if self._depth == len(self.path):
             sleeps = bool(self.path) and self._prune
-            node = Node(options, self.path[-1].sleepers() if sleeps else set())
+            node = ChoicePoint(options, self.path[-1].sleepers() if sleeps else set())
             first = node.next()
             if first is None:  # all of it was seen in another order
                 self.is_redundant = True
@@ -110,7 +111,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Exhaustion:
-    """What `exhaust` has seen. `runs` are different schedules; `redundant` ones were begun and turned
+    """The result of `exhaust`. `runs` are different schedules; `redundant` ones were begun and turned
     out to be others in another order. `is_complete`: there are no more."""
 
     runs: int
@@ -119,11 +120,15 @@ class Exhaustion:
     failure: Failure | None  # the one with the fewest choices
     is_complete: bool
     results: list[Any]  # the different results, of all ranks, in the order in which they were found
+    buffering: Failure | None = (
+        None  # where nothing fails: the run in which each send waits for its receive
+    )
 
     def __str__(self) -> str:
         more = "all there are" if self.is_complete else "and there are more"
         end = f", {self.failures} fail" if self.failures else ", none fails"
-        return f"{self.runs} schedules, {more}{end}; {len(self.results)} different results"
+        leans = "; it leans on sends that are buffered" if self.buffering is not None else ""
+        return f"{self.runs} schedules, {more}{end}; {len(self.results)} different results{leans}"
 
 
 def exhaust(
@@ -143,17 +148,17 @@ def exhaust(
 ) -> Exhaustion:
     """Run `fn` under every schedule, at most `most` of them; of those that fail, the shortest.
 
-    What there is to choose: which message a receive from anybody takes, and whether is_completed()
-    says no (`denials` times for each rank). Timeouts come last, after all that could happen before.
-    Not chosen are the order in which ranks reach the store, and what `explore` varies (times, faults).
-    `prune=False` does without sleep sets, and makes the same runs in all their orders.
+    The choices: which message a receive from anybody takes, and whether is_completed() says no (`denials`
+    times for each rank). Timeouts come last, after all that could happen before. Not chosen are the order
+    in which ranks reach the store, and what `explore` varies (times, faults). `prune=False` does without
+    sleep sets, and makes the same runs in all their orders.
     """
     allowed = tolerate if isinstance(tolerate, tuple) else (tolerate,)
-    setting = Setting(fn, args, kwargs or {}, net, None, events, check, allowed)
-    case = Case(0, world_size, tuple(plans.check(faults, world_size)))
-    tree, results = Tree(prune), []
+    setting = ProgramSetup(fn, args, kwargs or {}, net, None, events, check, allowed)
+    case = FailureCase(0, world_size, tuple(plans.check(faults, world_size)))
+    tree, results = ChoicePath(prune), []
     runs = redundant = failures = 0
-    best: tuple[int, tuple[int, ...], Outcome] | None = None
+    best: tuple[int, tuple[int, ...], RunOutcome] | None = None
     is_complete = False
     while runs + redundant < most:
         tree.begin()
@@ -176,4 +181,5 @@ def exhaust(
             is_complete = True
             break
     failure = None if best is None else Failure(setting, best[2])
-    return Exhaustion(runs, redundant, failures, failure, is_complete, results)
+    buffering = strictly(setting, case) if best is None else None
+    return Exhaustion(runs, redundant, failures, failure, is_complete, results, buffering)

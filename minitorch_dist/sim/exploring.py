@@ -6,9 +6,9 @@
     sim.replay("mtd1:seed=412;ranks=8;drop=2>3#17", train)
 
 Seed 0 is a calm run; all others have hardships, which every correct program bears, and what `faults`
-says. A program that only names the sources of its receives cannot depend on the order in which ranks
-run (it is a Kahn network), so most of what is found comes from faults, from receives from anybody,
-from timeouts, and from asking whether something is over.
+says. A program that names the source of each receive cannot depend on the order in which ranks run (it is a
+Kahn network). So most failures come from faults, from receives from anybody, from timeouts, and from asking
+whether something is over.
 """
 
 from __future__ import annotations
@@ -17,40 +17,51 @@ import functools
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from minitorch_dist.launching import outside
 from minitorch_dist.sim import cases
-from minitorch_dist.sim.cases import Case
+from minitorch_dist.sim.cases import FailureCase
 from minitorch_dist.sim.chaos import Chaos, chaos
-from minitorch_dist.sim.failure import EVENTS, Failure, Outcome, Setting
-from minitorch_dist.sim.hardship import ALL
+from minitorch_dist.sim.failure import EVENTS, Failure, ProgramSetup, RunOutcome
+from minitorch_dist.sim.hardship import ALL, STRICT
 from minitorch_dist.sim.report import Report
+from transports.errors import NeedsBuffering
 from transports.faults import plans
 from transports.faults.plans import Fault
-from transports.virtual.fates import Plan
+from transports.virtual.fault_injector import Plan
 from transports.virtual.medium import Network
 from transports.virtual.topology import Topology
 
 F = TypeVar("F", bound=Callable[..., Any])
 SEED = "MTD_SEED"
+SIZES = (1, 2, 3, 5, 8)
+"""Numbers of ranks that programs forget: one, an odd one, a prime that is none of 2 and 3, a power of two."""
+
+
+class LeansOnBuffering(UserWarning):
+    """The program goes on only because sends are buffered. Ours are; those of NCCL are not, and those of
+    MPI up to a limit."""
 
 
 class NeverTrue(UserWarning):
-    """What `sometimes` speaks of was not true in a single run, so it was not tested."""
+    """The condition of a `sometimes` was not true in a single run, so it was not tested."""
 
 
 @dataclass
 class Survey:
-    """What `survey` has seen. `sometimes`: in how many runs each of them was true."""
+    """The result of `survey`. `sometimes`: in how many runs each of them was true."""
 
     runs: int
     failure: Failure | None
     sometimes: Counter[str]
     hits: Counter[str]  # by kind of fault: how many messages were struck
+    buffering: Failure | None = (
+        None  # where nothing fails: the run in which each send waits for its receive
+    )
 
     def never(self) -> list[str]:
         return [name for name, count in self.sometimes.items() if not count]
@@ -61,6 +72,8 @@ class Survey:
             f"  {name}: true in {n} of {self.runs} runs" for name, n in self.sometimes.items()
         ]
         lines += [f"  {kind}: {n} messages" for kind, n in self.hits.items()]
+        if self.buffering is not None:
+            lines.append(f"  it leans on sends that are buffered: {self.buffering}")
         return "\n".join(lines)
 
 
@@ -78,16 +91,22 @@ def explore(
     events: int | None = EVENTS,
     check: Callable[[Report[Any]], object] | None = None,
     tolerate: type[BaseException] | tuple[type[BaseException], ...] = (),
+    world_sizes: Iterable[int] = (),
 ) -> Failure | None:
     """Run `fn` under many seeds; the first failure, or None.
 
     An exception is a failure unless it is one that you `tolerate`; so is one that `check(report)`
     raises. `faults` is a `chaos` (by default `chaos()`), or a list whose chances depend on the seed.
-    Warns (NeverTrue) where what `sometimes` speaks of was never true.
+    Warns (NeverTrue) where what `sometimes` speaks of was never true, and (LeansOnBuffering) where the
+    program would hang if each send waited for its receive. That is no failure here, as our sends do
+    not; with `hardships=sim.STRICTLY` it is one.
+
+    Some bugs need an odd number of ranks, or more of them: `world_sizes=sim.SIZES` tries those, too. Each
+    has a calm run first (if seed 0 is among the seeds); then the seeds take turns with the sizes.
     """
     found = survey(
         fn, world_size, seeds, faults, args=args, kwargs=kwargs, net=net, timeout=timeout,
-        hardships=hardships, events=events, check=check, tolerate=tolerate,
+        hardships=hardships, events=events, check=check, tolerate=tolerate, world_sizes=world_sizes,
     )  # fmt: skip
     if found.failure is None and found.never():
         names = ", ".join(map(repr, found.never()))
@@ -95,6 +114,13 @@ def explore(
             f"{names} was never true in {found.runs} runs, so it was not tested: take more seeds, or "
             "faults that lead there",
             NeverTrue,
+            stacklevel=2,
+        )
+    if found.buffering is not None:
+        warnings.warn(
+            f"this program leans on sends that are buffered, as ours are. Elsewhere it may hang: "
+            f"{found.buffering.error}\nagain: {found.buffering.replay_token}",
+            LeansOnBuffering,
             stacklevel=2,
         )
     return found.failure
@@ -114,30 +140,32 @@ def survey(
     events: int | None = EVENTS,
     check: Callable[[Report[Any]], object] | None = None,
     tolerate: type[BaseException] | tuple[type[BaseException], ...] = (),
+    world_sizes: Iterable[int] = (),
 ) -> Survey:
     """As `explore`, with all that was counted."""
     allowed = tolerate if isinstance(tolerate, tuple) else (tolerate,)
-    setting = Setting(fn, args, kwargs or {}, net, timeout, events, check, allowed)
+    setting = ProgramSetup(fn, args, kwargs or {}, net, timeout, events, check, allowed)
     found = Survey(0, None, Counter(), Counter())
+    sizes = list(dict.fromkeys((world_size, *world_sizes)))
     with outside.kept_out():  # once for all runs
-        _survey(found, setting, world_size, seeds, faults, hardships)
+        _survey(found, setting, sizes, seeds, faults, hardships)
     return found
 
 
 def _survey(
     found: Survey,
-    setting: Setting,
-    world_size: int,
+    setting: ProgramSetup,
+    sizes: Sequence[int],
     seeds: int | Iterable[int],
     faults: Chaos | Plan | Sequence[Fault | str] | None,
     hardships: str,
 ) -> None:
     """Count what the runs do, up to the first that fails."""
-    horizon = None
-    for seed in range(seeds) if isinstance(seeds, int) else seeds:
-        if horizon is None and seed:
-            horizon = _horizon(setting, world_size)
-        case = _case(seed, world_size, faults, hardships, horizon or 0)
+    horizons: dict[int, int] = {}
+    for seed, world_size in _turns(range(seeds) if isinstance(seeds, int) else seeds, sizes):
+        if seed and world_size not in horizons:
+            horizons[world_size] = _horizon(setting, world_size)
+        case = _case(seed, world_size, faults, hardships, horizons.get(world_size, 0))
         outcome = setting.play(case)
         found.runs += 1
         for name, was_true in outcome.sometimes.items():
@@ -147,7 +175,27 @@ def _survey(
         if outcome.error is not None:
             found.failure = Failure(setting, outcome)
             _warn_if_it_varies(setting, outcome)
-            break
+            return
+    if STRICT not in hardships:
+        for world_size in sizes:
+            found.buffering = found.buffering or strictly(setting, FailureCase(0, world_size))
+
+
+def _turns(seeds: Iterable[int], sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Which seed with how many ranks: 0 with each of them, the others in turn."""
+    turn = 0
+    for seed in seeds:
+        if seed == 0:
+            yield from ((0, size) for size in sizes)
+        else:
+            yield seed, sizes[turn % len(sizes)]
+            turn += 1
+
+
+def strictly(setting: ProgramSetup, case: FailureCase) -> Failure | None:
+    """The same run where each send waits for its receive, if that is too strict for the program."""
+    outcome = setting.play(replace(case, hardships=case.hardships + STRICT))
+    return Failure(setting, outcome) if isinstance(outcome.error, NeedsBuffering) else None
 
 
 def replay(
@@ -163,7 +211,7 @@ def replay(
     """Make the run of a token again: it raises what was raised then, at the same event. Where the
     program has changed since, and fails elsewhere, a note says so."""
     case = cases.parse(token)
-    outcome = Setting(fn, args, kwargs or {}, net, timeout, EVENTS, check).play(case)
+    outcome = ProgramSetup(fn, args, kwargs or {}, net, timeout, EVENTS, check).play(case)
     if outcome.error is None:
         assert outcome.report is not None
         return outcome.report
@@ -226,31 +274,31 @@ def _case(
     faults: Chaos | Plan | Sequence[Fault | str] | None,
     hardships: str,
     horizon: int,
-) -> Case:
+) -> FailureCase:
     if seed == 0:
-        return Case(0, world_size)
+        return FailureCase(0, world_size)
     if isinstance(faults, Plan):
-        return Case(seed, world_size, faults.faults, hardships, faults.reliable)
+        return FailureCase(seed, world_size, faults.faults, hardships, faults.reliable)
     if faults is None or isinstance(faults, Chaos):
         planned = (faults or chaos()).plan(seed, world_size, horizon)
     else:
         planned = tuple(plans.check(faults, world_size))
-    return Case(seed, world_size, planned, hardships)
+    return FailureCase(seed, world_size, planned, hardships)
 
 
-def _horizon(setting: Setting, world_size: int) -> int:
-    """How long a calm run takes; what it raises counts as seed 0, which may not be wanted."""
-    calm = setting.play(Case(0, world_size))
+def _horizon(setting: ProgramSetup, world_size: int) -> int:
+    """How long a calm run takes. Its errors are ignored: they belong to seed 0, which may not be wanted."""
+    calm = setting.play(FailureCase(0, world_size))
     return calm.report.time if calm.report is not None else calm.fall.at if calm.fall else 0
 
 
-def _warn_if_it_varies(setting: Setting, outcome: Outcome) -> None:
+def _warn_if_it_varies(setting: ProgramSetup, outcome: RunOutcome) -> None:
     again = setting.play(outcome.case)
     if not again.fails_like(outcome) or again.event != outcome.event:
         warnings.warn(
             f"the failing run is not the same when it is made again ({outcome.error!r} at event "
-            f"{outcome.event}, then {again.error!r} at {again.event}): the program depends on "
-            "something outside the simulation. sim.check_determinism(fn, …) says where it begins",
+            f"{outcome.event}, then {again.error!r} at {again.event}). The program depends on "
+            "something outside the simulation: sim.check_determinism(fn, …) says where it begins",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -8,13 +8,15 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from minitorch_dist.sim import runner, scene
-from minitorch_dist.sim.cases import Case
+from minitorch_dist.sim.cases import FailureCase
 from minitorch_dist.sim.choices import Choices, Following
-from minitorch_dist.sim.hardship import ALL
+from minitorch_dist.sim.hardship import NAMES
+from minitorch_dist.sim.identity import identity
 from minitorch_dist.sim.report import Report
-from minitorch_dist.sim.stage import Fall, Stage
+from minitorch_dist.sim.shrinking import simpler
+from minitorch_dist.sim.stage import Fall, SimulationStage
 from transports.faults.plans import Fault, Strike
-from transports.virtual.fates import Hit
+from transports.virtual.fault_injector import Hit
 from transports.virtual.medium import Network
 from transports.virtual.topology import Topology
 
@@ -22,8 +24,8 @@ EVENTS = 1_000_000  # of a run, before it is a livelock
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What all runs of a program have in common."""
+class ProgramSetup:
+    """The settings that all runs of a program have in common."""
 
     fn: Callable[..., Any]
     args: Sequence[Any] = ()
@@ -34,12 +36,14 @@ class Setting:
     check: Callable[[Report[Any]], object] | None = None
     tolerate: tuple[type[BaseException], ...] = ()
 
-    def play(self, case: Case, prepared: Callable[[Stage], None] | None = None) -> Outcome:
+    def play(
+        self, case: FailureCase, prepared: Callable[[SimulationStage], None] | None = None
+    ) -> RunOutcome:
         """Make one run."""
-        seen: list[Stage] = []
+        seen: list[SimulationStage] = []
         choices = Choices(Following(case.choices)) if case.choices else None
 
-        def prepare(stage: Stage) -> None:
+        def prepare(stage: SimulationStage) -> None:
             seen.append(stage)
             if choices is not None:
                 choices.befall(stage)
@@ -61,23 +65,25 @@ class Setting:
             assert error is not None
             raise error
         stage = seen[0]
+        if error is not None and stage.fall is None:
+            stage.tell(error)  # all had returned, and `check` does not like what
         if isinstance(error, self.tolerate):
             error = None
-        hits = [] if stage.fate is None else stage.fate.hits
+        hits = [] if stage.injector is None else stage.injector.hits
         words = (
             "" if error is None else f"{stage.fall.scene if stage.fall else scene.describe(stage)}"
         )
-        return Outcome(
+        return RunOutcome(
             case, report, error, stage.fall, hits, dict(stage.sometimes), words,
             [] if choices is None else choices.story(),
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What came of a run."""
 
-    case: Case
+    case: FailureCase
     report: Report[Any] | None
     error: Exception | None
     fall: Fall | None
@@ -90,14 +96,17 @@ class Outcome:
     def event(self) -> int | None:
         return None if self.fall is None else self.fall.event
 
-    def fails_like(self, other: Outcome) -> bool:
-        return self.error is not None and type(self.error) is type(other.error)
+    def fails_like(self, other: RunOutcome) -> bool:
+        """Whether this is the same failure (see `identity`)."""
+        if self.error is None or other.error is None:
+            return False
+        return identity(self.error) == identity(other.error)
 
 
 class Failure:
     """A failing run. `tries` is how many runs it took to make it as small as it is."""
 
-    def __init__(self, setting: Setting, outcome: Outcome, tries: int = 0) -> None:
+    def __init__(self, setting: ProgramSetup, outcome: RunOutcome, tries: int = 0) -> None:
         assert outcome.error is not None
         self.setting, self.outcome, self.tries = setting, outcome, tries
         self.case = replace(outcome.case, event=outcome.event)
@@ -121,7 +130,7 @@ class Failure:
         return str(self.case)
 
     def explain(self) -> str:
-        """What went wrong, where, under which faults, and what all ranks were doing."""
+        """The failure in words: the error, its place, the faults, and what all ranks were doing."""
         fall = self.outcome.fall
         lines = [
             f"seed {self.seed}: {fall or f'{type(self.error).__name__} after all had returned'}"
@@ -140,8 +149,9 @@ class Failure:
         return "\n".join([*lines, f"again: sim.replay({self.replay_token!r}, {self._name()})"])
 
     def minimise(self, most: int = 300) -> Failure:
-        """The smallest failure of the same kind that `most` runs can find: delta debugging over
-        faults, single strikes and hardships. What is left is each needed for it to fail."""
+        """The same failure in as little as `most` runs can find: delta debugging over faults, single
+        strikes and hardships, then simpler numbers in what is left. Without any one of its faults the
+        run does not fail in this way, unless `most` was too few (see `tries`)."""
         search = _Search(self.setting, self.outcome, most)
         return Failure(self.setting, search.smallest(), search.tries)
 
@@ -159,24 +169,45 @@ class Failure:
 
 
 Element: TypeAlias = "Fault | str"
-"""What can be left out: a fault, or a hardship's letter."""
+"""A part that can be left out: a fault, or a hardship's letter."""
 
 
 class _Search:
-    """Zeller and Hildebrandt's delta debugging, 2002: leave out as much as still fails."""
+    """Zeller and Hildebrandt's delta debugging, 2002: leave out as much as still fails. Then every
+    number of what is left is made as simple as it may be."""
 
-    def __init__(self, setting: Setting, failing: Outcome, most: int) -> None:
+    def __init__(self, setting: ProgramSetup, failing: RunOutcome, most: int) -> None:
         self._setting, self._best, self._most = setting, failing, most
-        self._known: dict[tuple[Element, ...], bool] = {}
+        self._wanted = failing
+        self._known: dict[tuple[Element, ...], RunOutcome | None] = {}
         self.tries = 0
 
-    def smallest(self) -> Outcome:
+    def smallest(self) -> RunOutcome:
         case = self._best.case
         self._reduce([*case.hardships, *case.faults])
         singles = self._singles()
         if self._fails(singles):
             self._reduce(singles)
+        while self._simplify():
+            self._reduce(self._elements())  # what was needed for long may not be for short
         return self._best
+
+    def _elements(self) -> list[Element]:
+        return [*self._best.case.hardships, *self._best.case.faults]
+
+    def _simplify(self) -> bool:
+        """Make numbers simpler, one after the other; whether one was."""
+        was_any = False
+        for at in range(len(self._best.case.faults)):
+            is_better = True
+            while is_better:
+                faults = self._best.case.faults
+                others = [*self._best.case.hardships, *faults[:at]], faults[at + 1 :]
+                is_better = any(
+                    self._fails([*others[0], other, *others[1]]) for other in simpler(faults[at])
+                )
+                was_any |= is_better
+        return was_any
 
     def _singles(self) -> list[Element]:
         """The same with each chance replaced by what it struck."""
@@ -207,18 +238,19 @@ class _Search:
     def _fails(self, elements: Sequence[Element]) -> bool:
         key = tuple(elements)
         if key in self._known:
-            return self._known[key]
+            known = self._known[key]
+            self._best = known or self._best
+            return known is not None
         if self.tries >= self._most:
             return False
         self.tries += 1
         case = self._best.case
-        letters = "".join(e for e in ALL if e in elements)
+        letters = "".join(e for e in NAMES if e in elements)
         faults = tuple(e for e in elements if not isinstance(e, str))
         outcome = self._setting.play(replace(case, faults=faults, hardships=letters))
-        found = self._known[key] = outcome.fails_like(self._best)
-        if found:
-            self._best = outcome
-        return found
+        found = self._known[key] = outcome if outcome.fails_like(self._wanted) else None
+        self._best = found or self._best
+        return found is not None
 
 
 def _notes(error: BaseException) -> list[str]:

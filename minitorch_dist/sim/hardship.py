@@ -1,12 +1,17 @@
-"""What a correct program must bear, though a calm network would never ask it to.
+"""Hardships that a correct program must bear, though a calm network has none of them.
 
     o  order        ranks that can run at the same instant run in any order
     j  jitter       each message comes a little later than it would
-    r  rendezvous   some sends wait until their receiver takes the message
+    r  rendezvous   some sends wait until their receiver takes the message, at most for a millisecond
     w  window       little room for messages on their way, so that sends have to wait
     a  any source   a receive from anybody takes any of the messages that are there
     h  hesitation   is_completed() says no for a while
     g  gradients    parameters whose gradients are complete at once call their hooks in any order
+    l  late         what isend sends is read when it lands: its tensor is the message's until then
+
+One more is not for every program. Ours may lean on sends that are buffered; others may not:
+
+    s  strict       each send waits until its receive is posted (NCCL, and MPI beyond its eager limit)
 
 None of these is a fault: networks do all of them on a good day. Which of them befall a run, and
 where, follows from its seed, each by a key of its own; so one can be left out, and the others stay.
@@ -19,24 +24,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from minitorch_dist.distributed.world import World
-from minitorch_dist.tensors import engine
+from minitorch_dist.tensors.core import attended
 from transports.faults import plans
 from transports.faults.rules import chance
-from transports.virtual.medium import Medium, Message, Network
+from transports.quantities import span
+from transports.virtual.medium import Medium, Network, SimMessage
 
 NAMES = {
     "o": "order", "j": "jitter", "r": "rendezvous", "w": "window", "a": "any source",
-    "h": "hesitation", "g": "gradients",
+    "h": "hesitation", "g": "gradients", "l": "late", "s": "strict",
 }  # fmt: skip
-ALL = "".join(NAMES)
+STRICT = "s"
+ALL = "".join(NAMES).replace(STRICT, "")
+STRICTLY = ALL + STRICT
 JITTER = plans.jitter("20us")
+WAITS = span("1ms")  # at most: a receiver may be waiting for something else
 WINDOWS = (None, 1, 4096)  # bytes
 MOST = 3  # times in a row that is_completed() says no without reason
 
 
 def check(letters: str) -> None:
     """ValueError where one is no hardship."""
-    unknown = sorted(set(letters) - set(ALL))
+    unknown = sorted(set(letters) - set(NAMES))
     if unknown:
         words = ", ".join(f"{letter} ({word})" for letter, word in NAMES.items())
         raise ValueError(f"no hardship is called {', '.join(unknown)}; there are {words}")
@@ -55,13 +64,15 @@ class Hardship:
         self._in_a_row: Counter[int] = Counter()
 
     def order_seed(self) -> int | None:
-        """What shuffles the order of the ranks."""
+        """The seed that shuffles the order of the ranks."""
         return self.seed if "o" in self.letters else None
 
     def faults(self) -> tuple[plans.Fault, ...]:
         return (JITTER,) if "j" in self.letters else ()
 
     def narrowed(self, network: Network) -> Network:
+        if STRICT in self.letters:
+            network = replace(network, rendezvous=0)
         if "w" not in self.letters:
             return network
         drawn = WINDOWS[int(chance(self.seed, "window", 0, 0, 0) * len(WINDOWS))]
@@ -69,18 +80,19 @@ class Hardship:
 
     def befall(self, medium: Medium) -> None:
         if "r" in self.letters:
-            medium.meets = self._meets
+            medium.meets, medium.meets_within = self._meets, WAITS
+        medium.reads_late = "l" in self.letters
 
     def visit(self, here: World) -> None:
         """A rank has made its world."""
         if "a" in self.letters:
             here.mailbox.choose_source = lambda sources: self._choose(here.rank, sources)
         if "g" in self.letters:
-            engine.leaf_order.set(lambda: self._lot(here.rank))
+            attended.leaf_order.set(lambda: self._lot(here.rank))
         if "h" in self.letters:
             here.answers = lambda is_over: is_over() and not self._hesitates(here.rank)
 
-    def _meets(self, message: Message) -> bool:
+    def _meets(self, message: SimMessage) -> bool:
         way = message.src.rank, message.dst.rank
         self._sends[way] += 1
         return chance(self.seed, "rendezvous", *way, self._sends[way]) < 0.3

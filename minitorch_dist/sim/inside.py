@@ -1,4 +1,4 @@
-"""What a program calls to take part in virtual time. In real time these do no harm."""
+"""The functions that a program calls to take part in virtual time. In real time these do no harm."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def compute(duration: str | float = 0.0, *, flops: float | None = None) -> None:
         if power is not None:
             picos = power.span(clock.me().rank, picos)
         moving = clock.extras.get("medium")
-        if moving is not None and moving.fate is not None:
-            picos = moving.fate.compute(clock.me().rank, picos)
+        if moving is not None and moving.injector is not None:
+            picos = moving.injector.compute(clock.me().rank, picos)
         if moving is not None and moving.witness is not None:
             moving.witness("compute", clock.me().rank, picos)
         if picos:  # no time at all is no look round either: many of those would be a deadlock

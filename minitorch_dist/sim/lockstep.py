@@ -4,7 +4,7 @@ This is the bill of `schedules.ports`, begun where each rank stands: with its ow
 that may still be busy. A port of the simulated network serves messages as they come, the bill as they
 are asked for. While messages come in the order in which they are asked for, both are the same to the
 picosecond, and that is checked at every step; where one overtakes, the answer is found message by
-message (`overtaking`; `crowd` does the same, all of one instant in one go).
+message (see `schedules.arrivals`).
 
 If all ranks come at one instant, and are alike, the answer depends on nothing but the schedule and the
 length: it is computed once and kept. That is the engine `closed`.
@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minitorch_dist.distributed.schedules.arrivals import Arrivals, Overtaken, play
 from minitorch_dist.distributed.schedules.everyone import Everyone
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim import crowd, overtaking
 
 
 @dataclass(frozen=True)
 class Moved:
-    """What a collective did to its ranks' clocks and ports, in picoseconds."""
+    """The effect of a collective on its ranks' clocks and ports, in picoseconds."""
 
     clock: Integers  # when each rank is done
     tx: Integers  # when its ports are free again
@@ -51,7 +51,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Meters:
-    """What each rank sends and receives: it does not depend on when."""
+    """The messages and bytes that each rank sends and receives. They do not depend on the time."""
 
     messages: Integers
     nbytes: Integers
@@ -61,65 +61,9 @@ class Meters:
 
 
 KEPT = 64  # answers of one simulation
-FEW = 8  # ranks at one instant, on average, that are worth a vector operation
-NEVER = 1 << 60  # picoseconds: 13 days
 
 
-class Overtaken(Exception):
-    """A message reaches a port before one that is asked for earlier."""
-
-
-class Lockstep(Ports):
-    """`Ports` that begin as they are, and see to the order of arrivals."""
-
-    def __init__(
-        self, schedule: Schedule, sizes: NDArray[np.int64], size: int, links: Links,
-        entry: Numbers, tx: Numbers, rx: Numbers,
-    ) -> None:  # fmt: skip
-        super().__init__(schedule, size, 0, 1, links, entry)
-        self.cut(sizes)
-        self.tx, self.rx = tx, rx
-        self.first = np.full(size, NEVER, np.int64)  # arrival at each port
-        self._has_first = False
-        self._last: Numbers = -1  # at each port, the arrival of what was asked for last,
-        self._from: Any = -1  # and whose it was,
-        self._turned_by = 0  # or how far round, where everybody's came from as far
-
-    @property
-    def last(self) -> Integers:
-        return self.spread(self._last)
-
-    def _arrive(self, who: Integers | None, source: Any, arrival: Numbers) -> None:
-        if not self._has_first:
-            where = self.everyone if who is None else who
-            self.first[where] = np.minimum(self.first[where], arrival)
-            self._has_first = who is None
-        if who is None:
-            if source == self._turned_by:  # what one rank sends cannot overtake
-                self._last = arrival
-                return
-            alike = isinstance(arrival, int) and isinstance(self._last, int)
-            if alike and arrival > self._last:
-                self._last, self._turned_by = arrival, source
-                return
-            who, places = self.everyone, source
-            source, arrival = (self.everyone + source) % self.size, self.spread(arrival)
-        else:
-            places = 0
-        if self._turned_by:
-            self._from = (self.everyone + self._turned_by) % self.size
-        self._turned_by = places
-        last, of = self.spread(self._last), self.spread(self._from)
-        before = (arrival < last[who]) | ((arrival == last[who]) & (source < of[who]))
-        if before.any():
-            raise Overtaken
-        if last is self._last:
-            last, of = last.copy(), of.copy()
-        last[who], of[who] = arrival, source
-        self._last, self._from = last, of
-
-
-class Meter(Ports):
+class CountingPorts(Ports):
     """Counts what each rank sends and receives."""
 
     def __init__(self, schedule: Schedule, sizes: NDArray[np.int64], size: int) -> None:
@@ -164,7 +108,7 @@ class Meter(Ports):
 
 def meters(schedule: Schedule, sizes: NDArray[np.int64], size: int) -> Meters:
     """`sizes`: bytes of each chunk."""
-    meter = Meter(schedule, sizes, size)
+    meter = CountingPorts(schedule, sizes, size)
     for step in schedule.everyone(size):
         meter.take(step)
     found = meter.sends, meter.sent, meter.receives, meter.received, meter.added
@@ -206,20 +150,10 @@ def move(
         except Overtaken:
             if not plays:
                 raise
-            found = Moved(*_played(schedule, sizes, links, entry, tx, rx), "one by one")
+            found = Moved(*play(schedule, sizes, links, entry, tx, rx), "one by one")
         if kept is not None and len(kept) < KEPT:
             kept[asked] = found
     return found.later(start)
-
-
-def _played(
-    schedule: Schedule, sizes: NDArray[np.int64], links: Links,
-    entry: Integers, tx: Integers, rx: Integers,
-) -> tuple[Integers, Integers, Integers, Integers, Integers]:  # fmt: skip
-    """Message by message; by instants, where many ranks are at the same one."""
-    alike = len(np.unique(entry)) * FEW <= len(entry)
-    play = crowd.play if alike else overtaking.play
-    return play(schedule, sizes, links, entry, tx, rx)
 
 
 def _moved(
@@ -227,7 +161,8 @@ def _moved(
     entry: Numbers, tx: Numbers, rx: Numbers, how: str, plays: bool = True,
 ) -> Moved:  # fmt: skip
     try:
-        ports = Lockstep(schedule, sizes, size, links, entry, tx, rx)
+        ports = Arrivals(schedule, size, 0, links, entry, tx, rx)
+        ports.cut(sizes)
         for step in schedule(Everyone(size), size):
             ports.take(step)
         ports.check_end()
@@ -235,6 +170,6 @@ def _moved(
         if how != "closed" or not plays:
             raise
         nothing = np.zeros(size, np.int64)
-        return Moved(*_played(schedule, sizes, links, nothing, nothing, nothing), how)
+        return Moved(*play(schedule, sizes, links, nothing, nothing, nothing), how)
     clock, tx, rx = (ports.spread(numbers) for numbers in (ports.clock, ports.tx, ports.rx))
     return Moved(clock, tx, rx, ports.first, ports.last, how)

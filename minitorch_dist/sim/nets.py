@@ -2,25 +2,25 @@
 
     Hockney("5us", "100Gb/s")              a message keeps both ports for α + βm: the textbook's formulas
     LogGP("1us", "0.5us", "0.6us", "25GB/s")   latency on the wire: several messages at once
-    mesh((4, 8), link)                     each rank has neighbours; far messages pass several links
 
-`read` takes what a command line says: an address, "two_level:nodes=8,gpus=8,intra=2us/150GB/s,inter=5us/100Gb/s",
-or a file that `mtd calibrate` wrote.
+Networks of many links are in `topologies`. `read` takes what a command line says: an address, a name and
+its words, such as "two_level:nodes=8,gpus=8,intra=2us/150GB/s,inter=5us/100Gb/s", or a file that `mtd
+calibrate` wrote.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from minitorch_dist.sim.topologies import dragonfly, fat_tree, mesh, rails, torus
 from transports.quantities import byte_time, span
 from transports.virtual import topology
-from transports.virtual.medium import Network
-from transports.virtual.topology import Link, Route, Topology, Uniform
+from transports.virtual.medium import FIRST_COME, Network
+from transports.virtual.topology import Link, Topology, Uniform
 
 FORMAT = "minitorch_dist network 1"
 
@@ -43,51 +43,18 @@ def LogGP(L: str | int, o: str | int, g: str | int, G: str | int | Fraction) -> 
     return topology.uniform(port, G, wire)
 
 
-@dataclass(frozen=True)
-class Mesh:
-    """Ranks in a grid, row by row. A message that passes h links has its latency h times."""
-
-    shape: tuple[int, ...]
-    link: Link
-    wraps: bool = False  # a torus
-
-    def route(self, src: int, dst: int) -> Route:
-        link = self.link
-        far = (self.hops(src, dst) - 1) * link.latency
-        return Route(Link(link.latency, link.per_byte, link.wire + far), src, dst)
-
-    def hops(self, src: int, dst: int) -> int:
-        hops = 0
-        for a, b, extent in zip(self._place(src), self._place(dst), self.shape, strict=True):
-            steps = abs(a - b)
-            hops += min(steps, extent - steps) if self.wraps else steps
-        return hops
-
-    def _place(self, rank: int) -> list[int]:
-        place, rest = [], rank
-        for extent in reversed(self.shape):
-            rest, here = divmod(rest, extent)
-            place.append(here)
-        if rest:
-            raise ValueError(f"rank {rank} has no place in a mesh of {self.shape}")
-        return place[::-1]
-
-
-def mesh(shape: Sequence[int], link: Link, wraps: bool = False) -> Mesh:
-    return Mesh(tuple(shape), link, wraps)
-
-
 # --------------------------------------------------------------------------------- in words and files
 
 
 def read(text: str) -> Network:
     """A network as a command line names it."""
-    if text.startswith("two_level:"):
-        return Network(_two_level(text))
+    kind = text.partition(":")[0]
+    if kind in NAMED and text.startswith(f"{kind}:"):
+        return _named(kind, text)
     if text.startswith("sim://") or text == "sim":
         return Network.parse(text)
     path = Path(text)
-    if not path.is_file():
+    if not _is_file(path):
         what = (
             "there is no file"
             if path.suffix == ".json" or len(path.parts) > 1
@@ -100,20 +67,66 @@ def read(text: str) -> Network:
     return load(path)
 
 
-def _two_level(text: str) -> Topology:
-    words = dict(part.partition("=")[::2] for part in text.partition(":")[2].split(",") if part)
-    missing = [f"{name}=" for name in ("nodes", "gpus", "intra", "inter") if name not in words]
-    if missing:
-        raise ValueError(
-            f"{text!r}: {', '.join(missing)} is missing; write it like two_level:nodes=4,gpus=8,"
-            "intra=2us/150GB/s,inter=5us/100Gb/s, with nic=per_node where ranks share a card"
-        )
+def _is_file(path: Path) -> bool:
     try:
-        inner, outer = (_link(words.pop(name)) for name in ("intra", "inter"))
-        nodes, gpus = int(words.pop("nodes")), int(words.pop("gpus"))
-        return topology.two_level(nodes, gpus, inner, outer, **words)
+        return path.is_file()
+    except OSError:  # a name that is too long for the file system
+        return False
+
+
+NAMED: dict[str, tuple[Callable[..., Topology], str, str]] = {
+    "two_level": (
+        topology.two_level,
+        "nodes gpus intra inter",
+        "two_level:nodes=4,gpus=8,intra=2us/150GB/s,inter=5us/100Gb/s, with nic=per_node where ranks "
+        "share a card",
+    ),
+    "mesh": (mesh, "shape link", "mesh:shape=4x8,link=1us/100Gb/s"),
+    "torus": (torus, "shape link", "torus:shape=4x4x4,link=1us/100Gb/s"),
+    "fat_tree": (
+        fat_tree,
+        "leaves ranks spines link",
+        "fat_tree:leaves=4,ranks=8,spines=2,link=1us/100Gb/s, with up=… for other links above",
+    ),
+    "rails": (
+        rails,
+        "nodes gpus nvlink rail",
+        "rails:nodes=4,gpus=8,nvlink=1us/450GB/s,rail=5us/400Gb/s, with spines=… and up=… between rails",
+    ),
+    "dragonfly": (
+        dragonfly,
+        "groups routers ranks far_links link",
+        "dragonfly:groups=9,routers=4,ranks=2,far_links=2,link=1us/100Gb/s, with local=… and far=… "
+        "for other links",
+    ),
+}
+"""Networks by name: what makes it, which words it needs, and how it is written."""
+NUMBERS = ("nodes", "gpus", "leaves", "ranks", "spines", "groups", "routers", "far_links")
+LINKS = ("intra", "inter", "link", "up", "nvlink", "rail", "local", "far")
+
+
+def _named(kind: str, text: str) -> Network:
+    make, needed, example = NAMED[kind]
+    words = dict(part.partition("=")[::2] for part in text.partition(":")[2].split(",") if part)
+    missing = [f"{name}=" for name in needed.split() if name not in words]
+    if missing:
+        raise ValueError(f"{text!r}: {', '.join(missing)} is missing; write it like {example}")
+    sharing = words.pop("sharing", FIRST_COME)
+    try:
+        found = make(**{name: _value(name, word) for name, word in words.items()})
+        return Network(found, sharing=sharing)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{text!r}: {error}") from None
+        raise ValueError(f"{text!r}: {error}; write it like {example}") from None
+
+
+def _value(name: str, word: str) -> Any:
+    if name in NUMBERS:
+        return int(word)
+    if name in LINKS:
+        return _link(word)
+    if name == "shape":
+        return [int(side) for side in word.split("x")]
+    return word
 
 
 def _link(text: str) -> Link:
@@ -140,7 +153,7 @@ def load(path: str | Path) -> Network:
             raise ValueError(f"its format is {words['format']!r}")
         above, below = words["ps_per_byte"]
         link = Link(int(words["latency_ps"]), Fraction(int(above), int(below)))
-    except (ValueError, KeyError, TypeError, ZeroDivisionError, UnicodeDecodeError) as error:
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"{path} holds no network ({error}); mtd calibrate writes one") from None
     return Network(Uniform(link))
 
@@ -150,4 +163,12 @@ def rate_of(per_byte: Fraction) -> float:
     return float(10**12 / per_byte) if per_byte else float("inf")
 
 
-__all__ = ["Hockney", "LogGP", "Mesh", "byte_time", "load", "mesh", "rate_of", "read", "save"]
+__all__ = [
+    "Hockney",
+    "LogGP",
+    "byte_time",
+    "load",
+    "rate_of",
+    "read",
+    "save",
+]

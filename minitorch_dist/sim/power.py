@@ -21,7 +21,7 @@ class Power:
             raise ValueError(f"a speed is a factor above 0, and flops too: {wrong or self.flops}")
 
     def span(self, rank: int, picos: int) -> int:
-        """What this rank needs for what takes `picos` elsewhere."""
+        """The time that this rank needs for work that takes `picos` elsewhere."""
         speed = self.speeds.get(rank, 1.0)
         return picos if speed == 1.0 else round(picos / speed)
 

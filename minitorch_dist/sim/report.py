@@ -1,10 +1,9 @@
-"""What a simulated run did: for all, and rank by rank."""
+"""The report of a simulated run: for all, and rank by rank."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.pictures import trace
+from minitorch_dist.pictures.words import preformatted
 from transports.quantities import in_words
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Report(Generic[T]):
 
     @property
     def journal(self) -> Journal:
-        """What its ranks did, if that was written down."""
+        """The journal of its ranks, if one was written."""
         if self.recorded is None:
             raise ValueError("nobody wrote this run down; say sim.run(…, journal='run.mtd')")
         return journal.read(self.recorded)
@@ -67,7 +67,7 @@ class Report(Generic[T]):
     def _repr_html_(self) -> str:
         """In a notebook: its space-time diagram, if there is a journal, and the table."""
         drawn = "" if self.recorded is None else self.journal.svg()
-        return f"{drawn}<pre>{escape(str(self))}</pre>"
+        return f"{drawn}{preformatted(str(self))}"
 
     @property
     def time(self) -> int:

@@ -14,20 +14,21 @@ from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
 from minitorch_dist.launching import chance, launch
-from minitorch_dist.sim import nets
+from minitorch_dist.sim import nets, topologies
+from minitorch_dist.sim.batched_engine import MANY, BatchedEngine
 from minitorch_dist.sim.declared import links_of
 from minitorch_dist.sim.hardship import Hardship
-from minitorch_dist.sim.meetings import MANY, Engine
 from minitorch_dist.sim.power import Power
 from minitorch_dist.sim.report import RankReport, Report
-from minitorch_dist.sim.stage import Stage
+from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.tensors import ledger, pools
+from transports.errors import Overwritten
 from transports.faults import plans
 from transports.faults.plans import Fault
 from transports.quantities import byte_time
 from transports.virtual import medium
 from transports.virtual.clock import VirtualClock, has_greenlets
-from transports.virtual.fates import Fate, Plan
+from transports.virtual.fault_injector import FaultInjector, Plan
 from transports.virtual.medium import Network
 from transports.virtual.topology import Topology
 
@@ -57,13 +58,13 @@ def run(
     hardships: str = "",
     events: int | None = None,
     memory: int | str | None = None,
-    prepared: Callable[[Stage], None] | None = None,
+    prepared: Callable[[SimulationStage], None] | None = None,
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
 
     `net` is a topology, a `Network` (which also says how sends behave), or an address such as
     "sim://?latency=2us&rate=100Gb/s". `seed` shuffles the order in which ranks run that could run
-    at the same instant; without it, who came first goes first. `timeout` is that of every operation
+    at the same instant; without it, the rank that came first goes first. `timeout` is that of every operation
     (30 minutes of virtual time). If nothing can happen any more but that timeouts of at least
     `endless` seconds end, it is a deadlock; None lets them end. `limit` ends a run that goes on for
     longer than so many seconds. `adding`, a rate such as "8GB/s", lets reductions take time; `flops`
@@ -77,36 +78,37 @@ def run(
 
     `faults` are what `drop`, `delay`, `partition`, `crash` and others make, or their texts; chances
     depend on `seed` (0 without one). They befall packets below a reliable transport; a `plan` may
-    say that it is none (see `transports.virtual.fates`). The result of a rank that was killed is None.
+    say that it is none (see `transports.virtual.fault_injector`). The result of a rank that was killed is None.
     `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. With `memory`
-    ("80GB") each rank has an accelerator of its own, `cuda`, with so much: what does not fit is
-    refused, and the report has each rank's `peak_bytes`. `prepared` is called with the stage before
+    ("80GB") each rank has an accelerator of its own, `cuda`, with so much. An array that does not fit is
+    refused. The report has each rank's `peak_bytes`. `prepared` is called with the stage before
     anything happens on it.
     """
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}; there are {', '.join(ENGINES)}")
     own = "greenlet" if has_greenlets() else "threads"
-    strands = engine if engine in ("threads", "greenlet") else own
+    sim_threads = engine if engine in ("threads", "greenlet") else own
     gamma = 0 if adding is None else math.ceil(byte_time(adding))
     hardship = Hardship(hardships, seed or 0)
     order = hardship.order_seed() if hardships else seed
-    clock = VirtualClock(order, endless, limit, strands, events)
-    found = nets.read(net) if isinstance(net, str) else net
-    network = hardship.narrowed(found if isinstance(found, Network) else Network(found))
+    clock = VirtualClock(order, endless, limit, sim_threads, events)
+    given = nets.read(net) if isinstance(net, str) else net
+    network = hardship.narrowed(given if isinstance(given, Network) else Network(given))
+    topologies.check(network.topology, world_size)
     moving = medium.attach(clock, network)
     clock.extras[chance.SEED] = seed or 0
     clock.extras["power"] = Power(flops, speeds or {})
     links = links_of(network.topology, gamma)
-    together = Engine(clock, moving, gamma, ENGINES[engine])
+    together = BatchedEngine(clock, moving, gamma, ENGINES[engine])
     ends: dict[int, tuple[int, int, int]] = {}
     peaks: dict[int, int] = {}
-    stage = Stage(clock, moving, world_size, hardship)
+    stage = SimulationStage(clock, moving, world_size, hardship)
     plan = faults if isinstance(faults, Plan) else Plan(tuple(faults))  # type: ignore[arg-type]
     checked = tuple(plans.check(plan.faults, world_size))
     plan = replace(plan, faults=checked + hardship.faults(), unsaid=hardship.faults())
     if plan.faults:
-        stage.fate = Fate(moving, plan, seed or 0)
-        stage.fate.match = lambda header: header[: wire.MATCH.size]
+        stage.injector = FaultInjector(moving, plan, seed or 0)
+        stage.injector.match = lambda header: header[: wire.MATCH.size]
     hardship.befall(moving)
     if prepared is not None:
         prepared(stage)
@@ -131,7 +133,16 @@ def run(
         finally:
             ends[rank] = clock.now(), me.waited, me.slept
 
-    results = launch(observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal)
+    try:
+        results = launch(
+            observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal
+        )
+    except Exception as error:
+        if not isinstance(error, Overwritten) and (found := stage.overwritten()):
+            error.add_note(f"and before that: {found}")
+        raise
+    if found := stage.overwritten():
+        raise found
     ranks = []
     for rank in range(world_size):
         time, idle, busy = ends.get(rank, (0, 0, 0))

@@ -1,12 +1,12 @@
-"""What all ranks of a simulated run are doing, from what each of them called.
+"""The present actions of all ranks of a simulated run, from the calls of each.
 
     op #17 of group 'default_pg' is {all_reduce: 0, 2; broadcast: 1; missing: 3}
     rank 3 returned from its function at 1.1 ms, after op #16; it never comes to #17
 
 Operations of a group are numbered in the order of the calls, and the same number must mean the same
 call on every rank. So where a run is stuck, or broke, one looks for the lowest number at which they
-differ. Several groups, each of which waits for a rank that waits in another, are a circle across
-groups: what is missing in one is found waiting in the other.
+differ. Several groups can form a circle: each waits for a rank that waits in another group. A rank that is
+missing in one is found waiting in the other.
 """
 
 from __future__ import annotations
@@ -14,37 +14,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from minitorch_dist.distributed.execution.operations import REMEMBERED, Channel, Operation
+from minitorch_dist.distributed.execution.operations import (
+    REMEMBERED,
+    CollectiveOperation,
+    GroupChannel,
+)
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
 from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock
 from transports.virtual.deadlock import listed
-from transports.virtual.fates import Fate
+from transports.virtual.fault_injector import FaultInjector
 
 MOST = 12  # lines about ranks
 
 
-class Stage(Protocol):
-    """What one must know of a run (see `stage`)."""
+class RunView(Protocol):
+    """The part of a run that must be known (see `stage`)."""
 
     clock: VirtualClock
     world_size: int
     worlds: dict[int, World]  # of each rank, the latest
     returned: dict[int, int]  # when
     raised: dict[int, BaseException]
-    fate: Fate | None
+    injector: FaultInjector | None
 
 
-class Call(NamedTuple):
+class GroupCall(NamedTuple):
     """One operation of a group, as its ranks see it: by rank, or None where it was not called."""
 
-    channel: Channel  # of one of them
+    channel: GroupChannel  # of one of them
     number: int
-    calls: dict[int, Operation | None]
+    calls: dict[int, CollectiveOperation | None]
 
     def kinds(self) -> dict[str, list[int]]:
-        """What was called, by which ranks; the same words mean the same call."""
+        """The calls, each with its ranks; the same words mean the same call."""
         found: dict[str, list[int]] = {}
         names = {str(op.fingerprint).partition(" ")[0] for op in self.calls.values() if op}
         for rank, op in sorted(self.calls.items()):
@@ -72,16 +76,16 @@ class Call(NamedTuple):
         return f"{said} is {{{'; '.join(parts)}}}"
 
 
-def channels(stage: Stage) -> dict[int, list[Channel]]:
+def channels(stage: RunView) -> dict[int, list[GroupChannel]]:
     """The channels of each group, by its number on the wire."""
-    found: dict[int, list[Channel]] = {}
+    found: dict[int, list[GroupChannel]] = {}
     for here in stage.worlds.values():
         for channel in here.channels:
             found.setdefault(channel.number, []).append(channel)
     return found
 
 
-def differences(stage: Stage) -> Iterator[Call]:
+def differences(stage: RunView) -> Iterator[GroupCall]:
     """For each group the first operation that not all its ranks have called alike; and before it,
     if there is one, the first that they called from different lines. That may be meant so, but where
     something is wrong it is where to look."""
@@ -90,12 +94,12 @@ def differences(stage: Stage) -> Iterator[Call]:
         ranks = members[0].ranks
         counts = [by_rank[rank].count if rank in by_rank else 0 for rank in ranks]
         known = {rank: channel.remembered() for rank, channel in by_rank.items()}
-        elsewhere: Call | None = None
+        elsewhere: GroupCall | None = None
         for op in range(max(0, max(counts) - REMEMBERED), max(counts)):
             calls = {rank: known[rank].get(op) if rank in known else None for rank in ranks}
             if op < min(counts) and None in calls.values():
                 continue  # too long ago
-            call = Call(members[0], op, calls)
+            call = GroupCall(members[0], op, calls)
             if call.missing() or len(call.kinds()) > 1:
                 yield call
                 if elsewhere is not None:
@@ -105,16 +109,16 @@ def differences(stage: Stage) -> Iterator[Call]:
                 elsewhere = call
 
 
-def cause(stage: Stage) -> str:
+def cause(stage: RunView) -> str:
     """Where the ranks' calls part, in words; "" if they do not."""
-    lines = stage.fate.story() if stage.fate is not None else []
+    lines = stage.injector.story() if stage.injector is not None else []
     for call in sorted(differences(stage), key=_age):
         lines.append(str(call))
         lines += [f"  {line}" for line in _where(stage, call)]
     return "\n".join(lines[: 4 * MOST])
 
 
-def describe(stage: Stage) -> str:
+def describe(stage: RunView) -> str:
     """One line for each rank: in what it is, or how it ended."""
     lines = []
     for rank in range(stage.world_size):
@@ -125,9 +129,9 @@ def describe(stage: Stage) -> str:
     return "\n".join(lines)
 
 
-def doing(stage: Stage, rank: int) -> str:
-    """What a rank is in, or how it ended."""
-    crash = stage.fate.crashed.get(rank) if stage.fate is not None else None
+def doing(stage: RunView, rank: int) -> str:
+    """The call that a rank is in, or how it ended."""
+    crash = stage.injector.crashed.get(rank) if stage.injector is not None else None
     if rank in stage.raised:
         error = stage.raised[rank]
         said = str(error).partition("\n")[0]
@@ -144,10 +148,10 @@ def doing(stage: Stage, rank: int) -> str:
     return f"is in no operation; it {elsewhere}" if elsewhere else "is in no operation"
 
 
-def last_sent(stage: Stage, rank: int) -> str:
-    """To whom it sent its last message, and in what; "" if it has sent nothing."""
+def last_sent(stage: RunView, rank: int) -> str:
+    """The receiver of its last message, and the operation; "" if it has sent nothing."""
     here = stage.worlds.get(rank)
-    latest = getattr(here.transport, "latest", None) if here is not None else None
+    latest = here.transport.last_sent if here is not None else None
     if here is None or latest is None:
         return ""
     dst, header = latest
@@ -159,8 +163,8 @@ def last_sent(stage: Stage, rank: int) -> str:
     return f"its last message went to rank {dst}, in {said.fingerprint.operation}{number}"
 
 
-def _where(stage: Stage, call: Call) -> list[str]:
-    """Who calls what at which line, and what the missing ones do instead."""
+def _where(stage: RunView, call: GroupCall) -> list[str]:
+    """The calls of the ranks with their lines, and what the missing ones do instead."""
     lines = []
     sites: dict[str, list[int]] = {}
     for rank, op in sorted(call.calls.items()):
@@ -177,15 +181,15 @@ def _where(stage: Stage, call: Call) -> list[str]:
     return lines
 
 
-def _is_behind(stage: Stage, call: Call, rank: int) -> bool:
+def _is_behind(stage: RunView, call: GroupCall, rank: int) -> bool:
     """Whether a rank is in an earlier operation of the same group: it may only be late."""
     here = stage.worlds.get(rank)
     mine = [] if here is None or rank in stage.returned else here.channels
     return any(c.number == call.channel.number and c.under_way() for c in mine)
 
 
-def _age(call: Call) -> tuple[bool, bool, int]:
-    """What differs in kind explains more than what is missing, and that more than lines."""
+def _age(call: GroupCall) -> tuple[bool, bool, int]:
+    """Another kind of call explains more than a missing rank, and that explains more than another line."""
     is_same = len(call.kinds()) < 2 and not call.missing()
     return is_same, len(call.kinds()) < 2, call.number
 

@@ -1,4 +1,4 @@
-"""What one simulated run happens on: it carries out crashes and restarts, and notes what went wrong.
+"""The stage of one simulated run: it carries out crashes and restarts, and notes what went wrong.
 
     observed function ──► Stage.live ──► the user's function
                              │  killed: unwind; wait for the restart, and call it again, without a world
@@ -19,15 +19,16 @@ from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim import scene
 from minitorch_dist.sim.hardship import Hardship
+from minitorch_dist.sim.matches import Matches
 from minitorch_dist.tensors import generator
-from transports.errors import Deadlock, DistError
+from transports.errors import Deadlock, DistError, Overwritten
 from transports.faults.plans import Crash
 from transports.quantities import in_words
 from transports.stores.store import PrefixStore
 from transports.virtual.clock import VirtualClock
-from transports.virtual.fates import Fate
+from transports.virtual.fault_injector import FaultInjector
 from transports.virtual.medium import Medium
-from transports.virtual.strands import Stopped
+from transports.virtual.sim_thread import Stopped
 
 T = TypeVar("T")
 
@@ -49,8 +50,8 @@ class Fall:
         )
 
 
-class Stage:
-    """Of one run. `fate` is None where nothing was planned."""
+class SimulationStage:
+    """Of one run. `injector` is None where nothing was planned."""
 
     def __init__(
         self, clock: VirtualClock, medium: Medium, world_size: int, hardship: Hardship
@@ -58,13 +59,15 @@ class Stage:
         self.clock, self.medium, self.world_size = clock, medium, world_size
         self.hardship = hardship
         self.entered: list[Callable[[World], None]] = [hardship.visit]  # called with each new world
-        self.fate: Fate | None = None
+        self.injector: FaultInjector | None = None
         self.worlds: dict[int, World] = {}  # of each rank, the latest
         self.returned: dict[int, int] = {}  # when
         self.raised: dict[int, BaseException] = {}
         self.restarts: dict[int, int] = {}
         self.fall: Fall | None = None
         self.sometimes: dict[str, bool] = {}
+        self.matches = Matches(clock)
+        self.entered.append(self.matches.enter)
         clock.extras["stage"] = self
         clock.extras["cause"] = self.cause
         clock.extras["remark"] = lambda rank: scene.last_sent(self, rank)
@@ -75,6 +78,8 @@ class Stage:
         rank = place.given["rank"]
         random_state = generator.current().clone_state()
         place.given["visit"] = self.enter  # worlds that are made later
+        extras, at_end = dict(place.extras), list(place.at_end)
+        interrupts = list(place.interrupts)
         self.enter(world.current())
         while True:
             try:
@@ -92,8 +97,10 @@ class Stage:
             if crash.restart is None:
                 return None
             self.clock.pause(crash.restart - self.clock.now())
+            self._begin_again(rank)
+            place.extras, place.at_end = dict(extras), list(at_end)
+            place.interrupts = list(interrupts)
             generator.install(random_state.clone_state())
-            self.restarts[rank] = self.restarts.get(rank, 0) + 1
 
     def enter(self, here: World) -> None:
         """A rank has a new world."""
@@ -102,29 +109,48 @@ class Stage:
             visit(here)
 
     def _is_killed(self, rank: int) -> bool:
-        return self.fate is not None and rank in self.fate.down
+        return self.injector is not None and rank in self.injector.down
 
-    def _bury(self, rank: int, place: world.Place) -> Crash:
-        """What is left of a killed process: the store knows that its place is free."""
-        assert self.fate is not None
-        self.fate.down.discard(rank)
+    def _bury(self, rank: int, place: world.WorldScope) -> Crash:
+        """Clean up after a killed process: the store learns that its place is free."""
+        assert self.injector is not None
         self.clock.revive()
         here, place.world = place.world, None
         place.given.pop("fresh", None)
         if here is not None:
             root = PrefixStore("default_pg", place.given["store"])
             root.set(f"left/{rank}/{here.identity}", b"")
-        return self.fate.crashed[rank]
+        return self.injector.crashed[rank]
+
+    def _begin_again(self, rank: int) -> None:
+        """Here is a process again, which can be killed."""
+        assert self.injector is not None
+        self.injector.down.discard(rank)
+        self.restarts[rank] = self.restarts.get(rank, 0) + 1
 
     def _fell(self, rank: int, error: BaseException) -> None:
         self.raised[rank] = error
         if self.fall is None:
             words = scene.describe(self)
             self.fall = Fall(rank, error, self.clock.happened, self.clock.now(), words)
+            self.tell(error)
             if isinstance(error, DistError) and not isinstance(error, Deadlock):
                 cause = scene.cause(self)  # a deadlock has said it already
                 if cause:
                     error.add_note(cause)
+
+    def overwritten(self) -> Overwritten | None:
+        """The first send, if there is one, whose tensor was written to before it was over."""
+        for message in self.medium.overwritten[:1]:
+            rank = message.src.rank
+            return Overwritten(rank, f"i{self.worlds[rank].mailbox.said(message.header)}")
+        return None
+
+    def tell(self, error: BaseException) -> None:
+        """Let an error say what came first in this run, if the program left that to times."""
+        words = str(self.matches)
+        if words:
+            error.add_note(words)
 
     def cause(self) -> str:
         """Why nobody gets any further, as far as what the ranks called tells."""
@@ -136,9 +162,9 @@ class Stage:
         )
 
 
-def here() -> Stage | None:
+def here() -> SimulationStage | None:
     """The stage that the caller is on; None in real time."""
     clock: Any = world.place().clock
     found = clock.extras.get("stage") if isinstance(clock, VirtualClock) else None
-    assert found is None or isinstance(found, Stage)
+    assert found is None or isinstance(found, SimulationStage)
     return found

@@ -4,14 +4,14 @@ Real transports cut large messages, post receives long before their steps and le
 other (`distributed.planner`), to lose no time that would be real. Here every message of the schedule
 is one message, and so virtual time is what the textbook's formulas say. The values are the same.
 
-What a rank has to do next it mostly learns from an arriving message, and then it is done right there:
-the rank's own strand is only woken when its whole schedule is over. Between its messages nothing is
-switched. Where a step may have to wait for something else (rendezvous, a full window, additions that
-take time, somebody who writes a journal) the strand goes through its steps itself.
+A rank mostly learns its next step from an arriving message, and the step is done right there. The rank's
+own simulated thread is only woken when its whole schedule is over. Between its messages nothing is
+switched. A step may have to wait for something else: rendezvous, a full window, additions that take time,
+or a journal. Then the simulated thread goes through its steps itself.
 
-A journal says what depends on what, and that is the plan's to say: a message is noted as received
-where the plan first needs it, though the schedule's next step waited for it. So a run's partial
-order is the same here as over real wires (but for messages so large that those cut them).
+A journal says what depends on what, and the plan decides this. A message is noted as received where the
+plan first needs it, though the schedule's next step waited for it. So a run's partial order is the same
+here as over real wires (but for messages so large that those cut them).
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ import numpy as np
 
 from minitorch_dist.distributed.exceptions import DistTimeout
 from minitorch_dist.distributed.execution.executor import turned
-from minitorch_dist.distributed.execution.operations import Operation
-from minitorch_dist.distributed.execution.plan import Plan, Sending, Vector
-from minitorch_dist.distributed.mail.receives import Array, Receive
-from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.execution.layout import ChunkLayout, Part, Vector
+from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.execution.plan import ExecutionPlan, SendSegment
+from minitorch_dist.distributed.mail.receives import Array, PostedReceive
+from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules import steps
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from transports.clock import Clock
@@ -35,77 +36,54 @@ from transports.contract import Transport, Waiting
 Message: TypeAlias = tuple[int, int]  # (peer, which of those to or from it)
 
 
-class Busy(Protocol):
+class AdvanceClock(Protocol):
     """Called with a span in picoseconds: let it go by."""
 
     def __call__(self, span: int) -> None: ...
 
 
-class Places:
-    """Where the chunks of one rank are (see `plan.Vector`)."""
+class ChunkArrays:
+    """The chunks of one rank as arrays."""
 
     def __init__(
         self, schedule: Schedule, rank: int, size: int, vector: Vector, arrays: Mapping[Any, Array]
     ) -> None:
-        self.rank, self.size, self.vector, self.arrays = rank, size, vector, arrays
-        self.total = schedule.total(size)
-        self.across = schedule.collective == "all_to_all"
-        self.is_in_place = vector.in_place and not self.across
-        self.offsets = [0]
-        for count in vector.sizes:
-            self.offsets.append(self.offsets[-1] + count)
-        self.filled: set[int] = set()  # chunks that came, and are not where the source has them
-        self.scratch: dict[int, Array] = {}
+        self.layout = ChunkLayout(schedule, rank, size, vector)
+        self.arrays = dict(arrays)
         self.dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
-        results = vector.results
-        self.shift = self.offsets[results[0]] if results else 0
-        is_whole = results is None and not (vector.work_list or self.across)
-        self.whole: Array | None = arrays.get("work") if is_whole else None
-
-    def count(self, chunk: int) -> int:
-        sizes = self.vector.sizes
-        if not self.across:
-            return sizes[chunk % len(sizes)] if sizes else 0
-        source, to = divmod(chunk, self.size)
-        return sizes[to] if source == self.rank else sizes[self.size + source]
+        self.total, self.is_in_place = self.layout.total, self.layout.is_in_place
+        self.filled, self.count = self.layout.filled, self.layout.size_of
+        self.offsets = self.layout.offsets
+        self.whole = arrays.get("work") if self.layout.is_whole else None
 
     def held(self, chunk: int) -> Array:
         """The present values of a chunk."""
         if self.is_in_place or chunk in self.filled:
             return self.place(chunk)
-        vector = self.vector
-        number = chunk % self.size if self.across else chunk
-        if vector.source_list or self.across:
-            return self.arrays["source", number]
-        return self.arrays["source"][self.offsets[number] : self.offsets[number + 1]]
+        return self._at(self.layout.held(chunk))
 
     def place(self, chunk: int) -> Array:
         """Where a chunk belongs that arrives."""
-        if self.whole is not None and chunk < self.total:
+        if self.whole is not None and chunk < self.total:  # most are such, and no part is made
             return self.whole[self.offsets[chunk] : self.offsets[chunk + 1]]
-        vector = self.vector
-        if self.across:
-            if chunk % self.size == self.rank:
-                return self.arrays["work", chunk // self.size]
-        elif chunk < self.total and (vector.results is None or chunk in vector.results):
-            if vector.work_list:
-                return self.arrays["work", chunk]
-            start = self.offsets[chunk] - self.shift
-            return self.arrays["work"][start : start + vector.sizes[chunk]]
-        scratch = self.scratch.get(chunk)
-        if scratch is None:
-            scratch = self.scratch[chunk] = np.empty(self.count(chunk), self.dtype)
-        return scratch
+        return self._at(self.layout.place(chunk))
+
+    def _at(self, part: Part) -> Array:
+        name, start, stop = part
+        array = self.arrays.get(name)
+        if array is None:
+            array = self.arrays[name] = np.empty(stop, self.dtype)  # scratch
+        return array[start:stop]
 
 
-def needed_by_sends(plan: Plan) -> dict[Message, list[Message]]:
+def needed_by_sends(plan: ExecutionPlan) -> dict[Message, list[Message]]:
     """The messages that a plan waits for before each of those it sends, since the one before."""
     posts = {post.number: post for post in plan.posts()}
     found: dict[Message, list[Message]] = {}
     since: list[Message] = []
     for action in plan.actions:
         since += [(posts[number].source, posts[number].step) for number in action.needs]
-        if isinstance(action, Sending):
+        if isinstance(action, SendSegment):
             found.setdefault((action.to, action.step), []).extend(since)
             since = []
     return found
@@ -115,33 +93,33 @@ class Stepwise:
     """One rank in one operation."""
 
     def __init__(
-        self, operation: Operation, schedule: Schedule, root: int | None, vector: Vector,
-        arrays: Mapping[Any, Array], combine: Combine | None,
+        self, operation: CollectiveOperation, schedule: Schedule, root: int | None, vector: Vector,
+        arrays: Mapping[Any, Array], combine: CombineFunction | None,
     ) -> None:  # fmt: skip
         self.operation, self.combine = operation, combine
         channel = operation.channel
         self.rank = channel.rank
-        self.places = Places(schedule, channel.rank, channel.size, vector, arrays)
+        self.places = ChunkArrays(schedule, channel.rank, channel.size, vector, arrays)
         self._steps = iter(schedule.of(channel.rank, channel.size, root))
         self._step: Any = None  # the one that waits for its message,
         self._chunks: list[int] = []  # which is of these
-        self._receive: Receive | None = None
+        self._receive: PostedReceive | None = None
         self._into: Array | None = None
         self._sent: dict[int, int] = {}  # messages, by peer
         self._received: dict[int, int] = {}
         self._needed: dict[Message, list[Message]] | None = None  # by sends: what is noted before
-        self._unnoted: dict[Message, Receive] = {}  # came, and no journal has heard of it
+        self._unnoted: dict[Message, PostedReceive] = {}  # came, and no journal has heard of it
         self.failure: BaseException | None = None
         self.is_over = False
 
     # ------------------------------------------------------------------------- two ways to do it
 
     def run_by_arrivals(self, transport: Transport, clock: Clock) -> None:
-        """Whoever delivers a message goes on with the steps; the caller waits for the end."""
+        """A thread that delivers a message goes on with the steps; the caller waits for the end."""
         if not self.advance():
             deadline = clock.deadline(self.operation.timeout)
             while not self.is_over:
-                transport.progress(deadline.left(), self.advance)
+                transport.progress(deadline.left(), self)
                 if not self.is_over and deadline.is_over():
                     receive = self._receive
                     assert receive is not None
@@ -151,8 +129,10 @@ class Stepwise:
         if self.failure is not None:
             raise self.failure
 
-    def run_by_itself(self, busy: Busy, gamma: int, plan: Plan | None = None) -> None:
-        """Go through all steps in the caller's own strand. `gamma`: ps to add one byte; `plan`:
+    def run_by_itself(
+        self, busy: AdvanceClock, gamma: int, plan: ExecutionPlan | None = None
+    ) -> None:
+        """Go through all steps in the caller's own simulated thread. `gamma`: ps to add one byte; `plan`:
         where somebody writes a journal, what needs what."""
         if plan is not None:
             self._needed = needed_by_sends(plan)
@@ -170,7 +150,7 @@ class Stepwise:
         finally:  # after an error, too, a journal tells of what has come
             self._note(list(self._unnoted))
 
-    def _arrive(self, receive: Receive) -> None:
+    def _arrive(self, receive: PostedReceive) -> None:
         self.operation.arrive(receive)
         if self._needed is not None:
             source = int(self._step.source)
@@ -208,6 +188,8 @@ class Stepwise:
             self.failure = error
         self.is_over = True
         return True
+
+    __call__ = advance  # as a transport asks that waits for it, and says what for
 
     def waiting_for(self) -> Waiting:
         """For the report of a deadlock."""

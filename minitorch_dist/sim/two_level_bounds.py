@@ -1,4 +1,4 @@
-"""What no schedule can beat where links between nodes are slower than those within one.
+"""Lower bounds of every schedule where links between nodes are slower than those within one.
 
     P ranks on N nodes of g; a byte within a node takes b, between nodes B; a message a, and A
 
@@ -12,10 +12,10 @@
                          n (P-g)/P B / g, and n (P-1)/P b
     start   max(⌈lg P⌉ a,  ⌈log N / log (g+1)⌉ A,  A + min(⌈lg g⌉ a, A))
 
-Bytes: take the nodes for ranks. What one rank must send or take in by the bounds of `schedules.bounds`, a node
-must send or take in as a whole, over B, and has g ports to do it with; what its ranks need beyond that
-comes over b at best. In all_reduce every element is sent 2(P-1) times in all (one way, each rank hears
-of each), at least 2(N-1) times of these between nodes, and all P ports share in it.
+Bytes: take the nodes for ranks. By the bounds of `schedules.bounds` one rank must send or take in so much.
+A node must do this as a whole, over B, and has g ports for it. All that its ranks need beyond that comes
+over b at best. In all_reduce every element is sent 2(P-1) times in all, as each rank hears of each. At
+least 2(N-1) of these times are between nodes, and all P ports share in it.
 
 Start: ranks that know something at most double in a; an informed node of g ranks informs at most g more in A;
 and from one node to the whole of another takes one message between them, while those who know double on

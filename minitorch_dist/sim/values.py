@@ -1,47 +1,39 @@
-"""What a collective puts into all ranks' arrays, where they do it together.
+"""The results of a collective in all ranks' arrays, where they do it together.
 
-The ranks' arrays are those that the executor would be given: "work" for what is written, "source" for
-what is read, with a rank where a collective takes lists. The bits are those of the messages (see `fold`).
+The ranks' arrays are those that the executor would be given. "work" is for written arrays, "source" for
+read ones, with a rank where a collective takes lists. The bits are those of the messages (see
+`vectorised_values`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed.exceptions import DistMismatch
-from minitorch_dist.distributed.execution.plan import Vector
 from minitorch_dist.distributed.mail.receives import Array
-from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.prepared import PreparedCall
+from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim import fold
+from minitorch_dist.sim import vectorised_values
 
 Integers = NDArray[np.int64]
 
 
-class Recipe(NamedTuple):
-    """What a call comes to, on one rank."""
-
-    schedule: Schedule
-    fingerprint: Fingerprint
-    root: int | None
-    vector: Callable[[Schedule], Vector]
-    nbytes: int  # of the whole vector
-
-
 def compute(
     schedule: Schedule, sizes: Integers, arrays: list[Mapping[Any, Array]],
-    combine: Combine | None,
+    combine: CombineFunction | None,
 ) -> None:  # fmt: skip
     """Put into all ranks' arrays what the collective promises."""
     size, collective = len(arrays), schedule.collective
     if collective == "all_reduce":
         assert combine is not None
-        sums = fold.all_reduce(schedule, [own["work"] for own in arrays], sizes, combine)
+        sums = vectorised_values.all_reduce(
+            schedule, [own["work"] for own in arrays], sizes, combine
+        )
         for own, total in zip(arrays, sums, strict=True):
             own["work"][:] = total
     elif collective == "reduce_scatter":
@@ -51,7 +43,7 @@ def compute(
             else np.concatenate([own["source", to] for to in range(size)])
             for own in arrays
         ]  # fmt: skip
-        sums = fold.reduce_scatter(schedule, inputs, sizes, combine)
+        sums = vectorised_values.reduce_scatter(schedule, inputs, sizes, combine)
         for own, total in zip(arrays, sums, strict=True):
             own["work"][:] = total
     elif collective == "all_gather" and "work" in arrays[0]:
@@ -73,9 +65,9 @@ def compute(
                 own["work", source][:] = given[source][to]
 
 
-def sizes_of(recipe: Recipe, arrays: Sequence[Mapping[Any, Array]]) -> Integers:
+def sizes_of(call: PreparedCall, arrays: Sequence[Mapping[Any, Array]]) -> Integers:
     """Elements of each chunk; where ranks give lists of arrays, they must give the same ones."""
-    schedule, size, first = recipe.schedule, len(arrays), arrays[0]
+    schedule, size, first = call.schedule, len(arrays), arrays[0]
     if schedule.collective == "barrier":
         return np.zeros(schedule.total(size), np.int64)
     itemsize = next(iter(first.values())).itemsize
@@ -85,20 +77,20 @@ def sizes_of(recipe: Recipe, arrays: Sequence[Mapping[Any, Array]]) -> Integers:
         if (given != taken.T).any():
             of, to = (int(at[0]) for at in np.nonzero(given != taken.T))
             raise DistMismatch(
-                f"in {recipe.fingerprint.operation} rank {of} has {given[of, to]} elements for rank "
+                f"in {call.fingerprint.operation} rank {of} has {given[of, to]} elements for rank "
                 f"{to}, which expects {taken[to, of]}. Sender and receiver must name the same number"
             )
         if (given == given[0, 0]).all():
             given = given[0]
         return np.array(given.reshape(-1), np.int64)
     if "source" in first or ("work" in first and schedule.collective != "reduce_scatter"):
-        return schedule.sizes(size, recipe.nbytes // itemsize)
+        return schedule.sizes(size, call.nbytes // itemsize)
     kind = "source" if schedule.collective == "reduce_scatter" else "work"
     lists = np.array([[own[kind, rank].size for rank in range(size)] for own in arrays])
     if (lists != lists[0]).any():
         rank = int(np.nonzero((lists != lists[0]).any(axis=1))[0][0])
         raise DistMismatch(
-            f"in {recipe.fingerprint.operation} rank 0 has lists of {lists[0].tolist()} elements and "
+            f"in {call.fingerprint.operation} rank 0 has lists of {lists[0].tolist()} elements and "
             f"rank {rank} of {lists[rank].tolist()}: they must be the same on all ranks"
         )
     return np.array(lists[0], np.int64)

@@ -2,19 +2,22 @@
 
 Lowest first: a module imports only what stands before it.
 
-    heap threads quiet              numpy's memory, its threads, its warnings
-    dtypes size return_types        values without behaviour
-    grad_mode determinism           whether operations are recorded; torch's switches
-    windows exact                   where a view lies in its base; logarithms with the same bits everywhere
-    watch work                      who wants to know what is recorded, and how much is multiplied
-    pools devices                   the simulated accelerators, and where a tensor says it lives
-    holdings ledger storage         who holds which bytes, and how often they were written
-    base                            what a tensor is, before it can do anything
+    core                            a tensor, the graph of what was computed, gradients that travel back
+    malloc_tuning threads           numpy's memory and its threads
+    names                           arguments that have several names
+    size return_types determinism   values without behaviour; torch's switches
+    portable_math                   logarithms with the same bits everywhere
+    pools devices                   the simulated accelerators that exist
+    shared_memory                   memory that several processes see
     generator distributions         random numbers: a stream for each seed
-    hooks kept view_notes           what is called, and what is kept, when gradients pass by
-    nodes graph forgetting          one operation; how they are recorded; some that are computed again
-    ready_queue engine              gradients travel back, the newest node first
-    views printing                  sharing bytes and writing in place; how a tensor reads
-    ops/                            the operations, each with its gradient beside it
+    masks printing                  gradients that flow in some places only; how a tensor reads
+    ops                             the operations, each with its gradient beside it
     tensor                          the class that lists the operations as methods
+
+The core imports numpy and nothing else of ours (`setup.cfg` holds that). These attach to it, see `core.observers`:
+
+    ledger_report ledger            who holds which bytes of a simulated device
+    closure_arrays ledger_observer  what a node keeps alive; what the core does, entered in the ledger
+    checkpointing                   nodes that are computed again
+    flops anomalies                 how much is multiplied; which operation's gradient raised, or became nan
 """

@@ -11,8 +11,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes, exact
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors import portable_math
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.generator import Generator
 
 Transform: TypeAlias = Callable[[Array], Array]
@@ -46,12 +47,12 @@ def inside(words: Array) -> Array:
 
 def normal(words: Array) -> Array:
     """Standard normal."""
-    return exact.normal_quantile(inside(words))
+    return portable_math.normal_quantile(inside(words))
 
 
 def exponential(words: Array) -> Array:
     """Exponential with rate 1."""
-    return -exact.log(inside(words))
+    return -portable_math.log(inside(words))
 
 
 def integers(low: int, high: int) -> Transform:
@@ -68,8 +69,8 @@ def integers(low: int, high: int) -> Transform:
 
 def geometric(p: float) -> Transform:
     """The number of trials up to the first success."""
-    scale = float(exact.log(np.array([1.0 - p]))[0])
-    return lambda words: np.ceil(exact.log(inside(words)) / scale)
+    scale = float(portable_math.log(np.array([1.0 - p]))[0])
+    return lambda words: np.ceil(portable_math.log(inside(words)) / scale)
 
 
 def keep(p: float, shape: tuple[int, ...], source: Generator) -> Array:
@@ -107,7 +108,7 @@ def _by_inversion(rate: Array, source: Generator) -> Array:
     """Walk along k = 0, 1, 2 … until the probabilities add up to more than u."""
     u = inside(source.words(rate.size))
     count = np.zeros(rate.size)
-    term = exact.exp(-rate)
+    term = portable_math.exp(-rate)
     walking = np.flatnonzero(u > term)
     rest, u = rate[walking], u[walking] - term[walking]
     term = term[walking]
@@ -127,13 +128,13 @@ def _log_factorial(k: Array) -> Array:
     n = k + 1.0
     square = 1.0 / (n * n)
     series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / n
-    return (n - 0.5) * exact.log(n) - n + 0.9189385332046727 + series
+    return (n - 0.5) * portable_math.log(n) - n + 0.9189385332046727 + series
 
 
 def _by_rejection(rate: Array, source: Generator) -> Array:
     """Hörmann's PTRS (1993, doi:10.1016/0167-6687(93)90997-4): transformed rejection."""
     count = np.zeros(rate.size)
-    log_rate, root = exact.log(rate), np.sqrt(rate)
+    log_rate, root = portable_math.log(rate), np.sqrt(rate)
     b = 0.931 + 2.53 * root
     a = -0.059 + 0.02483 * b
     per_alpha = 1.1239 + 1.1328 / (b - 3.4)
@@ -148,7 +149,11 @@ def _by_rejection(rate: Array, source: Generator) -> Array:
         k = np.floor((2 * a_ / us + b_) * u + lam + 0.43)
         quick = (us >= 0.07) & (v <= v_r_)
         possible = (k >= 0) & ~((us < 0.013) & (v > us))
-        height = exact.log(v) + exact.log(per_alpha_) - exact.log(a_ / (us * us) + b_)
+        height = (
+            portable_math.log(v)
+            + portable_math.log(per_alpha_)
+            - portable_math.log(a_ / (us * us) + b_)
+        )
         exactly = height <= k * log_lam - lam - _log_factorial(np.maximum(k, 0.0))
         taken = quick | (possible & exactly)
         count[open_[taken]] = k[taken]

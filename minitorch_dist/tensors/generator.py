@@ -1,9 +1,9 @@
 """Where random numbers come from: a counter-based generator, one stream per seed, the same everywhere.
 
 Philox-4x64 (Salmon et al. 2011, doi:10.1145/2063384.2063405) encrypts a counter with the seed as its
-key: block number n of a stream is a function of (seed, n), four 64-bit words at a time. So the whole
-state is two integers, and a stream can be continued from any place. numpy computes the words; what
-is made of them (`distributions`) uses exact arithmetic only. The numbers are not torch's.
+key. Block number n of a stream is a function of (seed, n), four 64-bit words at a time. So the whole
+state is two integers, and a stream can be continued from any place. numpy computes the words.
+`distributions` makes numbers of them, with exact arithmetic only. The numbers are not torch's.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.tensors import base, devices
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array, TensorBase
 
 DEFAULT_SEED: Final = 67280421310721  # of a Generator that was not seeded; torch's choice
 _STATE: Final = struct.Struct("<QQ")  # seed, blocks drawn
+_drawn: set[int] = set()  # seeds that came from the operating system
 
 
 class Generator:
@@ -33,14 +35,17 @@ class Generator:
 
     def _restart(self, seed: int, blocks: int) -> None:
         self._seed, self._blocks = seed, blocks
-        self._philox = np.random.Philox(key=seed, counter=blocks)
+        self._philox: np.random.Philox | None = None  # made when the first word is drawn
 
     def words(self, count: int) -> Array:
         """The next `count` words of 64 random bits. A block that is begun is used up."""
         blocks = -(-count // 4)
         with self._lock:
+            philox = self._philox
+            if philox is None:
+                philox = self._philox = np.random.Philox(key=self._seed, counter=self._blocks)
             self._blocks += blocks
-            words: Array = self._philox.random_raw(4 * blocks)
+            words: Array = philox.random_raw(4 * blocks)
         return words[:count]
 
     def manual_seed(self, seed: int) -> Generator:
@@ -56,7 +61,13 @@ class Generator:
     def seed(self) -> int:
         """Start a stream that nobody knows, and say which."""
         self.manual_seed(int.from_bytes(os.urandom(8), "little"))
+        _drawn.add(self._seed)
         return self._seed
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the program chose this stream: its seed did not come from the operating system."""
+        return self._seed not in _drawn
 
     def initial_seed(self) -> int:
         return self._seed
@@ -81,7 +92,10 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Another generator at the same place of the same stream."""
-        return Generator(self.device).set_state(self.get_state())
+        made = Generator(self.device)
+        with self._lock:
+            made._restart(self._seed, self._blocks)
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restored, (str(self.device), self._seed, self._blocks))

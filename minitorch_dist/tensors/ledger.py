@@ -1,9 +1,9 @@
-"""Live bytes per simulated device: who holds them now, and who held them at the peak.
+"""Live bytes per simulated device: the categories that hold them now, and that held them at the peak.
 
-Counted are the arrays that own memory, not the names that lead to them. An array is entered when
-it first appears on a device (a storage is made, a gradient travels, an operation keeps something
-for its backward pass) and it is crossed out when numpy frees it. So local variables, closures and
-graphs count, and ten views of one array count once.
+The ledger counts the arrays that own memory, not the names that lead to them. An array is entered
+when it first appears on a device: a storage is made, a gradient travels, or an operation keeps
+something for its backward pass. It is crossed out when numpy frees it. So local variables, closures
+and graphs count, and ten views of one array count once.
 
     storage, gradient ──track──►  entries {id: weak reference, bytes, category, line}
                                        │ numpy frees the array
@@ -33,7 +33,15 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, pools
-from minitorch_dist.tensors.holdings import CATEGORIES, Held, Snapshot, Watch, advice, shares
+from minitorch_dist.tensors.core.base import root as root
+from minitorch_dist.tensors.ledger_report import (
+    CATEGORIES,
+    LiveArray,
+    MemoryWatch,
+    Snapshot,
+    advice,
+    shares,
+)
 from minitorch_dist.tensors.pools import readable
 
 Array = np.ndarray[Any, Any]
@@ -41,21 +49,9 @@ Array = np.ndarray[Any, Any]
 _category: ContextVar[str | None] = ContextVar("ledger category", default=None)
 
 
-def root(array: Array) -> Array:
-    """The array that owns the memory `array` looks at."""
-    base: Any = array.base
-    while base is not None:
-        if isinstance(base, np.ndarray):
-            array = base
-        elif not isinstance(getattr(base, "base", None), np.ndarray):
-            break  # memory that numpy does not own: a buffer of somebody else
-        base = base.base  # (an as_strided view hangs on a dummy, which holds the array)
-    return array
-
-
 @contextmanager
 def category(name: str) -> Iterator[None]:
-    """What is made inside the block is entered under `name`."""
+    """Arrays that are made inside the block are entered under `name`."""
     if name not in CATEGORIES:
         raise ValueError(f"no category {name!r}; there are {', '.join(CATEGORIES)}")
     before = _category.set(name)
@@ -69,7 +65,7 @@ class OutOfMemoryError(RuntimeError):
     """A simulated device's budget is exceeded; the message shows who holds what."""
 
 
-class Entry(weakref.ref[Array]):
+class LedgerEntry(weakref.ref[Array]):
     """One live array: a weak reference that remembers what the array was."""
 
     __slots__ = ("category", "code", "key", "line", "nbytes")
@@ -89,11 +85,11 @@ class Ledger:
         self.budget = capacity  # may be set lower
         self.live = 0
         self.by_category = dict.fromkeys(CATEGORIES, 0)
-        self.overall = Watch()  # since the start, or since `reset_peak`
+        self.overall = MemoryWatch()  # since the start, or since `reset_peak`
         self.watches = [self.overall]
         self.entered = self.entered_bytes = self.refused = self.most_arrays = 0  # ever
-        self._entries: dict[int, Entry] = {}
-        self._freed: deque[Entry] = deque()
+        self._entries: dict[int, LedgerEntry] = {}
+        self._freed: deque[LedgerEntry] = deque()
         self._lock = Lock()
         self._mark_peaks()
 
@@ -104,7 +100,7 @@ class Ledger:
             key = id(array)
             if key in self._entries or not array.nbytes:
                 return
-            entry = Entry(array, self._freed.append)
+            entry = LedgerEntry(array, self._freed.append)
             entry.key, entry.nbytes = key, array.nbytes
             entry.category = _category.get() or default
             entry.code, entry.line = _caller(depth)
@@ -167,7 +163,7 @@ class Ledger:
             self._mark_peaks()
 
     def reset_totals(self) -> None:
-        """Start counting anew what was entered; what is live counts as entered."""
+        """Count the entered bytes anew; live bytes count as entered."""
         with self._lock:
             self._settle()
             self.entered, self.entered_bytes, self.refused = len(self._entries), self.live, 0
@@ -178,15 +174,15 @@ class Ledger:
             return Snapshot(str(self.device), self.live, dict(self.by_category), self.overall.peak,
                             dict(self.overall.by_category), self.budget, len(self._entries))  # fmt: skip
 
-    def held(self) -> list[Held]:
+    def held(self) -> list[LiveArray]:
         """All live arrays, the largest first."""
         with self._lock:
             self._settle()
             live = [(e, array) for e in self._entries.values() if (array := e()) is not None]
-        found = [Held(e.nbytes, e.category, a.shape, str(a.dtype), _place(e)) for e, a in live]
+        found = [LiveArray(e.nbytes, e.category, a.shape, str(a.dtype), _place(e)) for e, a in live]
         return sorted(found, key=lambda h: -h.nbytes)
 
-    def _refusal(self, array: Array, entry: Entry) -> str:
+    def _refusal(self, array: Array, entry: LedgerEntry) -> str:
         kind = f"{array.dtype}[{','.join(map(str, array.shape))}]"
         now = self.snapshot()
         largest = "".join(f"\n  {held}" for held in self.held()[:8])
@@ -262,14 +258,14 @@ def of(device: devices.device | str | int | None = None) -> Ledger:
 
 
 def snapshot(device: devices.device | str | int | None = None) -> Snapshot:
-    """What a device holds now, and held at its peak."""
+    """The bytes that a device holds now, and held at its peak."""
     return of(device).snapshot()
 
 
 @contextmanager
-def watch(device: devices.device | str | int | None = None) -> Iterator[Watch]:
+def watch(device: devices.device | str | int | None = None) -> Iterator[MemoryWatch]:
     """Measure the peak of a block, undisturbed by other measurements."""
-    book, seen = of(device), Watch()
+    book, seen = of(device), MemoryWatch()
     with book._lock:
         book._settle()
         book.watches.append(seen)
@@ -296,7 +292,7 @@ def _caller(depth: int) -> tuple[CodeType | None, int]:
     return frame.f_code, frame.f_lineno
 
 
-def _place(entry: Entry) -> str:
+def _place(entry: LedgerEntry) -> str:
     if entry.code is None:
         return ""
     return f"made at {Path(entry.code.co_filename).name}:{entry.line} in {entry.code.co_name}"

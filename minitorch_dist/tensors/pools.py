@@ -1,9 +1,9 @@
 """The simulated accelerators that exist: how many, and how many bytes each of them holds.
 
 They are asked for with `MINITORCH_DIST_DEVICES=4x80GB` in the environment, or with
-`simulated(4, "80GB")` around a block; otherwise there are none. A pool belongs to the thread (and
-whatever it starts with its context) that asked for it, so that ranks which are threads may each be
-given their own; the environment's pool is shared by the process, like the cards of one machine.
+`simulated(4, "80GB")` around a block; otherwise there are none. A pool belongs to the thread that
+asked for it, and to all that this thread starts with its context. So ranks that are threads may each
+have their own. The environment's pool is shared by the process, like the cards of one machine.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
+from minitorch_dist.tensors.core.device_labels import MOST
+
 VARIABLE: Final = "MINITORCH_DIST_DEVICES"
 DEFAULT_MEMORY: Final = "80GB"
-MOST: Final = 128  # a device's index has to fit into torch's signed byte
 
 _UNITS: Final = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
                  "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
 
 
-class Pool:
+class DevicePool:
     """`count` devices with a budget of `capacity` bytes each."""
 
     def __init__(self, count: int, capacity: int) -> None:
@@ -50,7 +51,7 @@ def parse_bytes(size: int | str) -> int:
     )
 
 
-def parse_pool(text: str) -> Pool:
+def parse_pool(text: str) -> DevicePool:
     """Read `4x80GB`, or `4` for devices of the usual size."""
     match = re.fullmatch(r"\s*(\d{1,9})\s*(?:[xX*]\s*(.*))?", text)
     if not match:
@@ -62,7 +63,7 @@ def parse_pool(text: str) -> Pool:
     if count > MOST:
         raise ValueError(f"{VARIABLE}={text!r} asks for {count} devices; at most {MOST} can exist")
     try:
-        return Pool(count, parse_bytes(DEFAULT_MEMORY if size is None else size))
+        return DevicePool(count, parse_bytes(DEFAULT_MEMORY if size is None else size))
     except ValueError as error:
         raise ValueError(f"{VARIABLE}={text!r} is not understood: {error}") from None
 
@@ -79,12 +80,12 @@ def readable(nbytes: float) -> str:
 
 # ----------------------------------------------------------------------------- which pool is in use
 
-_chosen: ContextVar[Pool | None] = ContextVar("devices", default=None)
+_chosen: ContextVar[DevicePool | None] = ContextVar("devices", default=None)
 _current: ContextVar[int] = ContextVar("current device", default=0)
-_from_environment: dict[str, Pool] = {}
+_from_environment: dict[str, DevicePool] = {}
 
 
-def pool() -> Pool | None:
+def pool() -> DevicePool | None:
     """The pool of this thread, else the one the environment asks for, else None."""
     found = _chosen.get()
     if found is None:
@@ -111,13 +112,15 @@ def set_current(index: int) -> None:
 
 
 @contextmanager
-def simulated(devices: int | str | Pool, memory: int | str = DEFAULT_MEMORY) -> Iterator[Pool]:
+def simulated(
+    devices: int | str | DevicePool, memory: int | str = DEFAULT_MEMORY
+) -> Iterator[DevicePool]:
     """Simulated accelerators for the length of a block, in this thread.
 
     `simulated(2, "16GB")` or `simulated("2x16GB")` makes new ones; with a pool that exists
     already its devices are used again. `simulated(0)` is a machine without any.
     """
-    if isinstance(devices, Pool):
+    if isinstance(devices, DevicePool):
         made = devices
     else:
         made = parse_pool(devices if isinstance(devices, str) else f"{devices}x{memory}")

@@ -1,8 +1,8 @@
-"""How a tensor reads: `tensor([[1., 2.]], grad_fn=<AddBackward0>)`, column by column as torch's.
+"""The text of a tensor: `tensor([[1., 2.]], grad_fn=<AddBackward0>)`, column by column as torch's.
 
-All numbers of a tensor are written in one width and one notation, which a first look at them
-decides: whole numbers as `3.`, others with `precision` digits, and scientific notation where
-magnitudes lie too far apart. Tensors of more than `threshold` elements show their edges only.
+All numbers of a tensor are written in one width and one notation; a first look at them decides
+which. Whole numbers are written as `3.`, others with `precision` digits. Scientific notation is used
+where magnitudes lie too far apart. Tensors of more than `threshold` elements show their edges only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, dtypes, graph
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import dtypes, graph
+from minitorch_dist.tensors.core.base import Array, TensorBase
 
 
 @dataclass(frozen=True)
-class Options:
+class PrintOptions:
     precision: int = 4
     threshold: float = 1000
     edgeitems: int = 3
@@ -28,11 +29,11 @@ class Options:
 
 
 _PROFILES = {
-    "default": Options(),
-    "short": Options(precision=2, edgeitems=2),
-    "full": Options(threshold=math.inf),
+    "default": PrintOptions(),
+    "short": PrintOptions(precision=2, edgeitems=2),
+    "full": PrintOptions(threshold=math.inf),
 }
-_options = Options()
+_options = PrintOptions()
 
 
 def set_printoptions(
@@ -61,7 +62,7 @@ def set_printoptions(
 
 def get_printoptions() -> dict[str, Any]:
     """The options in force, by name."""
-    return {name: getattr(_options, name) for name in Options.__dataclass_fields__}
+    return {name: getattr(_options, name) for name in PrintOptions.__dataclass_fields__}
 
 
 def to_text(self: TensorBase, *, tensor_contents: str | None = None, name: str = "tensor") -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from minitorch_dist.tensors import printing
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.nodes import Node
+from minitorch_dist.tensors import ledger_observer, printing
+from minitorch_dist.tensors.core import operations
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.graph import Node
 from minitorch_dist.tensors.ops import gradients, operators
 from minitorch_dist.tensors.ops.along_axes import (
     extrema,
@@ -93,15 +94,15 @@ class Tensor(TensorBase):
         return gradients.is_leaf(self)
 
     # arithmetic
-    add = arithmetic.add
+    add = operations.add
     add_ = updating.add_
     sub = arithmetic.sub
     sub_ = updating.sub_
     subtract = arithmetic.subtract
     subtract_ = updating.subtract_
-    mul = arithmetic.mul
+    mul = operations.mul
     mul_ = updating.mul_
-    multiply = arithmetic.multiply
+    multiply = operations.multiply
     multiply_ = updating.multiply_
     neg = arithmetic.neg
     neg_ = arithmetic.neg_
@@ -329,7 +330,7 @@ class Tensor(TensorBase):
     hardshrink = rectifiers.hardshrink
 
     # reductions
-    sum = reductions.sum
+    sum = operations.sum
     mean = reductions.mean
     all = reductions.all
     any = reductions.any
@@ -395,48 +396,48 @@ class Tensor(TensorBase):
 
     # operators
     __array_priority__ = 1000  # numpy's scalars leave `scalar * tensor` to the tensor
-    __add__ = operators.binary(arithmetic.add)
-    __radd__ = operators.reflected(arithmetic.add)
-    __sub__ = operators.binary(arithmetic.sub)
-    __rsub__ = operators.reflected(arithmetic.rsub)
-    __mul__ = operators.binary(arithmetic.mul)
-    __rmul__ = operators.reflected(arithmetic.mul)
-    __truediv__ = operators.binary(division.div)
-    __rtruediv__ = operators.reflected(operators.divided_by)
-    __floordiv__ = operators.binary(division.floor_divide)
-    __rfloordiv__ = operators.reflected(operators.swap(division.floor_divide))
-    __mod__ = operators.binary(division.remainder)
-    __rmod__ = operators.reflected(operators.swap(division.remainder))
-    __pow__ = operators.binary(powers.pow)
-    __rpow__ = operators.reflected(operators.swap(powers.pow))
-    __and__ = operators.binary(logic.bitwise_and)
-    __rand__ = operators.reflected(logic.bitwise_and)
-    __or__ = operators.binary(logic.bitwise_or)
-    __ror__ = operators.reflected(logic.bitwise_or)
-    __xor__ = operators.binary(logic.bitwise_xor)
-    __rxor__ = operators.reflected(logic.bitwise_xor)
-    __lshift__ = operators.binary(logic.bitwise_left_shift)
-    __rlshift__ = operators.reflected(operators.swap(logic.bitwise_left_shift))
-    __rshift__ = operators.binary(logic.bitwise_right_shift)
-    __rrshift__ = operators.reflected(operators.swap(logic.bitwise_right_shift))
-    __eq__ = operators.binary(comparison.eq)
-    __ne__ = operators.binary(comparison.ne)
-    __lt__ = operators.binary(comparison.lt)
-    __le__ = operators.binary(comparison.le)
-    __gt__ = operators.binary(comparison.gt)
-    __ge__ = operators.binary(comparison.ge)
-    __iadd__ = operators.binary(updating.add_)
-    __isub__ = operators.binary(updating.sub_)
-    __imul__ = operators.binary(updating.mul_)
-    __itruediv__ = operators.binary(updating.div_)
-    __ifloordiv__ = operators.binary(division.floor_divide_)
-    __imod__ = operators.binary(division.remainder_)
-    __ipow__ = operators.binary(powers.pow_)
-    __ilshift__ = operators.binary(logic.bitwise_left_shift_)
-    __irshift__ = operators.binary(logic.bitwise_right_shift_)
-    __iand__ = operators.binary(logic.bitwise_and_)
-    __ior__ = operators.binary(logic.bitwise_or_)
-    __ixor__ = operators.binary(logic.bitwise_xor_)
+    __add__ = operations.binary(operations.add)
+    __radd__ = operations.reflected(operations.add)
+    __sub__ = operations.binary(arithmetic.sub)
+    __rsub__ = operations.reflected(arithmetic.rsub)
+    __mul__ = operations.binary(operations.mul)
+    __rmul__ = operations.reflected(operations.mul)
+    __truediv__ = operations.binary(division.div)
+    __rtruediv__ = operations.reflected(operators.divided_by)
+    __floordiv__ = operations.binary(division.floor_divide)
+    __rfloordiv__ = operations.reflected(operators.swap(division.floor_divide))
+    __mod__ = operations.binary(division.remainder)
+    __rmod__ = operations.reflected(operators.swap(division.remainder))
+    __pow__ = operations.binary(powers.pow)
+    __rpow__ = operations.reflected(operators.swap(powers.pow))
+    __and__ = operations.binary(logic.bitwise_and)
+    __rand__ = operations.reflected(logic.bitwise_and)
+    __or__ = operations.binary(logic.bitwise_or)
+    __ror__ = operations.reflected(logic.bitwise_or)
+    __xor__ = operations.binary(logic.bitwise_xor)
+    __rxor__ = operations.reflected(logic.bitwise_xor)
+    __lshift__ = operations.binary(logic.bitwise_left_shift)
+    __rlshift__ = operations.reflected(operators.swap(logic.bitwise_left_shift))
+    __rshift__ = operations.binary(logic.bitwise_right_shift)
+    __rrshift__ = operations.reflected(operators.swap(logic.bitwise_right_shift))
+    __eq__ = operations.binary(comparison.eq)
+    __ne__ = operations.binary(comparison.ne)
+    __lt__ = operations.binary(comparison.lt)
+    __le__ = operations.binary(comparison.le)
+    __gt__ = operations.binary(comparison.gt)
+    __ge__ = operations.binary(comparison.ge)
+    __iadd__ = operations.binary(updating.add_)
+    __isub__ = operations.binary(updating.sub_)
+    __imul__ = operations.binary(updating.mul_)
+    __itruediv__ = operations.binary(updating.div_)
+    __ifloordiv__ = operations.binary(division.floor_divide_)
+    __imod__ = operations.binary(division.remainder_)
+    __ipow__ = operations.binary(powers.pow_)
+    __ilshift__ = operations.binary(logic.bitwise_left_shift_)
+    __irshift__ = operations.binary(logic.bitwise_right_shift_)
+    __iand__ = operations.binary(logic.bitwise_and_)
+    __ior__ = operations.binary(logic.bitwise_or_)
+    __ixor__ = operations.binary(logic.bitwise_xor_)
     __neg__ = arithmetic.neg
     __pos__ = arithmetic.positive
     __abs__ = rounding.abs
@@ -666,13 +667,13 @@ class Tensor(TensorBase):
     geometric_ = random_fill.geometric_
     log_normal_ = random_fill.log_normal_
     cauchy_ = random_fill.cauchy_
-    __hash__ = layout.identity
+    __hash__ = TensorBase.__hash__  # a class with `__eq__` has to say so
     layout = property(layout.layout_of)  # last: it hides the module
 
     # products
     matmul = products.matmul
-    __matmul__ = operators.binary(products.matmul)
-    __rmatmul__ = operators.reflected(operators.swap(products.matmul))
+    __matmul__ = operations.binary(products.matmul)
+    __rmatmul__ = operations.reflected(operators.swap(products.matmul))
     mm = products.mm
     bmm = products.bmm
     mv = products.mv
@@ -750,3 +751,4 @@ class Tensor(TensorBase):
 
 
 TensorBase.plain = Tensor
+ledger_observer.attach()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-_asked: dict[str, int] = {}  # what was asked for, where nothing can be changed
+_asked: dict[str, int] = {}  # the numbers that were asked for, where nothing can be changed
 
 
 @functools.cache

@@ -1,5 +1,6 @@
-"""What tests of distributed programs stand on: strategies, checks, and training that is exact.
+"""Tools for tests of distributed programs: strategies, checks, and training that is exact.
 
+    assert_close(actual, expected)                torch.testing's: numbers, tensors, and what holds them
     check_collective(all_reduce)                  your collective: right, once, never stuck, how dear
     check_transport(make)                         your transport against the contract
     check_replicas_equal(model)                   on every rank: the same parameters, bit for bit
@@ -7,12 +8,13 @@
     strategies.worlds(), .arrays(), .schedules(), .fault_plans()     for Hypothesis
     exact                                         training in which no operation rounds
 
-They stand in `collectives` (with `trials`, `costs` and `verdict`), `media`, `replicas`; `strictness` makes a harder
+They stand in `closeness`, `collectives` (with `trials`, `costs` and `verdict`), `media`, `replicas`; `strictness` makes a harder
 world for sends, `likeness` compares names with another package's.
 
 A check that fails raises an AssertionError which says what is wrong in words.
 """
 
+from minitorch_dist.testing.closeness import assert_close as assert_close
 from minitorch_dist.testing.collectives import (
     check_collective as check_collective,
     replay_collective as replay_collective,

@@ -5,7 +5,8 @@
     ✔ right ✔ exactly once ✔ never stuck ✔ frozen  bytes 1.00× optimum  rounds 2.33× optimum  memory 1.1×
 
     right          against numpy: sum, max and product, 1 … 9 ranks, 0, 1, P-1, P, P+1 … elements, negatives
-    exactly once   every rank's contribution is a digit of its own, so that sums tell who is in them
+    exactly once   every rank's contribution is a digit of its own, and every element has another label:
+                   sums tell which ranks are in them, and whether they lie in the right place
     never stuck    sends that wait: never, for room, for their receive (see `strictness`)
     frozen         nothing is written to while it is being sent
     bytes, rounds  against `schedules.bounds`; dear is what is far from both
@@ -29,18 +30,18 @@ import numpy as np
 from minitorch_dist import sim
 from minitorch_dist.distributed.schedules import proof
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.testing.costs import ROUNDS, measure, metered, of_schedule
-from minitorch_dist.testing.strictness import Overwritten, plainly, strict
+from minitorch_dist.testing.strictness import OverwrittenBuffer, plainly, strict
 from minitorch_dist.testing.trials import OPS, length_of, program, unlike, wanted_of
-from minitorch_dist.testing.verdict import Case, Verdict
+from minitorch_dist.testing.verdict import ReplayCase, Verdict
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 EVENTS = 20_000  # of one run, before it counts as one that never ends
-BASE = 64  # of the labels: up to 63 times are told apart,
-DIGITS = 10  # for so many ranks at once: float64 and int64 hold them
+TIMES = 64  # so often, less one, may a rank be in a sum of labels before its digit runs over
+BITS = 62  # of one sum: int64 holds them
 MODES = {"eager": "sim://", "bounded": "sim://?window=1", "rendezvous": "sim://"}
-_replayed: ContextVar[tuple[Case, Path | None] | None] = ContextVar("replayed", default=None)
+_replayed: ContextVar[tuple[ReplayCase, Path | None] | None] = ContextVar("replayed", default=None)
 LAMPS = ("right", "exactly once", "never stuck", "frozen")
 FUNCTIONS = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all")
 
@@ -92,14 +93,16 @@ def replay_collective(token: str, subject: Callable[..., Any]) -> None:
     verdict.demand()
 
 
-def parse(token: str) -> Case:
+def parse(token: str) -> ReplayCase:
     """The run that a token of `check_collective` means."""
     version, _, rest = token.partition(":")
     words = rest.split(";")
     if version != "mtc1" or len(words) != 5:
         raise ValueError(f"{token!r} is no token of check_collective: it begins with mtc1:")
     numbers = dict(word.split("=") for word in words[1:4])
-    return Case(words[0], int(numbers["ranks"]), int(numbers["count"]), numbers["op"], words[4])
+    return ReplayCase(
+        words[0], int(numbers["ranks"]), int(numbers["count"]), numbers["op"], words[4]
+    )
 
 
 @contextmanager
@@ -115,7 +118,7 @@ def replaying(token: str, journal: Path | None = None) -> Iterator[None]:
 # ------------------------------------------------------------------------------------ one run
 
 
-def _cases(subject: Callable[..., Any], collective: str, sizes: Sequence[int]) -> list[Case]:
+def _cases(subject: Callable[..., Any], collective: str, sizes: Sequence[int]) -> list[ReplayCase]:
     """The smallest first."""
     ops = ["sum"]
     if "op" in inspect.signature(subject).parameters:
@@ -124,13 +127,13 @@ def _cases(subject: Callable[..., Any], collective: str, sizes: Sequence[int]) -
     for size in sizes:
         drawn = int(np.random.Generator(np.random.PCG64(size)).integers(2 * size, 4 * size))
         for count in sorted({0, 1, size - 1, size, size + 1, drawn}):
-            found += [Case(collective, size, count, op) for op in ops]
+            found += [ReplayCase(collective, size, count, op) for op in ops]
         for mode in ("bounded", "rendezvous"):
-            found += [Case(collective, size, count, "sum", mode) for count in (1, size + 1)]
+            found += [ReplayCase(collective, size, count, "sum", mode) for count in (1, size + 1)]
     return found
 
 
-def _try(verdict: Verdict, subject: Callable[..., Any], case: Case) -> None:
+def _try(verdict: Verdict, subject: Callable[..., Any], case: ReplayCase) -> None:
     """One run of small numbers, and, if its lamp still burns, one of labels."""
     concerned = ["right", "exactly once"] if case.mode == "eager" else ["never stuck"]
     if all(verdict.lamps.get(lamp) is False for lamp in concerned):
@@ -156,7 +159,7 @@ def _try(verdict: Verdict, subject: Callable[..., Any], case: Case) -> None:
 
 
 def _run(
-    verdict: Verdict, subject: Callable[..., Any], case: Case, given: Array, **how: Any
+    verdict: Verdict, subject: Callable[..., Any], case: ReplayCase, given: Array, **how: Any
 ) -> list[Any] | None:
     """The ranks' results; None, and a complaint, where there are none."""
 
@@ -181,7 +184,7 @@ def _run(
                 "frozen", f"{where}: {words}; the caller may write to its tensor meanwhile", case
             )
         return found
-    except Overwritten as error:
+    except OverwrittenBuffer as error:
         verdict.complain("frozen", f"{where}: {error}", case)
     except (sim.Deadlock, sim.Livelock) as error:
         ways = {"eager": "", "bounded": " where sends wait for room"}
@@ -209,18 +212,21 @@ def _place(error: BaseException, subject: Callable[..., Any]) -> str:
 # -------------------------------------------------------------------------------- exactly once
 
 
-def _label(verdict: Verdict, subject: Callable[..., Any], case: Case) -> None:
-    """Rank r gives BASEʳ in every element: the digits of a sum are how often each rank is in it. Of more
-    than DIGITS ranks, so many in each run; the others give 0."""
+def _label(verdict: Verdict, subject: Callable[..., Any], case: ReplayCase) -> None:
+    """Of n elements, rank r gives (n + e)·baseʳ in element e. A digit of a sum between n and 2n - 1 is one label, and
+    names its element. Where the digits of all ranks do not fit, some ranks give labels in each run, and the others 0."""
     if case.collective not in proof.REDUCING:
         return
+    length = length_of(case)
+    base = 1 << (TIMES * max(2 * length - 1, 1) - 1).bit_length()
+    at_once = BITS // (base.bit_length() - 1)
     wrong: tuple[int, int] | None = None
     runs: list[list[Any]] = []
-    for first in range(0, case.size, DIGITS):
+    for first in range(0, case.size, at_once):
         labels = np.zeros(case.size, np.int64)
-        count = min(DIGITS, case.size - first)
-        labels[first : first + count] = BASE ** np.arange(count)
-        given = np.repeat(labels[:, None], length_of(case), axis=1)
+        count = min(at_once, case.size - first)
+        labels[first : first + count] = base ** np.arange(count)
+        given = labels[:, None] * (length + np.arange(length))
         found = _run(verdict, subject, case, given)
         if found is None:
             verdict.leave_open("exactly once")
@@ -233,29 +239,38 @@ def _label(verdict: Verdict, subject: Callable[..., Any], case: Case) -> None:
     if wrong is not None:
         rank, element = wrong
         sums = [int(found[rank][element]) for found in runs]
-        digits = [sums[r // DIGITS] // BASE ** (r % DIGITS) % BASE for r in range(case.size)]
-        words = _in_words(subject, case, rank, element, digits)
+        digits = [sums[r // at_once] // base ** (r % at_once) % base for r in range(case.size)]
+        due = length + element + (rank * case.count if case.collective == "reduce_scatter" else 0)
+        words = _in_words(subject, case, rank, element, [digits, due, length])
         verdict.complain("exactly once", f"{case.where}: {words}", case)
 
 
 def _in_words(
-    subject: Callable[..., Any], case: Case, rank: int, element: int, digits: Sequence[int]
+    subject: Callable[..., Any], case: ReplayCase, rank: int, element: int, read: Sequence[Any]
 ) -> str:
+    digits, due, length = (
+        read  # the label that each rank should have in it, of one of so many elements
+    )
     said = []
-    for other, times in enumerate(digits):
-        if times > 1:
+    for other, digit in enumerate(digits):
+        times, rest = divmod(digit, due)
+        if rest and length <= digit < 2 * length:
+            said.append(f"rank {other}'s element {digit - length} in its place")
+        elif rest:
+            said.append(f"several elements of rank {other} in its place")
+        elif times > 1:
             rounds = _rounds_in_which(subject, case, rank, other, element)
             came = f", in rounds {_listed(rounds)}" if len(rounds) > 1 else ""
             often = "twice" if times == 2 else f"{times} times"
             said.append(f"rank {other} counted {often}{came}")
-    missing = [r for r, times in enumerate(digits) if not times]
+    missing = [r for r, digit in enumerate(digits) if not digit]
     if missing:
         said.append(f"rank{'s' * (len(missing) > 1)} {_listed(missing)} missing")
     return f"rank {rank}, element {element}: {'; '.join(said)}"
 
 
 def _rounds_in_which(
-    subject: Callable[..., Any], case: Case, to: int, source: int, element: int
+    subject: Callable[..., Any], case: ReplayCase, to: int, source: int, element: int
 ) -> list[int]:
     """When what `source` gives to this element came to `to`: a run in which it is all that is not 0."""
     place = element + to * case.count if case.collective == "reduce_scatter" else element

@@ -1,4 +1,4 @@
-"""What a collective under test costs: bytes and rounds against `schedules.bounds`, memory from the ledger."""
+"""The costs of a collective under test: bytes and rounds against `schedules.bounds`, memory from the ledger."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from minitorch_dist.distributed.schedules import bounds, proof
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
 from minitorch_dist.tensors import ledger
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.testing.trials import length_of, program
-from minitorch_dist.testing.verdict import Case, Verdict
+from minitorch_dist.testing.verdict import ReplayCase, Verdict
 from transports.virtual.medium import Network
 from transports.virtual.topology import Link, Uniform
 
@@ -40,7 +40,7 @@ def measure(
     verdict.lamps |= {"cheap": True, "small": True}
     dear, slow, large = [0.0], [0.0], [0.0]
     for size in sizes:
-        case = Case(collective, size, 16 * size)
+        case = ReplayCase(collective, size, 16 * size)
         given = np.ones((size, length_of(case)))
         report = sim.run(program, size, (subject, case, given), net=ROUNDS)
         whole = given[0].nbytes * (size if collective == "all_gather" else 1)
@@ -63,7 +63,7 @@ def measure(
         verdict.complain("small", f"it holds {verdict.memory:.1f} vectors beyond the caller's")
 
 
-def _watched(subject: Callable[..., Any], case: Case, given: Array, pool: Any) -> int:
+def _watched(subject: Callable[..., Any], case: ReplayCase, given: Array, pool: Any) -> int:
     """Bytes at the peak beyond what the caller holds."""
     with cuda.simulated(pool), ledger.watch(f"cuda:{dist.get_rank()}") as seen:
         result = program(subject, case, given, "cuda")

@@ -11,8 +11,8 @@ twice can hide. Here all numbers are small multiples of powers of two:
     a product x·w is a multiple of 2⁻¹², an error y - t of 2⁻²⁰, a gradient of 2⁻³², and all are
     below 2²⁰ for some thousand samples: 52 bits, which float64 holds
 
-so no operation rounds, the order of addition does not matter, and P ranks end with the weights of one
-rank bit for bit, however the samples are divided among them. (`bits` measures how many were needed.)
+So no operation rounds, and the order of addition does not matter. P ranks end with the weights of one rank
+bit for bit, however the samples are divided among them. (`bits` measures how many were needed.)
 
     samples, model = exact.data(37), exact.Model()
     ddp = DistributedDataParallel(model)
@@ -31,8 +31,8 @@ import numpy as np
 
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 INPUT_GRID: Final = 2.0**-4

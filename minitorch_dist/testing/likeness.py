@@ -18,7 +18,7 @@ from typing import Any
 MODULES = (
     "", "Tensor", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.parallel",
     "optim", "optim.lr_scheduler", "autograd", "amp", "utils.data", "utils.checkpoint", "futures",
-    "multiprocessing", "distributed", "distributed.device_mesh", "distributed.rpc",
+    "distributions", "multiprocessing", "distributed", "distributed.device_mesh", "distributed.rpc",
     "distributed.autograd", "distributed.optim", "distributed.fsdp", "distributed.fsdp.wrap",
     "distributed.pipelining", "distributed.tensor",
     "distributed.tensor.parallel", "distributed.tensor.placement_types",
@@ -52,7 +52,7 @@ class Likeness:
 
 
 def compare(name: str, theirs: Any, ours: Any) -> Likeness:
-    """What of `theirs` is in `ours`."""
+    """The names of `theirs` that are in `ours`."""
     found = Likeness(name)
     for public in names_of(theirs):
         if not hasattr(ours, public):

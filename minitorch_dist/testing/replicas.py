@@ -22,7 +22,7 @@ import numpy as np
 import minitorch_dist.distributed as dist
 from minitorch_dist.launching import launch
 from minitorch_dist.optim import SGD
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.testing import exact
 
 SIZES = (1, 2, 3, 4, 5, 6)
@@ -65,10 +65,10 @@ def check_same_as_one_rank(
 ) -> None:
     """Return if `train` ends with the weights of one rank that was given all samples, bit for bit.
 
-    `train(batches)` runs on every rank with its share of each batch and returns the model, or its
-    weights as a list of arrays or tensors in the order of `exact.Model().parameters()`. One rank does
-    plain SGD at `exact.RATE`, or what `alone(batches)` says, which returns a model or its weights, too;
-    the samples are those of `exact.data`. For processes (transport="tcp://") `train` must be importable.
+    `train(batches)` runs on every rank with its share of each batch. It returns the model, or its weights
+    as a list of arrays or tensors in the order of `exact.Model().parameters()`. One rank does plain SGD at
+    `exact.RATE`, or what `alone(batches)` says, which returns a model or its weights, too; the samples are
+    those of `exact.data`. For processes (transport="tcp://") `train` must be importable.
     """
     whole = [exact.data(count, seed) for seed, count in enumerate(batches)]
     wanted = [array.copy() for _, array in _named((alone or _alone)(whole))]
@@ -89,7 +89,7 @@ def check_same_as_one_rank(
 
 
 def _alone(whole: Sequence[exact.Data]) -> list[Array]:
-    """What one rank, without any wrapper, makes of all samples."""
+    """The weights that one rank, without any wrapper, gets from all samples."""
     model = exact.Model()
     optimizer = SGD(model.parameters(), lr=exact.RATE)
     for batch in whole:

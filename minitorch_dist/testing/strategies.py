@@ -3,7 +3,7 @@
     @given(strategies.worlds(), strategies.vectors())
     def test_…(world, vector): launch(program, world.size, world.transport)
 
-What is drawn shrinks to the plainest: one rank, no elements, a ring, no faults.
+Examples shrink to the plainest: one rank, no elements, a ring, no faults.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from minitorch_dist.distributed.schedules.steps import (
     Step,
     Steps,
 )
-from minitorch_dist.sim import nets
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.sim import topologies
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 from transports.faults import plans
 from transports.faults.plans import Fault
@@ -35,10 +35,10 @@ from transports.virtual import topology
 from transports.virtual.medium import Network
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9)
-DTYPES = (np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.bool_)
+DTYPES = (np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8)
 
 
-class World(NamedTuple):
+class WorldCase(NamedTuple):
     """Ranks and how they talk; `net` is for `sim.run`, `transport` for `launch`."""
 
     size: int
@@ -64,7 +64,7 @@ def networks(size: int = 8) -> SearchStrategy[Network]:
         if size % nodes == 0:
             per = size // nodes
             shapes.append(st.builds(topology.two_level, st.just(nodes), st.just(per), links, links))
-            shapes.append(st.builds(nets.mesh, st.just((nodes, per)), links))
+            shapes.append(st.builds(topologies.mesh, st.just((nodes, per)), links))
     limits = st.sampled_from([None, 0, 64, 4096])
     return st.builds(
         Network, st.one_of(shapes), eager=limits, window=st.sampled_from([None, 1, 64])
@@ -74,9 +74,9 @@ def networks(size: int = 8) -> SearchStrategy[Network]:
 @st.composite
 def worlds(
     draw: Any, largest: int = 9, transports: Sequence[str] = ("sim://", "queue://")
-) -> World:
+) -> WorldCase:
     size = draw(sizes(largest))
-    return World(size, draw(st.sampled_from(list(transports))), draw(networks(size)))
+    return WorldCase(size, draw(st.sampled_from(list(transports))), draw(networks(size)))
 
 
 # -------------------------------------------------------------------------------------------- tensors
@@ -94,7 +94,8 @@ def arrays(
     dtypes: Sequence[Any] = DTYPES,
     contiguous: bool = False,
 ) -> Array:
-    """Small whole numbers, negative ones too, whose sums are exact in each of these dtypes.
+    """Small whole numbers, negative ones too, whose sums are exact in each of these dtypes. Ask for
+    np.bool_ by `dtypes=`: a sum of bools is a bool, and so no sum of counts.
 
     Some arrays are transposed, some are every second element of a wider one, some run backwards.
     """
@@ -169,8 +170,9 @@ def _one_after_the_other(first: Schedule, then: Schedule) -> Any:
 
 @st.composite
 def broken_schedules(draw: Any, collective: str = "all_reduce", size: int = 4) -> Schedule:
-    """A schedule that is wrong among `size` ranks: one step of one rank is lost, doubled, turned to
-    another chunk, copies where it should add, or goes to another rank. `proof.examine` finds each."""
+    """A schedule that is wrong among `size` ranks. One step of one rank is lost, doubled, turned to another
+    chunk, copies where it should add, or goes to another rank. `proof.examine` finds each.
+    """
     sound = draw(schedules(collective))
     places = [
         (rank, number)

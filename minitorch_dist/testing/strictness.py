@@ -3,7 +3,7 @@
 Our own sends never wait for a receive, and a small `isend` is over when it returns. Other systems give
 neither promise, so a program that leans on one hangs or sends rubbish elsewhere. Within `strict()`
 
-    send          returns when its receive has been posted: the receiver says so (an empty message back)
+    send          returns when its receive has been posted: the receiver says so (an empty answer back)
     isend         is over when its receive has been posted; until then its array is compared with what
                   it held: `wait` raises Overwritten if it was written to
 
@@ -19,24 +19,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import point_to_point
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.face import repeated_messages
+from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.work import Work
 
 ANSWER = 1 << 31  # the tag of an answer is so much above that of its message
+KIND = "answer"  # the operation of an answer: it is ours, and no send of the program
 EMPTY = np.empty(0, np.uint8)
 
 
-class Overwritten(AssertionError):
+class OverwrittenBuffer(AssertionError):
     """A tensor was written to between `isend` and `wait`."""
 
 
@@ -58,7 +59,7 @@ class Frozen(Work):
 
     def _finish(self, timeout: float | None) -> None:
         if self._array.tobytes() != self._before.tobytes():
-            raise Overwritten(f"{self._what} at {self._site} before it waited for it")
+            raise OverwrittenBuffer(f"{self._what} at {self._site} before it waited for it")
         for part in self._parts:
             part.wait(timeout)
 
@@ -80,67 +81,66 @@ class Sends:
 
 @contextmanager
 def strict(room: int = 0) -> Iterator[Sends]:
-    """Within the block sends of this process are strict: each waits for the receive of the message
-    that went `room` messages before it to the same rank, with the same tag."""
+    """Within the block sends of this process are strict. Each waits for the receive of an earlier message: the
+    one that went `room` messages before it to the same rank, with the same tag.
+    """
     sends = Sends()
     sent: Counter[tuple[Group, int, int]] = Counter()
 
-    def waits(group: Group, dst: int, tag: int) -> bool:
-        sent[group, dst, tag] += 1
-        return sent[group, dst, tag] > room
+    def waits(send: PreparedSend) -> bool:
+        sent[send.group, send.dst, send.tag] += 1
+        return sent[send.group, send.dst, send.tag] > room
 
-    send, isend = point_to_point.send, point_to_point.isend
-    receive, irecv = point_to_point.receive, point_to_point.irecv
+    run, begin = PreparedSend.run, PreparedSend.begin
+    run_receive, begin_receive = PreparedReceive.run, PreparedReceive.begin
 
-    def strict_send(group: Group, array: Array, dst: int, tag: int = 0, *rest: Any) -> None:
-        send(group, array, dst, tag, *rest)
-        if waits(group, dst, tag):
-            receive(group, EMPTY.copy(), dst, tag + ANSWER)
+    def answer(group: Group, src: int, tag: int) -> None:
+        with suppress(PeerLost):  # who sent into free room need not wait for it, and may have left
+            run(PreparedSend(group, EMPTY.dtype, EMPTY.shape, src, tag + ANSWER, KIND), EMPTY)
 
-    def strict_isend(
-        group: Group, array: Array, dst: int, tag: int = 0, *rest: Any, **more: Any
-    ) -> Work:
-        answers = [irecv(group, EMPTY.copy(), dst, tag + ANSWER)] if waits(group, dst, tag) else []
-        work = isend(group, array, dst, tag, *rest, **more)
-        sends.made.append(Frozen([work, *answers], group, array, dst))
+    def answer_to(send: PreparedSend) -> PreparedReceive:
+        tag = send.tag + ANSWER
+        return PreparedReceive(send.group, EMPTY.dtype, EMPTY.shape, send.dst, tag, KIND)
+
+    def strict_run(send: PreparedSend, array: Array) -> None:
+        run(send, array)
+        if waits(send):
+            run_receive(answer_to(send), EMPTY.copy())
+
+    def strict_begin(send: PreparedSend, array: Array, output: Any = None) -> Work:
+        answers = [begin_receive(answer_to(send), EMPTY.copy())] if waits(send) else []
+        work = begin(send, array, output)
+        sends.made.append(Frozen([work, *answers], send.group, array, send.dst))
         return sends.made[-1]
 
-    def strict_receive(group: Group, array: Array, src: int, tag: int = 0) -> None:
-        send(group, EMPTY, src, tag + ANSWER)
-        receive(group, array, src, tag)
+    def strict_run_receive(receive: PreparedReceive, array: Array) -> None:
+        assert receive.src is not None
+        answer(receive.group, receive.src, receive.tag)
+        run_receive(receive, array)
 
-    def strict_irecv(
-        group: Group, array: Array | None, src: int | None, tag: int = 0, *rest: Any, **more: Any
-    ) -> Any:
-        posted = irecv(group, array, src, tag, *rest, **more)
-        if src is not None:
-            send(group, EMPTY, src, tag + ANSWER)
+    def strict_begin_receive(receive: PreparedReceive, *given: Any) -> Any:
+        posted = begin_receive(receive, *given)
+        if receive.src is not None:
+            answer(receive.group, receive.src, receive.tag)
             return posted
         posted.wait()
-        send(group, EMPTY, posted.source_rank(), tag + ANSWER)
+        answer(receive.group, posted.source_rank(), receive.tag)
         return posted
 
-    ours = {
-        "send": strict_send,
-        "isend": strict_isend,
-        "receive": strict_receive,
-        "irecv": strict_irecv,
-    }
-    before = {name: getattr(point_to_point, name) for name in ours}
-    short = {name: getattr(repeated_messages, name) for name in ("send", "recv")}
-    vars(point_to_point).update(ours)
-    vars(repeated_messages).update(dict.fromkeys(short, _the_long_way))
+    _replace(PreparedSend, strict_run, strict_begin)
+    _replace(PreparedReceive, strict_run_receive, strict_begin_receive)
     try:
         yield sends
     finally:
-        vars(point_to_point).update(before)
-        vars(repeated_messages).update(short)
+        _replace(PreparedSend, run, begin)
+        _replace(PreparedReceive, run_receive, begin_receive)
 
 
-def _the_long_way(*call: Any) -> None:
-    """No message is of a known kind, so each passes `point_to_point`."""
+def _replace(kind: Any, run: Callable[..., Any], begin: Callable[..., Any]) -> None:
+    """Let all messages of this process be carried out by these."""
+    kind.run, kind.begin = run, begin
 
 
 def plainly(said: str) -> str:
     """An error's words, where waiting for an answer is what it stands for: a send that waits."""
-    return re.sub(r"recv with tag 2\d{9} \(uint8\[0\]\)", "send", said)
+    return re.sub(rf"{KIND} with tag 2\d{{9}} \(uint8\[0\]\)", "send", said)

@@ -11,10 +11,10 @@ import numpy as np
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.schedules.schedule import ROOTED
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
-from minitorch_dist.testing.verdict import Case
+from minitorch_dist.testing.verdict import ReplayCase
 
 OPS: dict[str, tuple[Any, Callable[..., Any]]] = {
     "sum": (ReduceOp.SUM, np.add.reduce),
@@ -23,7 +23,7 @@ OPS: dict[str, tuple[Any, Callable[..., Any]]] = {
 }
 
 
-def program(subject: Callable[..., Any], case: Case, given: Array, device: str = "") -> Any:
+def program(subject: Callable[..., Any], case: ReplayCase, given: Array, device: str = "") -> Any:
     """What every rank runs."""
     rank = dist.get_rank()
     tensor = _tensor(given[rank].copy(), device, rank)
@@ -59,18 +59,18 @@ def _tensor(array: Array, device: str, rank: int) -> Any:
     return made.to(f"{device}:{rank}") if device else made
 
 
-def root_of(case: Case) -> int:
+def root_of(case: ReplayCase) -> int:
     return case.size - 1
 
 
-def length_of(case: Case) -> int:
+def length_of(case: ReplayCase) -> int:
     """Elements of what a rank gives."""
     parts = case.size if case.collective in ("reduce_scatter", "all_to_all") else 1
     return parts * case.count
 
 
-def wanted_of(case: Case, given: Array) -> list[Array | None]:
-    """What numpy makes of it. None: nobody may ask."""
+def wanted_of(case: ReplayCase, given: Array) -> list[Array | None]:
+    """The result of numpy. None: nobody may ask."""
     size, count, root = case.size, case.count, root_of(case)
     total = OPS[case.op][1](given, axis=0)
     if case.collective == "broadcast":

@@ -1,4 +1,4 @@
-"""What a check of a collective ran (`Case`), and what it found (`Verdict`)."""
+"""The run of a check of a collective (`ReplayCase`), and its result (`Verdict`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SIGNS = {True: "✔", False: "✘", None: "–"}
 
 
 @dataclass(frozen=True)
-class Case:
+class ReplayCase:
     """One run; its text is the replay token."""
 
     collective: str
@@ -30,7 +30,7 @@ class Case:
 
 @dataclass
 class Verdict:
-    """What was found. True if nothing was wrong; `print` shows the lamps."""
+    """The result of a check. True if nothing was wrong; `print` shows the lamps."""
 
     name: str
     lamps: dict[str, bool | None] = field(default_factory=dict)  # None: it could not be tried
@@ -49,7 +49,7 @@ class Verdict:
             raise AssertionError(str(self))
         return self
 
-    def complain(self, lamp: str, words: str, case: Case | None = None) -> None:
+    def complain(self, lamp: str, words: str, case: ReplayCase | None = None) -> None:
         """Keep the first complaint of each lamp: cases come smallest first."""
         if self.lamps.get(lamp, True) is not False:
             self.lamps[lamp], self.complaints[lamp] = False, words
@@ -57,7 +57,7 @@ class Verdict:
                 self.tokens[lamp] = str(case)
 
     def leave_open(self, *lamps: str) -> None:
-        """What was to tell of these came to no end; what is known to be wrong stays so."""
+        """The run that was to try these lamps did not end. A lamp that is known to be wrong stays so."""
         for lamp in lamps:
             if self.lamps.get(lamp):
                 self.lamps[lamp] = None

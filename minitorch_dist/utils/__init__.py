@@ -1,6 +1,7 @@
-"""What stands beside the layers: activation checkpointing, DLPack, counted operations, and data loading."""
+"""Tools beside the layers: activation checkpointing, DLPack, counted operations, data loading, and trees of containers."""
 
 from minitorch_dist.utils import (
+    _pytree as _pytree,
     checkpoint as checkpoint,
     data as data,
     dlpack as dlpack,

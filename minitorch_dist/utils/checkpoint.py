@@ -6,7 +6,7 @@ Nothing that `layer` computes on the way is kept. When the backward pass needs i
 once more, with the same random numbers. There are two ways to do that, as in torch:
 
 * `use_reentrant=False`: the graph is recorded as always, but its nodes forget what they keep and
-  fill themselves again (see `tensors.forgetting`). Hooks, order, `autograd.grad` and `inputs=` are
+  fill themselves again (see `tensors.checkpointing`). Hooks, order, `autograd.grad` and `inputs=` are
   as without a checkpoint.
 * `use_reentrant=True`: the forward runs without recording and becomes a single node. Its backward
   records the function and runs a backward pass of its own inside the one that is under way.
@@ -23,9 +23,13 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from minitorch_dist.autograd.function import Function
-from minitorch_dist.tensors import engine, generator, grad_mode
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.forgetting import CheckpointError as CheckpointError, Stretch
+from minitorch_dist.tensors import generator
+from minitorch_dist.tensors.checkpointing import (
+    CheckpointError as CheckpointError,
+    CheckpointSegment,
+)
+from minitorch_dist.tensors.core import engine, grad_mode
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import detach
 from minitorch_dist.tensors.ops.gradients import backward
@@ -165,7 +169,7 @@ def _without_reentry(
             return call()
 
     with autocasting.as_of(casting), first:
-        return Stretch(again, inputs, check).record(call)
+        return CheckpointSegment(again, inputs, check).record(call)
 
 
 # ----------------------------------------------------------------------------------- with re-entry

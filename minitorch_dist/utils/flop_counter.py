@@ -4,9 +4,10 @@
         model(x).sum().backward()
     counter.get_total_flops()
 
-Whatever multiplies tells (see `tensors.work`): in matrix products, attention, recurrent layers and
-convolutions, forwards and backwards, and again where a checkpoint computes again. Nothing is estimated
-from the model. A multiplication and an addition are two operations; element-wise work does not count.
+Each function that multiplies reports it (see `tensors.flops`): matrix products, attention, recurrent layers
+and convolutions. They report forwards and backwards, and again where a checkpoint computes again. Nothing
+is estimated from the model. A multiplication and an addition are two operations; element-wise work does not
+count.
 
 A product belongs to the modules around it, which are those that are being called, and, in a backward
 pass, those in which the running node was recorded.
@@ -21,8 +22,9 @@ from weakref import WeakKeyDictionary
 
 from minitorch_dist.nn.modules import hooks
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors import watch, work
-from minitorch_dist.tensors.nodes import Node
+from minitorch_dist.tensors import flops
+from minitorch_dist.tensors.core import observers
+from minitorch_dist.tensors.core.graph import Node
 
 __all__ = ["FlopCounterMode"]
 
@@ -108,8 +110,8 @@ class FlopCounterMode:
         self.flop_counts.clear()
         self._called.clear()
         with ExitStack() as stack:
-            stack.enter_context(work.listening(self._count))
-            stack.enter_context(watch.listening(self._remember))
+            stack.enter_context(flops.listening(self._count))
+            stack.enter_context(observers.listening(self._remember))
             before = hooks.register_module_forward_pre_hook(self._enter_module)
             stack.callback(before.remove)
             after = hooks.register_module_forward_hook(self._leave_module, always_call=True)
@@ -125,7 +127,7 @@ class FlopCounterMode:
             print(self.get_table())
 
     def _count(self, kind: str, operations: int) -> None:
-        node = work.running.get()
+        node = flops.running.get()
         around = () if node is None else self._around.get(node, ())
         for name in {GLOBAL, *self._called, *around}:
             counts = self.flop_counts.setdefault(name, {})
@@ -136,11 +138,11 @@ class FlopCounterMode:
             self._around[node] = tuple(self._called)
 
     def _enter_module(self, module: Module, _: Any) -> None:
-        if work.is_heard_by(self._count):  # and not another thread's
+        if flops.is_heard_by(self._count):  # and not another thread's
             self._called.append(self._name(module))
 
     def _leave_module(self, module: Module, *_: Any) -> None:
-        if work.is_heard_by(self._count) and self._called:
+        if flops.is_heard_by(self._count) and self._called:
             self._called.pop()
 
     def _name(self, module: Module) -> str:

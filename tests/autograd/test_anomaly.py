@@ -10,7 +10,7 @@ import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist.autograd import Function, detect_anomaly, set_detect_anomaly
-from minitorch_dist.tensors import watch
+from minitorch_dist.tensors.core import observers
 
 
 class Fails(Function):
@@ -50,7 +50,7 @@ def test_the_line_that_recorded_it_is_shown() -> None:
     message = str(caught[1].message)
     assert message.startswith("Error detected in FailsBackward. Traceback of forward call")
     assert "return function.apply(x)" in message and "test_anomaly.py" in message
-    assert not watch.on
+    assert not observers.on
 
 
 def test_nan_is_an_error() -> None:

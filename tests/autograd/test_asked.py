@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import minitorch_dist as torch
-from minitorch_dist.tensors.nodes import Node
+from minitorch_dist.tensors.core.graph import Node
 
 
 def test_only_the_paths_to_what_is_asked_for_are_computed() -> None:

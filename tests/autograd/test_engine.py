@@ -6,15 +6,16 @@ import gc
 import threading
 import weakref
 from collections.abc import Iterator
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minitorch_dist as mtd
-from minitorch_dist.tensors import engine, ready_queue
-from minitorch_dist.tensors.nodes import Node
-from minitorch_dist.tensors.ready_queue import Task
+from minitorch_dist.tensors.core import engine
+from minitorch_dist.tensors.core.engine import NodeTask
+from minitorch_dist.tensors.core.graph import AccumulateGrad, Node
 
 Tensor = mtd.Tensor
 
@@ -242,20 +243,64 @@ def test_an_error_in_a_pass_leaves_the_mode_as_it_was() -> None:
 # ------------------------------------------------------------------------------------- the queue
 
 
-def test_the_queue_returns_the_newest_first() -> None:
+def push_as_cpp(heap: list[NodeTask], task: NodeTask) -> None:
+    """C++'s `push_heap`: append, and rise above every parent that is older."""
+    place = len(heap)
+    heap.append(task)
+    while place and heap[(place - 1) >> 1].priority < task.priority:
+        above = (place - 1) >> 1
+        heap[place] = heap[above]
+        place = above
+    heap[place] = task
+
+
+def pop_as_cpp(heap: list[NodeTask]) -> NodeTask:
+    """C++'s `pop_heap`: let the newer child (of equals the right one) rise into each gap, then put the
+    last task into the gap that is left at the bottom and let it rise again."""
+    last = heap.pop()
+    if not heap:
+        return last
+    top, gap, size = heap[0], 0, len(heap)
+    while (child := 2 * gap + 1) < size:
+        if child + 1 < size and heap[child + 1].priority >= heap[child].priority:
+            child += 1
+        heap[gap] = heap[child]
+        gap = child
+    while gap and heap[(gap - 1) >> 1].priority < last.priority:
+        heap[gap] = heap[(gap - 1) >> 1]
+        gap = (gap - 1) >> 1
+    heap[gap] = last
+    return top
+
+
+def test_the_queue_has_the_order_of_a_heap_in_cpp_also_among_equals() -> None:
     rng = np.random.default_rng(0)
-    for size in range(20):
-        heap: list[Task] = []
-        for _ in range(size):
-            task = Task(Node("N", ()))
-            task.priority = int(rng.integers(0, 6))
-            ready_queue.push(heap, task)
-        order = [ready_queue.pop(heap).priority for _ in range(size)]
-        assert order == sorted(order, reverse=True) and not heap
+    for size in (*range(20), 100):
+        for kinds in (1, 2, 6, 1000):
+            ours: list[NodeTask] = []
+            theirs: list[NodeTask] = []
+            for _ in range(size):
+                task = NodeTask(Node("N", ()))
+                task.priority = int(rng.integers(0, kinds))
+                heappush(ours, task)
+                push_as_cpp(theirs, task)
+                if rng.random() < 0.3:
+                    assert heappop(ours) is pop_as_cpp(theirs)
+            order = [heappop(ours) for _ in range(len(ours))]
+            assert all(task is pop_as_cpp(theirs) for task in order)
+            assert [t.priority for t in order] == sorted((t.priority for t in order), reverse=True)
+
+
+def test_equal_leaves_leave_the_queue_in_torchs_order() -> None:
+    heap: list[NodeTask] = []
+    tasks = [NodeTask(AccumulateGrad(leaf(2))) for _ in range(4)]
+    for task in tasks:
+        heappush(heap, task)
+    assert [tasks.index(heappop(heap)) for _ in tasks] == [0, 2, 1, 3]
 
 
 def test_a_task_says_what_it_waits_for() -> None:
-    task = Task(Node("MulBackward0", ()))
+    task = NodeTask(Node("MulBackward0", ()))
     task.awaits = 3
     assert not task.arrive(0, np.ones(2), owned=False)
     assert repr(task) == "<Task MulBackward0: 1 of 1 gradients, awaits 2 edges>"

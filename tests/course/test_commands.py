@@ -81,7 +81,7 @@ def test_failing_and_passing(course: Path, capsys: pytest.CaptureFixture[str]) -
     file = course / "01_plus" / "plus.py"
     file.write_text(SOLVED[1].replace("+", "-"))
     said = out(capsys, "check", "1", status=1)
-    order = ["✘ right: the sum of 2 and 3", "x + y", "again: mtd check 1", "✘ right  ✔ rounds", "Why it matters",
+    order = ["no picture", "✘ right: the sum of 2 and 3", "again: mtd check 1", "✘ right  ✔ rounds", "Why it matters",
              "https://example.org/plus", "Save the file"]  # fmt: skip
     places = [said.index(part) for part in order]
     assert places == sorted(places)
@@ -258,7 +258,7 @@ def test_a_failing_run_is_drawn_and_made_again(
     mutant = next(mutant for mutant in one.mutants if mutant.name == "plus_for_minus")
     where.file(one).write_text(mutant.text)
     said = out(capsys, "check", "13", status=1)
-    order = ["✘ right: 3 ranks, 1 element", "at ring.py:", "\n3 ranks, 1 element:\n", "rank 2  ●", "again: mtd check 13 --replay",
+    order = ["\n3 ranks, 1 element:\n", "rank 2  ●", "✘ right: 3 ranks, 1 element", "at ring.py:", "again: mtd check 13 --replay",
              "✘ exactly once", "✘ right  ✘ exactly once", "Why it matters"]  # fmt: skip
     places = [said.index(part) for part in order]
     assert places == sorted(places)
@@ -367,3 +367,25 @@ def test_where_no_keys_can_be_read_it_is_told_what_to_do(
     assert not keyboard.is_there()
     said = " ".join(re.sub(r"\x1b\[\d*m", "", out(capsys)).split())
     assert "In their place mtd check 1 --watch checks whenever you save." in said
+
+
+def test_the_verdict_stands_where_the_eye_is(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the complaint to the end it is a screen of 24 lines, however much was printed before it."""
+    file = course / "01_plus" / "plus.py"
+    file.write_text(SOLVED[1].replace("+", "-") + "\nfor line in range(100):\n    print(line)\n")
+    said = out(capsys, "check", "1", status=1)
+    assert len(said[said.index("✘ right: the sum") :].splitlines()) <= 24
+    assert said.index("your code printed") < said.index("✘ right: the sum")
+
+
+def test_a_quiet_check_says_two_lines(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = course / "01_plus" / "plus.py"
+    said = out(capsys, "check", "1", "--quiet", status=1)
+    assert "to be written; the first is blank 1" in said and len(said.splitlines()) == 1
+    file.write_text(SOLVED[1].replace("+", "-"))
+    first, second = out(capsys, "check", "-q", "1", status=1).splitlines()
+    assert first == "✘ right: the sum of 2 and 3" and second.startswith("✘ right")
+    file.write_text(SOLVED[1])
+    assert out(capsys, "check", "-q", "1").splitlines()[0].endswith("★★★")

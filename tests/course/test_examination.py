@@ -11,7 +11,7 @@ import pytest
 
 from minitorch_dist.course import checking, lesson
 from minitorch_dist.course.examination import Examination
-from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.course.workspace import Workspace, make
 from tests.course.small import SOLVED, room
 from transports.clock import SystemClock
@@ -43,10 +43,23 @@ def test_right_and_wrong(where: Workspace) -> None:
     exam = examined(where, 1, SOLVED[1])
     assert exam.verdict is not None and exam.verdict.is_passed and exam.verdict.stars == 3
     assert dict(os.environ) == before and not (where.folder / "01_plus" / ".hypothesis").exists()
-    assert Verdict.from_json(exam.lesson, exam.verdict.to_json()) == exam.verdict
+    assert CheckVerdict.from_json(exam.lesson, exam.verdict.to_json()) == exam.verdict
     exam = examined(where, 1, SOLVED[1].replace("x + y", "x - y") + "\nprint('here')\n")
     assert said(exam) == "the sum of 2 and 3"
-    assert exam.text == "x + y" and exam.printed == "here"
+    assert (
+        exam.text == "" and "no run of ranks failed" in exam.no_picture and exam.printed == "here"
+    )
+
+
+@pytest.mark.slow
+def test_what_the_library_logs_is_not_what_the_code_printed(where: Workspace) -> None:
+    lines = """
+import logging
+logging.getLogger("minitorch_dist.distributed").warning("a send too many")
+logging.getLogger("mine").warning("my own")
+"""
+    exam = examined(where, 1, SOLVED[1] + lines)
+    assert exam.printed == "my own" and exam.remarks == ["a send too many"]
 
 
 @pytest.mark.slow
@@ -167,7 +180,7 @@ def test_later_lessons_stand_on_what_passed(where: Workspace) -> None:
     where.file(one).write_text(SOLVED[1])
     exam = examined(where, 2, SOLVED[2])
     assert exam.verdict is not None and exam.verdict.used == {1: False}  # it never passed: ours
-    where.keep(one, SOLVED[1], Verdict(one, {"right": True}, worth={"right": 1}))
+    where.keep(one, SOLVED[1], CheckVerdict(one, {"right": True}, worth={"right": 1}))
     exam = examined(where, 2, SOLVED[2])
     assert exam.verdict is not None and exam.verdict.used == {1: True}
     where.file(one).write_text(SOLVED[1] + "\n")

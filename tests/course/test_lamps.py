@@ -7,15 +7,15 @@ from types import ModuleType
 
 import pytest
 
-from minitorch_dist.course import Cost, checking, lamp, lesson
+from minitorch_dist.course import MeasuredCost, checking, lamp, lesson
 from minitorch_dist.course.lamps import asked_by
 
-CHECK = """from minitorch_dist.course import Cost, lamp
+CHECK = """from minitorch_dist.course import MeasuredCost, lamp
 
 
 @lamp("rounds")
 def rounds():
-    return Cost({found}, 3, unit=" rounds", where="8 ranks")
+    return MeasuredCost({found}, 3, unit=" rounds", where="8 ranks")
 """
 
 
@@ -32,8 +32,8 @@ def test_a_cost_says_where(found: int, said: str, tmp_path: Path) -> None:
 
 
 def test_no_cost_at_all_is_the_least() -> None:
-    assert Cost(0, 0).is_met and Cost(0, 0).ratio == 1.0
-    assert not Cost(1, 0).is_met
+    assert MeasuredCost(0, 0).is_met and MeasuredCost(0, 0).ratio == 1.0
+    assert not MeasuredCost(1, 0).is_met
 
 
 def test_a_lamp_is_lit_by_one_function() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from minitorch_dist import nn, sim
-from minitorch_dist.course.layers import Layer
-from minitorch_dist.tensors.dtypes import float64
+from minitorch_dist.course.layers import SquareLayer
+from minitorch_dist.tensors.core.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
 
 MILLISECOND = 10**9
@@ -14,7 +14,7 @@ def test_forward_and_backward_take_their_time_and_gradients_come_after_it() -> N
     arrived: list[float] = []
 
     def program() -> None:
-        model = nn.Sequential(*[Layer(3, "1ms", "2ms") for _ in range(2)])
+        model = nn.Sequential(*[SquareLayer(3, "1ms", "2ms") for _ in range(2)])
         for p in model.parameters():
             p.register_post_accumulate_grad_hook(lambda _: arrived.append(sim.now()))
         model(ones(1, 3, dtype=float64)).sum().backward()
@@ -24,6 +24,6 @@ def test_forward_and_backward_take_their_time_and_gradients_come_after_it() -> N
 
 
 def test_its_gradient_is_that_of_the_product() -> None:
-    layer = Layer(2)
+    layer = SquareLayer(2)
     layer(ones(1, 2, dtype=float64)).sum().backward()
     assert layer.weight.grad.tolist() == [[1.0, 1.0], [1.0, 1.0]]

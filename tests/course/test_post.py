@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from minitorch_dist import launch, sim
-from minitorch_dist.course.post import Post
+from minitorch_dist.course.post import MessageBox
 from minitorch_dist.distributed import world
 
 
 def exchange() -> list[Any]:
     """Everybody writes two letters to everybody, and reads until it is quiet."""
-    post, found = Post(), []
+    post, found = MessageBox(), []
     for number in range(2):
         for to in range(post.size):
             post.send(to, {"from": post.rank, "number": number})
@@ -34,7 +34,7 @@ def test_all_letters_come_in_each_senders_order(size: int) -> None:
 
 def test_what_came_too_late_for_one_receive_is_for_the_next() -> None:
     def program() -> list[Any]:
-        post = Post()
+        post = MessageBox()
         if post.rank:
             world.place().clock.sleep(1.5)
             post.send(0, "late")
@@ -58,7 +58,7 @@ def test_faults_lose_and_double_letters() -> None:
 
 def test_exhaust_tries_every_order() -> None:
     def program() -> list[int]:
-        post = Post()
+        post = MessageBox()
         if post.rank:
             post.send(0, post.rank)
         heard = [post.receive(), post.receive()] if post.rank == 0 else []
@@ -71,7 +71,7 @@ def test_exhaust_tries_every_order() -> None:
 
 def test_over_threads_in_real_time() -> None:
     def program() -> Any:
-        post = Post()
+        post = MessageBox()
         post.send((post.rank + 1) % post.size, "hello")
         heard = post.receive(30.0)
         post.leave()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minitorch_dist.course import progress
-from minitorch_dist.course.progress import Done, Passed, Prediction, Progress
+from minitorch_dist.course.progress import BestResult, Passed, Prediction, Progress
 
 NUMBERS = st.integers(1, 30)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -24,7 +24,7 @@ PROGRESSES = st.builds(
     predictions=st.lists(st.builds(Prediction, NUMBERS, st.text(max_size=5), FLOATS, FLOATS), max_size=3),
     reference=st.sets(NUMBERS), explained=st.sets(NUMBERS), given_up=st.sets(NUMBERS),
     written=st.dictionaries(st.text(max_size=5), st.text(max_size=5)),
-    rooms=st.dictionaries(st.text(max_size=5), st.dictionaries(st.text(max_size=5), st.builds(Done, FLOATS, st.text(max_size=5)), max_size=2), max_size=2),
+    rooms=st.dictionaries(st.text(max_size=5), st.dictionaries(st.text(max_size=5), st.builds(BestResult, FLOATS, st.text(max_size=5)), max_size=2), max_size=2),
 )  # fmt: skip
 
 

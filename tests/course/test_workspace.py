@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from minitorch_dist.course import lesson, progress as progresses, workspace
 from minitorch_dist.course.lesson import LessonError
 from minitorch_dist.course.source import unwritten
-from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.course.workspace import WorkspaceError, make
 from tests.course.small import LESSONS, SOLVED, room
 
@@ -133,7 +133,7 @@ class Learning(RuleBasedStateMachine):
     @rule(number=st.sampled_from([1, 2]), is_right=st.booleans())
     def checks(self, number: int, is_right: bool) -> None:
         one = lesson.find(number, self.lessons)
-        verdict = Verdict(one, {"right": is_right}, worth={"right": 1})
+        verdict = CheckVerdict(one, {"right": is_right}, worth={"right": 1})
         text = self.here.text_of(one)
         self.here.keep(one, text, verdict)
         if is_right:

@@ -12,7 +12,7 @@ import pytest
 
 from minitorch_dist import cli
 from minitorch_dist.course import certificate, lesson, timelines, worlds
-from minitorch_dist.course.worlds import Lived, Setting
+from minitorch_dist.course.worlds import Lived, TrainingSetup
 
 TRAIN = lesson.find(4).folder / "train.py"
 
@@ -36,10 +36,10 @@ def main(arguments):
 
 
 @pytest.fixture
-def setting(tmp_path: Path) -> Setting:
+def setting(tmp_path: Path) -> TrainingSetup:
     script = tmp_path / "counts.py"
     script.write_text(COUNTS, encoding="utf-8")
-    return Setting(script, ("3",), 3, tmp_path)
+    return TrainingSetup(script, ("3",), 3, tmp_path)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
@@ -49,7 +49,9 @@ def test_train_py_alone_in_the_simulator_and_with_all_that_may_befall_it(
     """After a death it goes on from its checkpoint: fewer losses, the same weights."""
     heard: list[str] = []
     names = ["alone", "simulator", "faults"]
-    found = worlds.live(Setting(TRAIN, ("--steps", "12"), ranks, tmp_path), names, heard.append)
+    found = worlds.live(
+        TrainingSetup(TRAIN, ("--steps", "12"), ranks, tmp_path), names, heard.append
+    )
     assert certificate.judge(found).complaints == [] and heard == names
     assert [len(lived.losses) for lived in found[:2]] == [12, 12]
     story = " ".join(found[2].story)
@@ -58,7 +60,7 @@ def test_train_py_alone_in_the_simulator_and_with_all_that_may_befall_it(
 
 
 @pytest.mark.slow
-def test_a_script_of_ones_own_over_real_wires(setting: Setting) -> None:
+def test_a_script_of_ones_own_over_real_wires(setting: TrainingSetup) -> None:
     found = worlds.live(setting, ["alone", "simulator", "tcp"])
     judged = certificate.judge(found)
     assert judged.complaints == []
@@ -66,7 +68,7 @@ def test_a_script_of_ones_own_over_real_wires(setting: Setting) -> None:
     assert found[1].bytes_sent == found[2].bytes_sent and sum(found[1].bytes_sent)
 
 
-def test_a_script_finds_what_stands_beside_it(setting: Setting) -> None:
+def test_a_script_finds_what_stands_beside_it(setting: TrainingSetup) -> None:
     (setting.folder / "other_numbers.py").write_text("FACTOR = 2.0\n", encoding="utf-8")
     text = COUNTS.replace("float(step))", "float(step) * FACTOR)")
     setting.script.write_text(f"from other_numbers import FACTOR\n{text}", encoding="utf-8")
@@ -95,7 +97,7 @@ def test_what_is_no_script_of_this_kind(tmp_path: Path) -> None:
         worlds.play(str(tmp_path / "other.py"), [])
 
 
-def test_each_difference_is_told_in_words(setting: Setting) -> None:
+def test_each_difference_is_told_in_words(setting: TrainingSetup) -> None:
     alone, sim = worlds.live(setting, ["alone", "simulator"])
 
     def said(**other: object) -> list[str]:
@@ -124,7 +126,7 @@ def test_torch_may_round_otherwise_and_no_more() -> None:
     assert skipped.is_met
 
 
-def test_the_page_needs_nothing_else_and_says_the_same_each_time(setting: Setting) -> None:
+def test_the_page_needs_nothing_else_and_says_the_same_each_time(setting: TrainingSetup) -> None:
     found = worlds.live(setting, ["alone", "simulator"])
     found.append(Lived("torch", 0, [], [], skipped="torch is not installed"))
     text = certificate.page(setting, certificate.judge(found))
@@ -145,21 +147,23 @@ def test_the_page_needs_nothing_else_and_says_the_same_each_time(setting: Settin
     assert certificate.facts(setting, certificate.judge(again)) == said
 
 
-def test_a_page_of_worlds_that_differ(setting: Setting) -> None:
+def test_a_page_of_worlds_that_differ(setting: TrainingSetup) -> None:
     alone, sim = worlds.live(setting, ["alone", "simulator"])
     wrong = replace(sim, weights=[2.0, 2.0, 2.0, 9.0])
     text = certificate.page(setting, certificate.judge([alone, wrong]))
     assert "These worlds differ." in text and "weight 3 is 9.0, and 2.0 alone" in text
 
 
-def test_timelines_in_the_terminal(setting: Setting) -> None:
+def test_timelines_in_the_terminal(setting: TrainingSetup) -> None:
     text = timelines.drawn(worlds.live(setting, ["alone", "simulator"]))
     assert max(map(len, text.splitlines())) <= 80
     assert text.startswith("alone      rank 0  █ █") and "●━" in text
     assert "of virtual time" in text and text.count("rank ") == 4
 
 
-def test_the_command(setting: Setting, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    setting: TrainingSetup, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "page.html"
     words = ["capstone", "--worlds", "alone,simulator,faults", "--ranks", "2", "--out", str(page)]
     assert cli.main([*words, str(TRAIN), "--steps", "8"]) == 0

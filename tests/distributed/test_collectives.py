@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.collectives import How, Reduction
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.reductions import COMBINES
+from minitorch_dist.distributed.prepared import How
+from minitorch_dist.distributed.reductions import COMBINES, ReduceStep
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.values import Values
@@ -150,7 +150,7 @@ def test_every_dtype_and_op(dtype: np.dtype[Any], size: int) -> None:
             expected = folded(op, scaled)
             if op == "avg":
                 expected = (expected / dtype.type(size)).astype(dtype)
-            reduction = Reduction(op, 2.0 if op == "premul_sum" else None)
+            reduction = ReduceStep(op, 2.0 if op == "premul_sum" else None)
             for algorithm in algorithms("all_reduce"):
                 x = own[rank].copy()
                 collectives.all_reduce(group, x, reduction, How(algorithm))
@@ -187,7 +187,7 @@ def test_the_order_of_addition_is_the_schedules(size: int, op: str) -> None:
         for count in (size - 1, 77, 20_000):
             for algorithm in choice.known("all_reduce"):
                 x = rough(group.rank(), count)
-                collectives.all_reduce(group, x, Reduction(op), How(algorithm))
+                collectives.all_reduce(group, x, ReduceStep(op), How(algorithm))
                 results.append(x.tobytes())
         return results
 

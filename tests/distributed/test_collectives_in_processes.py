@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.collectives import How, Reduction
+from minitorch_dist.distributed.prepared import How
+from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.schedule import Schedule
@@ -39,7 +40,7 @@ def on_each_rank() -> dict[tuple[str, str, int], bytes]:
             found["all_reduce", name, count] = y.tobytes()
         for name in choice.known("reduce"):
             y = x[:count].copy()
-            collectives.reduce(group, y, root, Reduction("max"), How(name))
+            collectives.reduce(group, y, root, ReduceStep("max"), How(name))
             assert rank == root or y.tobytes() == x[:count].tobytes()
             found["reduce", name, count] = y.tobytes() if rank == root else b""
         for name in choice.known("broadcast"):

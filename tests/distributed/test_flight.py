@@ -57,9 +57,9 @@ def test_a_timeout_tells_who_waits_in_what() -> None:
     assert any(line.startswith("rank 1: waits for rank") for line in lines) or any(
         line.startswith("rank 0: waits for rank") for line in lines
     ), lines
-    assert any(
-        line.startswith("rank 3: last heard in all_gather_object #1") for line in lines
-    ) or "rank 3: nothing was heard" in said[0], lines  # fmt: skip
+    # The rank whose time is over first tells what it knows. In the all_gather rank 0 hears 1 and 2 only.
+    last = "barrier #0" if "rank 0 waited 1.5 s" in lines[0] else "all_gather_object #1"
+    assert any(line.startswith(f"rank 3: last heard in {last}") for line in lines), lines
     before = lines[-1]
     assert before.startswith("this rank did before: all_gather_object #1"), before
     assert "barrier #0 at test_flight.py:" in before

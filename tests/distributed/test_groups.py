@@ -164,9 +164,10 @@ def test_who_does_not_come_is_named(local: bool) -> None:
         return ""
 
     said = launch(rank, 3, "sim://")
-    assert any(re.search(r"waited 0\.2 s for rank [12] in new_group #0", text) for text in said), (
-        said
-    )
+    assert any(
+        re.search(r"waited 0\.2 s of virtual time for rank [12] in new_group #0", text)
+        for text in said
+    ), said
     assert any("rank 1: nothing was heard of rank 1 since the start" in text for text in said), said
 
 
@@ -228,6 +229,36 @@ def test_split_and_subgroups() -> None:
             dist.split_group(split_ranks=[[0, 1], [1, 2]])
 
     launch(rank, 6)
+
+
+@pytest.mark.parametrize("world_size", [3, 5, 8])
+def test_subgroups_of_a_group_concern_its_ranks_only(world_size: int) -> None:
+    """The others may do something else meanwhile, and make groups of the world afterwards."""
+
+    def rank() -> list[float]:
+        me = dist.get_rank()
+        pair = dist.new_group([0, world_size - 1])
+        got = []
+        for size in (1, 2):
+            if me in (0, world_size - 1):
+                own, every = dist.new_subgroups(size, group=pair)
+                assert len(every) == 2 // size and own.size() == size
+                total = torch.tensor([me + 1.0])
+                dist.all_reduce(total, group=own)
+                got.append(total.item())
+        last = dist.new_group([world_size - 1, 1, 0])
+        if me in (0, 1, world_size - 1):
+            total = torch.ones(1)
+            dist.all_reduce(total, group=last)
+            got.append(total.item())
+        own, _ = dist.new_subgroups(world_size, group=dist.group.WORLD)
+        assert own.size() == world_size
+        return got
+
+    results = launch(rank, world_size)
+    assert results[0] == [1.0, world_size + 1.0, 3.0]
+    assert results[-1] == [float(world_size), world_size + 1.0, 3.0]
+    assert results[1] == [3.0] and all(got == [] for got in results[2:-1])
 
 
 def test_wrong_arguments_in_torchs_words() -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.collectives import How
 from minitorch_dist.distributed.exceptions import DistError, DistMismatch
 from minitorch_dist.distributed.execution import lending
-from minitorch_dist.distributed.execution.plan import EAGER, Vector
+from minitorch_dist.distributed.execution.layout import EAGER, Vector
 from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules import BUILT_IN, choice, two_shot
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
@@ -53,7 +53,7 @@ def bits(lends: bool) -> dict[tuple[str, str, int], bytes]:
                     given[:] = np.nan  # it is ours again
                 found[kind, name, count] = y.tobytes()
     collectives.barrier(here)
-    assert not here.world.transport.commons()  # nothing is lent for longer than an operation
+    assert not here.world.transport.shared_objects()  # nothing is lent for longer than an operation
     return found
 
 
@@ -174,4 +174,4 @@ def test_one_wrapper_is_enough() -> None:
     inner = ends[0]
     ends[0] = Watched(inner)
     assert not inner.uses_board and ends[1].uses_board
-    assert ends[0].commons() is None and ends[1].commons() is None
+    assert ends[0].shared_objects() is None and ends[1].shared_objects() is None

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerFailed, PeerLost
-from minitorch_dist.distributed.execution.operations import Operation
-from minitorch_dist.distributed.mail.receives import Receive
+from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.mail.receives import PostedReceive
 from minitorch_dist.distributed.mail.wire import DTYPES, Fingerprint
 from minitorch_dist.distributed.reductions import COMBINES
 from tests.distributed.wires import Wires
@@ -23,7 +23,7 @@ def fingerprint(array: np.ndarray, operation: str = "all_reduce") -> Fingerprint
     return Fingerprint(operation, array.dtype, array.shape, "sum")
 
 
-def begun(wires: Wires, what: Fingerprint) -> list[Operation]:
+def begun(wires: Wires, what: Fingerprint) -> list[CollectiveOperation]:
     return [channel.begin(what, f"train.py:{channel.rank}") for channel in wires.channels()]
 
 
@@ -136,7 +136,7 @@ def test_a_receive_without_an_array_takes_what_comes() -> None:
 # ------------------------------------------------------------------------------- what goes wrong
 
 
-def run(operation: Operation, *sources: int) -> None:
+def run(operation: CollectiveOperation, *sources: int) -> None:
     """A naive step: send to and receive from each of these."""
     with operation:
         receives = [operation.receive(source, np.zeros(2, FLOAT)) for source in sources]
@@ -311,14 +311,16 @@ def test_what_happens_can_be_written_down() -> None:
         def now(self) -> int:
             return 7
 
-        def arriving(self, target: Receive, sink: Receive, *rest: object) -> Receive:
+        def arriving(
+            self, target: PostedReceive, sink: PostedReceive, *rest: object
+        ) -> PostedReceive:
             events.append(("arriving", *rest[::2]))
             return sink
 
-        def received(self, doing: Operation, receive: Receive) -> None:
+        def received(self, doing: CollectiveOperation, receive: PostedReceive) -> None:
             events.append(("received", doing.fingerprint.operation, receive.sender))
 
-        def waiting(self, doing: Operation, source: int) -> AbstractContextManager[None]:
+        def waiting(self, doing: CollectiveOperation, source: int) -> AbstractContextManager[None]:
             events.append(("waiting", doing.fingerprint.operation, source))
             return nullcontext()
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.collectives import How, Reduction
+from minitorch_dist.distributed.prepared import How
+from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.schedules import choice
 from tests.distributed import nursery
 from tests.distributed.test_collectives import DTYPES, folded, lengths, vector
@@ -49,13 +50,13 @@ def carry_out(rank: int, stride: int, offset: int) -> int:
         root, how = number % size, How(name)
         own = [vector(7 * number + r, count, dtype) for r in range(size)]
         whole = [vector(7 * number + r, count * size, dtype) for r in range(size)]
-        got, expected = one(kind, rank, size, root, how, Reduction(op), own, whole)
+        got, expected = one(kind, rank, size, root, how, ReduceStep(op), own, whole)
         assert got.tobytes() == expected.tobytes(), case
     return len(chosen)
 
 
 def one(
-    kind: str, rank: int, size: int, root: int, how: How, op: Reduction,
+    kind: str, rank: int, size: int, root: int, how: How, op: ReduceStep,
     own: list[np.ndarray], whole: list[np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """What a collective left here, and what it should have."""

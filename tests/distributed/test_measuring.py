@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minitorch_dist.distributed import collectives, measure_links, measuring, world
+from minitorch_dist.distributed.prepared import links_of
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import runner
@@ -15,7 +16,7 @@ from minitorch_dist.sim import runner
 def test_all_ranks_measure_the_same(size: int) -> None:
     def body() -> Links:
         links = measure_links()
-        assert collectives.links_of(world.current().default_group) == links
+        assert links_of(world.current().default_group) == links
         return links
 
     found = launch(body, size, timeout=60)
@@ -36,7 +37,7 @@ def test_the_choice_follows_the_links() -> None:
         for links in (Links(10**12, 1), Links(1, 10**6)):
             measuring.use_links(group, links)
             collectives.all_reduce(group, np.ones(4096, np.float32))
-            (recipe,) = group.world.extras["recipes"].values()
+            (recipe,) = set(group.prepared.values())
             chosen.append(recipe.schedule.name)
         return chosen
 

@@ -8,7 +8,7 @@ import pytest
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist import launch
+from minitorch_dist import launch, sim
 from transports.clock import SYSTEM
 
 DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
@@ -208,6 +208,8 @@ def test_wrong_arguments_in_torchs_words() -> None:
             dist.P2POp(dist.send, t, 1)
         with pytest.raises(ValueError, match="Invalid ``p2p_op_list``"):
             dist.batch_isend_irecv([1])
+        with pytest.raises(IndexError, match="is empty"):
+            dist.batch_isend_irecv([])
 
     launch(rank, 3)
 
@@ -265,7 +267,7 @@ def test_lists_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
         torch.launch(lambda: dist.send_object_list([object()], (dist.get_rank() + 1) % 3), 3)
 
 
-def test_who_waits_long_says_so(
+def test_who_waits_long_says_so_and_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINITORCH_DIST_SLOW", "0.05")
@@ -274,15 +276,15 @@ def test_who_waits_long_says_so(
         if dist.get_rank() == 1:
             dist.recv(torch.zeros(1), 2)
         elif dist.get_rank() == 2:
-            while not caplog.records:
+            while len(caplog.records) < 3:
                 SYSTEM.sleep(0.01)
             dist.send(torch.zeros(1), 1)
 
     torch.launch(rank, 3)
-    (record,) = caplog.records
-    assert record.message.startswith(
-        "still waiting: rank 1 waited 0.1 s for rank 2 in recv (float32"
-    )
+    for message, seconds in zip(caplog.messages, ("0.1", "0.1", "0.2"), strict=False):
+        assert message.startswith(
+            f"still waiting: rank 1 waited {seconds} s for rank 2 in recv (float32"
+        )
 
 
 def test_a_receive_whose_time_is_over_takes_no_later_message() -> None:
@@ -303,3 +305,25 @@ def test_a_receive_whose_time_is_over_takes_no_later_message() -> None:
             dist.send(torch.tensor([7.0]), 1)
 
     torch.launch(rank, 3)
+
+
+@pytest.mark.parametrize("no_rank", [1.0, "1", 1.5])
+def test_a_rank_is_a_whole_number(no_rank: Any) -> None:
+    """As in torch, also where a call of this kind has been made before, and also as a tag."""
+
+    def program() -> None:
+        x, peer = torch.ones(2), 1 - dist.get_rank()
+        wrong = no_rank if peer else type(no_rank)(0)
+        for _ in range(2):
+            for call in (dist.send, dist.isend, dist.recv, dist.irecv, dist.broadcast, dist.reduce):
+                with pytest.raises(TypeError):
+                    call(x, wrong)
+            for call in (dist.send, dist.recv):
+                with pytest.raises(TypeError, match="a tag is an integer"):
+                    call(x, peer, tag=1.0)
+            first, second = (dist.send, dist.recv) if peer else (dist.recv, dist.send)
+            first(x, peer, tag=1)
+            second(x, peer, tag=1)
+            dist.broadcast(x, 0)
+
+    sim.run(program, 2)

@@ -12,7 +12,6 @@ from minitorch_dist.launching import launch
 from tests.distributed.test_bootstrap import exchange, expected, in_threads
 from tests.transports.brokers import KEY, KINDS, Broker
 from transports import conformance, keys
-from transports.clock import SYSTEM
 from transports.conformance import End
 from transports.mqtt import MqttTransport
 
@@ -69,7 +68,7 @@ class Killed:
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def __call__(self, end: End) -> tuple[float, str]:
+    def __call__(self, end: End) -> str:
         dist.init_process_group(
             self.address, store=end.store, rank=end.rank, world_size=end.world_size
         )
@@ -78,19 +77,18 @@ class Killed:
         if end.rank == 1:  # what it has not yet written when it dies is lost with it
             end.store.wait(["came/0", "came/2"])
             end.die()
-        deadline = SYSTEM.deadline(60)
         try:
             dist.all_reduce(torch.ones(1_000_000))
         except dist.PeerLost as lost:
-            return deadline.elapsed(), f"{lost}"
+            return f"{lost}"
         finally:
             dist.destroy_process_group()
-        return 0.0, "nothing"
+        return "nothing"
 
 
 def test_a_rank_that_is_killed(broker: Broker) -> None:
-    """12 s are promised, about 3 are taken: the last will, and time to come back."""
+    """It is told that the rank is lost. About 3 s pass before, for the last will and time to come back."""
     results = conformance.in_processes(MqttTransport)(3, Killed(broker.address))
     assert results[1] is None
-    for seconds, text in (results[0], results[2]):
-        assert "rank 1" in text and "all_reduce" in text and seconds < 12, (seconds, text)
+    for text in (results[0], results[2]):
+        assert "rank 1" in text and "all_reduce" in text, text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minitorch_dist.distributed.execution import plan as plans
-from minitorch_dist.distributed.execution.plan import Plan, Post, Sending, Vector, gated, segments
+from minitorch_dist.distributed.execution import layout
+from minitorch_dist.distributed.execution.layout import Vector, gated, segments
+from minitorch_dist.distributed.execution.plan import ExecutionPlan, PostReceive, SendSegment
 from minitorch_dist.distributed.execution.planner import plan
 from minitorch_dist.distributed.schedules import BUILT_IN, binomial, recursive_doubling, ring
 from minitorch_dist.distributed.schedules.schedule import ROOTED, even
@@ -17,14 +18,14 @@ def vector(size: int, count: int, chunks: int | None = None, **more: bool) -> Ve
     return Vector(tuple(even(count, chunks or size).tolist()), 4, **more)
 
 
-def kinds(made: Plan) -> str:
-    return "".join("p" if isinstance(action, Post) else "s" for action in made.actions)
+def kinds(made: ExecutionPlan) -> str:
+    return "".join("p" if isinstance(action, PostReceive) else "s" for action in made.actions)
 
 
 def test_a_ring_posts_its_receives_before_it_sends() -> None:
     made = plan(ring.reduce_scatter, 0, 4, None, vector(4, 400))
     assert kinds(made) == "pppsss"
-    assert [action.needs for action in made.actions if isinstance(action, Sending)] == [
+    assert [action.needs for action in made.actions if isinstance(action, SendSegment)] == [
         (), (0,), (1,)
     ]  # fmt: skip
 
@@ -42,7 +43,7 @@ def test_segments_do_not_depend_on_who_holds_them() -> None:
     assert cut[0][0] == (0, 0, 10)
     whole: dict[int, int] = {}
     for pieces in cut:
-        assert sum(stop - start for _, start, stop in pieces) * 4 <= plans.SEGMENT
+        assert sum(stop - start for _, start, stop in pieces) * 4 <= layout.SEGMENT
         for chunk, start, stop in pieces:
             assert whole.get(chunk, 0) == start
             whole[chunk] = stop
@@ -56,7 +57,7 @@ def test_the_root_of_a_tree_asks_for_large_vectors() -> None:
     assert gated(binomial.reduce, 0, 8, 0, tuple(small), 4) == frozenset()
     assert gated(binomial.broadcast, 0, 8, 0, tuple(large), 4) == frozenset()
     sender = plan(binomial.reduce, 4, 8, 0, vector(8, MEGA, 1, in_place=False, results=()))
-    assert all(a.waits for a in sender.actions if isinstance(a, Sending))
+    assert all(a.waits for a in sender.actions if isinstance(a, SendSegment))
 
 
 def test_partners_who_swap_a_large_vector_take_turns() -> None:
@@ -77,12 +78,12 @@ def test_what_one_sends_the_other_expects(schedule) -> None:
             sent: dict[tuple[int, int], list[object]] = {}
             expected: dict[tuple[int, int], list[object]] = {}
             for rank, actions in enumerate(made):
-                posts = sorted(a for a in actions.actions if isinstance(a, Post))
+                posts = sorted(a for a in actions.actions if isinstance(a, PostReceive))
                 for post in posts:
                     entry = (post.step, _length(post.into), post.opens)
                     expected.setdefault((post.source, rank), []).append(entry)
                 for action in actions.actions:
-                    if isinstance(action, Sending):
+                    if isinstance(action, SendSegment):
                         entry = (action.step, _length(action.parts), action.waits)
                         sent.setdefault((rank, action.to), []).append(entry)
             assert sent == expected

@@ -1,7 +1,8 @@
-"""The same call again takes the short way, and does what the long one does."""
+"""The same call again finds what was prepared for the first, and does what that did."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
+from minitorch_dist.distributed import collectives, prepared, world
 from minitorch_dist.distributed.schedules import choice, direct
 from minitorch_dist.distributed.schedules.steps import Rank, Steps
 from minitorch_dist.launching import launch
@@ -79,8 +81,8 @@ def what_may_change() -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     x = torch.ones(4)
     dist.all_reduce(x)
-    kind = next(iter(dist.group.WORLD.kinds.values()))
-    assert kind.is_good()
+    (key,) = (key for key, _ in dist.group.WORLD.prepared if key[0] == "all_reduce")
+    assert world.find(None, key) is world.find(dist.group.WORLD, key) is not None
     with pytest.raises(TypeError, match="Expected parameter `tensor`"):
         dist.all_reduce(np.ones(4, np.float32))
     work = dist.all_reduce(x, async_op=True)
@@ -90,7 +92,7 @@ def what_may_change() -> None:
     if rank == 0:  # the registry is the process's, and the ranks are its threads
         choice.register_schedule("all_reduce", "mine", chunks=lambda size: 1)(_mine)
     dist.barrier(algorithm="direct")
-    assert not kind.is_good()
+    assert world.find(None, key) is None
     dist.all_reduce(x)
     dist.barrier(algorithm="direct")
     if rank == 0:
@@ -128,3 +130,47 @@ def test_a_mismatch_is_found_on_the_short_way_too() -> None:
         assert "rank 0 is in all_reduce #3 (float32[4], SUM)" in said
         assert "rank 1 is in all_reduce #3 (float32[5], SUM)" in said
         assert "test_repeated.py" in said
+
+
+def roads() -> list[tuple[str, int, list[str]]]:
+    """Of each call: how often `PreparedCall.run` was entered, and what only the second call enters."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x, whole, other = torch.ones(4), torch.ones(4 * size), torch.ones(4 * size)
+    calls: dict[str, Callable[[], Any]] = {
+        "broadcast": lambda: dist.broadcast(x, size - 1),
+        "all_reduce": lambda: dist.all_reduce(x),
+        "all_gather": lambda: dist.all_gather_single(whole, x),
+        "reduce_scatter": lambda: dist.reduce_scatter_single(x, whole),
+        "all_to_all": lambda: dist.all_to_all_single(other, whole),
+        "barrier": lambda: dist.barrier(),
+    }
+    found = []
+    for name, call in calls.items():
+        entered: list[list[str]] = [[], []]
+        for names in entered:
+
+            def seen(frame: Any, event: str, _: Any, names: list[str] = names) -> None:
+                module = frame.f_globals.get("__name__", "")
+                above = module.startswith("minitorch_dist.distributed.torch_api") or module in (
+                    collectives.__name__, prepared.__name__
+                )  # fmt: skip
+                if event == "call" and above:
+                    names.append(f"{module}.{frame.f_code.co_qualname}")
+
+            sys.setprofile(seen)
+            call()
+            sys.setprofile(None)
+        runs = sum(each.endswith("PreparedCall.run") for names in entered for each in names)
+        found.append((name, runs, sorted(set(entered[1]) - set(entered[0]))))
+    assert rank < size
+    return found
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_second_call_takes_a_part_of_the_road_of_the_first(size: int) -> None:
+    """It enters nothing new, and a breakpoint in `PreparedCall.run` sees both. Below, how long a
+    rank waits decides what is entered."""
+    for rank in launch(roads, size, timeout=60):
+        for name, runs, more in rank:
+            assert runs == 2, name
+            assert more == [], name

@@ -239,8 +239,10 @@ def test_wrong_arguments_in_torchs_words() -> None:
             (ValueError, "Can't specify both", lambda: dist.reduce(t, 0, group_dst=0)),
             (ValueError, "``gather_list`` must", lambda: dist.gather(t, None if me == 0 else three)),
             (ValueError, "``scatter_list`` must", lambda: dist.scatter(t, None if me == 0 else three)),
-            (ValueError, "must be equal to world_size times", lambda: dist.all_gather_into_tensor(t, t)),
-            (ValueError, "must be equal to world_size times", lambda: dist.reduce_scatter_tensor(t, t)),
+            (RuntimeError, "must be equal to world_size times", lambda: dist.all_gather_into_tensor(t, t)),
+            (RuntimeError, "invalid tensor type", lambda: dist.all_gather_into_tensor(t, t.int())),
+            (RuntimeError, "must be equal to world_size times", lambda: dist.reduce_scatter_tensor(t, t)),
+            (RuntimeError, "invalid tensor type", lambda: dist.reduce_scatter_tensor(t, t.int())),
             (RuntimeError, "does not divide equally", lambda: dist.all_to_all_single(t, t)),
             (RuntimeError, "not equal to group size", lambda: dist.all_to_all_single(t, t, [2], [2])),
             (RuntimeError, "doesn't match total dim 0", lambda: dist.all_to_all_single(t, t, [1, 0, 0], [1, 0, 0])),
@@ -275,6 +277,26 @@ def test_what_ranks_do_differently_is_told_to_all() -> None:
 
 
 @pytest.mark.slow
+def test_monitored_barrier_takes_timedeltas_and_as_torch_seconds_with_a_warning() -> None:
+    def program() -> list[str]:
+        said = []
+        with pytest.warns(UserWarning, match=r"Converting current value of 2\.5 assuming"):
+            dist.monitored_barrier(timeout=2.5)
+        for wrong in (3, "3"):
+            with pytest.raises(
+                TypeError, match="Expected timeout argument to be of type"
+            ) as caught:
+                dist.monitored_barrier(timeout=wrong)  # type: ignore[arg-type]
+            said.append(str(caught.value))
+        part = dist.new_group([0])
+        if dist.get_rank() == 0:
+            dist.monitored_barrier(part, timeout=timedelta(seconds=1))
+        return said
+
+    told = launch(program, 1)
+    assert told[0][0] == "Expected timeout argument to be of type datetime.timedelta, got 3"
+
+
 def test_monitored_barrier_names_who_is_missing() -> None:
     def rank(wait_all: bool) -> str:
         me = dist.get_rank()

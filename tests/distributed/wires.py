@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from minitorch_dist.distributed.execution.operations import Channel
+from minitorch_dist.distributed.execution.operations import GroupChannel
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from transports.clock import SystemClock
 from transports.contract import Buffer, Inbox, Store, Transport, flat
@@ -23,9 +23,9 @@ class Wires:
         self.pending: dict[tuple[int, int], deque[tuple[bytes, bytes]]] = {}
         self.dead: set[int] = set()
 
-    def channels(self, name: str = "default_pg", timeout: float | None = 0.0) -> list[Channel]:
+    def channels(self, name: str = "default_pg", timeout: float | None = 0.0) -> list[GroupChannel]:
         ranks = range(len(self.ends))
-        return [Channel(box, name, 7, ranks, timeout) for box in self.boxes]
+        return [GroupChannel(box, name, 7, ranks, timeout) for box in self.boxes]
 
     def deliver(self, src: int, dst: int, *pieces: int, direct: bool = False) -> bool:
         """Deliver the oldest message of this pair, cut after so many bytes each time."""

@@ -8,7 +8,7 @@ import signal
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.collectives import How
+from minitorch_dist.distributed.prepared import How
 
 
 def everything(count: int = 1001) -> float:

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import JournalError, from_lines
+from minitorch_dist.launching import launch
 
 FIRST = '{"journal":1,"of":"minitorch_dist"}\n'
 SEND = {"what": "send", "rank": 0, "group": "g", "seq": 0, "step": 1, "nth": 0, "to": 1, "bytes": 8,
@@ -36,11 +39,22 @@ def test_nothing_there(tmp_path: Path) -> None:
         ('{"journal": 99}\n', "1: a journal of version 99, and this reads version 1: use the"),
         (FIRST + "{nonsense}\n" + FIRST, "2: .*is not JSON"),
         (FIRST + "7\n", "2: .*is no line"),
-        (FIRST + '{"what":"dance","rank":0}\n', "2: what='dance' of rank=0 is no event"),
-        (FIRST + '{"what":"send","rank":-1}\n', "2: what='send' of rank=-1"),
+        (
+            FIRST + '{"what":"dance","rank":0}\n',
+            "2: there is no event with what='dance' and rank=0",
+        ),
+        (
+            FIRST + '{"what":"send","rank":-1}\n',
+            "2: there is no event with what='send' and rank=-1",
+        ),
         (FIRST + '{"what":"send","rank":0}\n', "2: this send has no time"),
         (FIRST + '{"what":"send","rank":0,"at":"now"}\n', "at='now' should be int"),
         (FIRST + '{"what":"send","rank":0,"at":1,"group":[]}\n', r"group=\[\] should be str"),
+        (FIRST + '{"what":"send","rank":0,"at":1,"step":-1}\n', "step=-1 is out of all bounds"),
+        (
+            FIRST + '{"what":"wait","rank":0,"at":1%s}\n' % ("0" * 400),
+            "at=10*[.]*0* is out of all bounds",
+        ),
         (FIRST + '{"what":"begin","rank":0,"at":1,"shape":"x"}\n', "shape='x' is not a list"),
         (FIRST + '{"what":"world","rank":4,"world_size":4}\n', "rank=4 of world_size=4"),
         (FIRST + "x" * (1 << 20) + "\n", "2: a line of more than 1048576 bytes"),
@@ -102,3 +116,27 @@ def test_vector_clocks_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minitorch_dist.distributed.journal.order.MAX_CLOCKS", 0)
     with pytest.raises(JournalError, match="too many for vector clocks"):
         _ = from_lines(lines(SEND)).order.clocks
+
+
+def test_a_clock_that_began_before_all_times_is_refused() -> None:
+    """The line itself may be right; what its rank's events become is not."""
+    words = {"what": "world", "world_size": 2, "wall": 0}
+    first = {**words, "rank": 0, "at": 0, "host": "a"}
+    second = {**words, "rank": 1, "at": 10**40, "host": "b"}
+    with pytest.raises(JournalError, match=r"at=.* is out of all bounds"):
+        from_lines(lines(first, second, {**SEND, "rank": 1, "to": 0}))
+
+
+def failing_receive() -> None:
+    if dist.get_rank() == 0:
+        with pytest.raises(dist.DistError):
+            dist.recv(torch.zeros(1))  # from anybody; nobody sends
+
+
+def test_a_receive_from_anybody_that_failed_is_read_and_drawn(tmp_path: Path) -> None:
+    """Nobody can be named at its other end."""
+    path = tmp_path / "run.mtd"
+    launch(failing_receive, 2, "queue://", timeout=0.2, journal=path)
+    run = journal.read(path)
+    assert [event.peer for event in run.events if event.what == "receive" and event.error] == [-1]
+    assert run._repr_html_()

@@ -14,7 +14,7 @@ from minitorch_dist import distributed as dist, launch, sim
 from minitorch_dist.distributed import journal, world
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.journal import sheets
-from minitorch_dist.launching.processes import RankFailed
+from minitorch_dist.launching.ranks import RankFailed
 from tests.journal.programs import everything, one_is_killed, ring, twice
 
 

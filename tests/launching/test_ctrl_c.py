@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.multiprocessing.births import deaf_births
+from minitorch_dist.multiprocessing.sigint import without_sigint
 from tests.launching.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +87,7 @@ def test_the_agent_says_one_line(instant: str, tmp_path: Path) -> None:
 def test_who_starts_them_hears_it_when_all_are_started() -> None:
     steps = []
     with pytest.raises(KeyboardInterrupt):
-        with deaf_births():
+        with without_sigint():
             os.kill(os.getpid(), signal.SIGINT)
             steps.append("all")
         steps.append("never")
@@ -101,7 +101,7 @@ def test_another_thread_may_start_some_too(method: str) -> None:
     found: list[object] = []
 
     def start() -> None:
-        with deaf_births(method):
+        with without_sigint(method):
             found.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
         found.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
 

@@ -39,6 +39,28 @@ for transport in ["queue://", "sim://", "tcp://", "file://", "mqtt://"]:
 ]
 
 
+PRINTING = """
+import logging, sys, traceback, warnings
+import minitorch_dist as torch, minitorch_dist.distributed as dist
+from minitorch_dist import sim
+from rich.console import Console
+def program():
+    rank = dist.get_rank()
+    print(f"print {rank}", flush=True)
+    print(f"error {rank}", file=sys.stderr, flush=True)
+    logging.warning("log %d", rank)
+    warnings.warn(f"warning {rank}", stacklevel=1)
+    sys.stderr.write(f"\\rbar {rank}"); sys.stderr.flush()
+    Console(force_jupyter=False, highlight=False).print(f"rich {rank}")
+    try: 1 / 0
+    except ZeroDivisionError: traceback.print_exc(limit=1); logging.exception("logged %d", rank)
+    dist.all_reduce(torch.ones(1))
+"""
+WAYS = [
+    *(f"sim.run(program, 3, engine={name!r})" for name in ("threads", "greenlet", "lockstep", "closed")),
+    "torch.launch(program, 3, 'sim://')", "torch.launch(program, 3)", "sim.explore(program, 3, seeds=2)",
+]  # fmt: skip
+
 # nbclient leaves sockets in its process, so it gets one of its own.
 RUN = """
 import json, sys, nbclient, nbformat
@@ -65,3 +87,20 @@ def test_cells() -> None:
     assert "uses variables of the function around it" in said[4]
     assert "give it a name" in said[5]
     assert "Bare" in said[6] and "put it into a module" in said[6]
+
+
+@pytest.mark.slow
+def test_ranks_print_and_log() -> None:
+    """The streams of a kernel are served by threads of its own, and `flush` waits for them."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input=json.dumps([PRINTING, *WAYS]), capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    for way, said in zip(WAYS, json.loads(done.stdout)[1:], strict=True):
+        assert (
+            "Logging error" not in said and "DistError" not in said and "rank 0 called" not in said
+        ), said
+        for rank in range(3):
+            for words in ("print", "error", "log", "warning", "bar", "rich", "logged"):
+                assert f"{words} {rank}" in said, (way, words, said)
+        assert "ZeroDivisionError" in said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +16,15 @@ from minitorch_dist.distributed.elastic.rendezvous.exceptions import (
     RendezvousStateError,
     RendezvousTimeoutError,
 )
-from minitorch_dist.distributed.elastic.rendezvous.ledger import Ledger
-from minitorch_dist.distributed.elastic.rendezvous.meeting import Meeting, Patience
+from minitorch_dist.distributed.elastic.rendezvous.job_log import JobLog
+from minitorch_dist.distributed.elastic.rendezvous.membership import JobMembership, Patience
 from minitorch_dist.distributed.elastic.rendezvous.places import parsed
-from minitorch_dist.distributed.elastic.rendezvous.state import Entry, Node, Rules, State
+from minitorch_dist.distributed.elastic.rendezvous.state import (
+    JobNode,
+    JobRules,
+    JobState,
+    StateEntry,
+)
 from transports.stores.store import HashStore
 from transports.virtual.clock import VirtualClock
 
@@ -32,10 +39,10 @@ events = st.lists(
 )
 
 
-def act(state: State, what: str, who: str, age: int) -> State:
+def act(state: JobState, what: str, who: str, age: int) -> JobState:
     generation = state.generation - age
     if what == "join":
-        return states.join(state, Node(who))
+        return states.join(state, JobNode(who))
     if what == "gone":
         return states.gone(state, who)
     if what == "finish":
@@ -53,8 +60,8 @@ def act(state: State, what: str, who: str, age: int) -> State:
 def test_whatever_happens_a_generation_is_sound(
     nodes: tuple[int, int], restarts: int, happening: list[Any]
 ) -> None:
-    rules = Rules(*nodes, restarts)
-    state = State(rules)
+    rules = JobRules(*nodes, restarts)
+    state = JobState(rules)
     for what, who, age in happening:
         before, state = state, act(state, what, who, age)
         assert state.generation - before.generation in (0, 1)
@@ -68,13 +75,46 @@ def test_whatever_happens_a_generation_is_sound(
             assert state.phase == states.CLOSED
         if what in ("fail", "finish", "changed") and age and before.generation >= 0:
             assert state == before  # a zombie of an old generation changes nothing
-        assert states.unpacked(Entry("x", state).packed().encode()).state == state
+        assert states.unpacked(StateEntry("x", state).packed().encode()).state == state
 
 
-def working(fewest: int, most: int, restarts: int, *names: str) -> State:
-    state = State(Rules(fewest, most, restarts))
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ((), [], "is no table of author, state"),
+        (("author",), 3, "3 is no str"),
+        (("state",), None, "None is no table of rules"),
+        (("state", "rules"), {"min_nodes": 1}, "is no table of min_nodes, max_nodes, max_restarts"),
+        (("state", "generation"), True, "True is no int"),
+        (("state", "generation"), 1.0, "1.0 is no int"),
+        (("state", "succeeded"), 1, "1 is no bool"),
+        (("state", "nodes"), {}, "{} is no list"),
+        (("state", "nodes", 0, "peers"), "ab", "'ab' is no list"),
+        (("state", "nodes", 0, "__class__"), "x", "is no table of id, host"),
+        (("state", "expected"), [1], "1 is no str"),
+    ],
+)
+def test_what_is_no_state_of_a_job_is_said(path: tuple[Any, ...], value: Any, says: str) -> None:
+    said = json.loads(StateEntry("x", working(1, 2, 0, "a", "b")).packed())
+    holder = {"": said}
+    for key in ("", *path)[:-1]:
+        holder = holder[key]
+    holder[path[-1] if path else ""] = value
+    text = json.dumps(said if path else value).encode()
+    with pytest.raises(RendezvousStateError, match=re.escape(says)):
+        states.unpacked(text)
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff", b"[" * 100_000, b"1" * 5000, b"nonsense"])
+def test_what_is_no_json_is_no_state_of_a_job(text: bytes) -> None:
+    with pytest.raises(RendezvousStateError, match="is no state of a job"):
+        states.unpacked(text)
+
+
+def working(fewest: int, most: int, restarts: int, *names: str) -> JobState:
+    state = JobState(JobRules(fewest, most, restarts))
     for name in names:
-        state = states.join(state, Node(name, workers=2))
+        state = states.join(state, JobNode(name, workers=2))
     return states.last_call(state)
 
 
@@ -83,34 +123,34 @@ def test_a_failure_costs_a_restart_and_coming_or_going_does_not() -> None:
     assert (state.phase, state.generation, state.ids()) == (states.WORKING, 0, ("a", "b"))
     state = states.failed(state, 0, "boom")
     assert (state.phase, state.restarts, state.expected) == (states.GATHERING, 1, ("a", "b"))
-    state = states.join(states.join(state, Node("b")), Node("a"))
+    state = states.join(states.join(state, JobNode("b")), JobNode("a"))
     assert (state.generation, state.ids()) == (1, ("a", "b"))  # the order stays
-    state = states.changed(states.join(state, Node("c")), 1)
+    state = states.changed(states.join(state, JobNode("c")), 1)
     assert (state.phase, state.restarts) == (states.GATHERING, 1)
-    state = states.gone(states.join(state, Node("b")), "a")
+    state = states.gone(states.join(state, JobNode("b")), "a")
     assert (state.phase, state.generation, state.ids(), state.restarts) == (states.WORKING, 2, ("b", "c"), 1)  # fmt: skip
     assert states.failed(state, 2, "again").phase == states.CLOSED
 
 
 def test_a_full_job_lets_the_late_wait_until_there_is_a_place() -> None:
-    state = states.join(working(1, 2, 0, "a", "b"), Node("late"))
+    state = states.join(working(1, 2, 0, "a", "b"), JobNode("late"))
     assert not state.has_newcomers()
     state = states.gone(state, "a")
-    state = states.join(state, Node("b"))
+    state = states.join(state, JobNode("b"))
     assert (state.generation, state.ids()) == (1, ("b", "late"))
 
 
 def test_given_places_decide_the_order() -> None:
-    state = State(Rules(3, 3))
+    state = JobState(JobRules(3, 3))
     for name, rank in (("x", 2), ("y", 0), ("z", 1)):
-        state = states.join(state, Node(name, rank=rank))
+        state = states.join(state, JobNode(name, rank=rank))
     assert state.ids() == ("y", "z", "x")
 
 
 def test_a_lost_store_begins_where_it_was() -> None:
     old = working(1, 3, 5, "a", "b", "c")
-    b = Node("b", seen=old.generation + 6, restarts=4, peers=("a", "b", "c"))
-    state = states.join(State(old.rules), b)
+    b = JobNode("b", seen=old.generation + 6, restarts=4, peers=("a", "b", "c"))
+    state = states.join(JobState(old.rules), b)
     assert (state.phase, state.expected, state.restarts) == (states.GATHERING, ("a", "b", "c"), 4)
     state = states.gone(states.join(state, replace(b, id="c")), "a")
     assert (state.phase, state.generation, state.ids()) == (states.WORKING, 7, ("b", "c"))
@@ -118,11 +158,11 @@ def test_a_lost_store_begins_where_it_was() -> None:
 
 def test_who_comes_second_reads_what_was_written() -> None:
     store = HashStore()
-    one, two = (Ledger(store, name, State(Rules(2, 2))) for name in "ab")
-    one.apply(lambda state: states.join(state, Node("a")))
-    two.apply(lambda state: states.join(state, Node("b")))
+    one, two = (JobLog(store, name, JobState(JobRules(2, 2))) for name in "ab")
+    one.apply(lambda state: states.join(state, JobNode("a")))
+    two.apply(lambda state: states.join(state, JobNode("b")))
     assert two.state.ids() == ("a", "b") == one.update().ids()
-    assert Ledger(store, "c", State(Rules(1, 1))).state == two.state
+    assert JobLog(store, "c", JobState(JobRules(1, 1))).state == two.state
     assert "2 entries" not in repr(two) and "working" in repr(two)
 
 
@@ -150,27 +190,27 @@ class Job:
     def __init__(self, fewest: int, most: int, restarts: int = 0, **patience: float) -> None:
         self.clock = VirtualClock()
         self.store = HashStore(self.clock, 10_000)
-        self.rules = Rules(fewest, most, restarts)
+        self.rules = JobRules(fewest, most, restarts)
         self.patience = Patience(**patience)  # type: ignore[arg-type]
         self.seen: list[tuple[str, Any]] = []
         self.said: list[str] = []
         self.threads: list[Any] = []
 
-    def meeting(self, name: str, rank: int = -1) -> Meeting:
-        return Meeting(self.store, Node(name, rank=rank), self.rules, self.patience, self.clock, self.said.append)  # fmt: skip
+    def membership(self, name: str, rank: int = -1) -> JobMembership:
+        return JobMembership(self.store, JobNode(name, rank=rank), self.rules, self.patience, self.clock, self.said.append)  # fmt: skip
 
     def node(self, name: str, act: Any, delay: float = 0.0, rank: int = -1) -> None:
         def live() -> None:
             self.clock.sleep(delay)
-            meeting = None
+            membership = None
             try:
-                meeting = self.meeting(name, rank)
-                act(meeting)
+                membership = self.membership(name, rank)
+                act(membership)
             except Exception as error:
                 self.seen.append((name, error))
             finally:
-                if meeting is not None:
-                    meeting.close()
+                if membership is not None:
+                    membership.close()
 
         self.threads.append(lambda: self.clock.start(live, name))
 
@@ -179,23 +219,23 @@ class Job:
             thread.join()
         return self.seen
 
-    def work(self, meeting: Meeting, seconds: float, generations: int = 99) -> None:
+    def work(self, membership: JobMembership, seconds: float, generations: int = 99) -> None:
         """Take part: each generation lasts until the state changes, or succeeds after a while."""
         while generations:
-            state = meeting.next()
+            state = membership.next()
             assert state is not None
-            self.seen.append((meeting.node.id, state.ids()))
+            self.seen.append((membership.node.id, state.ids()))
             generations -= 1
             deadline = self.clock.deadline(seconds)
             while not deadline.is_over():
-                now = meeting.look()
+                now = membership.look()
                 if now.generation != state.generation or now.phase != states.WORKING:
                     break
-                meeting.wait(0.5)
+                membership.wait(0.5)
             else:
-                meeting.report_success(state.generation)
+                membership.report_success(state.generation)
             while now.generation == state.generation and now.phase == states.WORKING:
-                now = meeting.wait(0.5)
+                now = membership.wait(0.5)
             if now.phase == states.CLOSED:
                 return
 
@@ -213,9 +253,9 @@ def test_the_last_call_lets_few_begin_and_more_join_later() -> None:
 def test_who_is_silent_is_gone_and_the_others_go_on() -> None:
     job = Job(1, 2)
 
-    def die(meeting: Meeting) -> None:
-        meeting.next()
-        meeting.close()  # no pulse any more, and no word
+    def die(membership: JobMembership) -> None:
+        membership.next()
+        membership.close()  # no pulse any more, and no word
 
     job.node("a", lambda m: job.work(m, 60))
     job.node("b", die)
@@ -235,7 +275,7 @@ def test_another_job_at_the_same_place_is_told_so() -> None:
     job = Job(1, 1)
     job.node("a", lambda m: job.work(m, 30))
     job.run()
-    job.rules = Rules(2, 2)
+    job.rules = JobRules(2, 2)
     job.threads.clear()
     job.node("b", lambda m: m.next())
     _, error = job.run()[-1]
@@ -284,11 +324,11 @@ def test_whoever_comes_and_goes_all_see_the_same_generations(
     worlds: dict[int, set[tuple[str, ...]]] = {}
     ends: list[tuple[str, str]] = []
 
-    def live(meeting: Meeting, stay: int, how: str) -> None:
-        name = meeting.node.id
+    def live(membership: JobMembership, stay: int, how: str) -> None:
+        name = membership.node.id
         life = job.clock.deadline(stay)
         while True:
-            state = meeting.next()
+            state = membership.next()
             assert state is not None and name in state.ids()
             worlds.setdefault(state.generation, set()).add(state.ids())
             now = state
@@ -297,14 +337,14 @@ def test_whoever_comes_and_goes_all_see_the_same_generations(
                     if how == "dies":
                         return
                     if how == "leaves":
-                        return meeting.leave()
+                        return membership.leave()
                     if how == "fails":
                         how = "works"
-                        meeting.report_failure(state.generation, f"{name} failed")
+                        membership.report_failure(state.generation, f"{name} failed")
                     else:
-                        meeting.report_success(state.generation)
-                meeting.wait(2)
-                now = meeting.look()
+                        membership.report_success(state.generation)
+                membership.wait(2)
+                now = membership.look()
             if now.phase == states.CLOSED:
                 ends.append((name, now.cause))
                 return

@@ -95,7 +95,7 @@ def test_a_lambda_is_refused_in_words() -> None:
 
 def test_a_context_of_old() -> None:
     with pytest.warns(UserWarning, match="renamed"):
-        mp.SpawnContext(mp.spawn.__globals__["Crew"](acts.write, [], "fork"))
+        mp.SpawnContext(mp.spawn.__globals__["ProcessPool"](acts.write, [], "fork"))
 
 
 ORPHANS = """

@@ -15,11 +15,18 @@ import numpy as np
 
 from minitorch_dist.distributed.algorithms import join
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
-from minitorch_dist.distributed.face.tensor_collectives import all_reduce
 from minitorch_dist.distributed.optim import zero_redundancy_optimizer as zero
-from minitorch_dist.nn.parallel import agreement, distributed, gradients, unused, watching
-from minitorch_dist.nn.parallel.reducer import Reducer
-from minitorch_dist.tensors import base
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
+from minitorch_dist.nn.parallel import (
+    agreement,
+    buckets,
+    distributed,
+    join_hook,
+    unused,
+    without_backward,
+)
+from minitorch_dist.nn.parallel.reducer import Reducer, WatchedOutputs
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 Mutant = Callable[[], Any]
@@ -68,7 +75,13 @@ def parameters_are_averaged_instead_of_gradients() -> Any:
 @killed_by(CONTRACT + "test_gradients_are_the_average")
 def sum_for_mean() -> Any:
     """Every rank more makes the learning rate larger."""
-    return mock.patch.object(Reducer, "_ask_divisor", lambda self: 1)
+    begin = Reducer._begin
+
+    def mutant(self: Reducer, running: Any) -> None:
+        begin(self, running)
+        self._divisor = 1
+
+    return mock.patch.object(Reducer, "_begin", mutant)
 
 
 @killed_by(CONTRACT + "test_gradients_are_the_average")
@@ -76,9 +89,9 @@ def mean_of_means() -> Any:
     """Divided before and after."""
     hand_out = Reducer._hand_out
 
-    def mutant(self: Reducer, bucket: Any, flat: Any, nowhere: set[int]) -> None:
-        flat.array[...] /= self.size
-        hand_out(self, bucket, flat, nowhere)
+    def mutant(self: Reducer, bucket: Any, nowhere: set[int]) -> None:
+        bucket.flat.array[...] /= self.size
+        hand_out(self, bucket, nowhere)
 
     return mock.patch.object(Reducer, "_hand_out", mutant)
 
@@ -86,7 +99,7 @@ def mean_of_means() -> Any:
 @killed_by(CONTRACT + "test_values_and_buffers_are_those_of_rank_0")
 def initial_values_are_not_shared() -> Any:
     """Each rank starts from its own random numbers; averages of gradients do not mend that."""
-    return mock.patch.object(agreement, "take_from", lambda *a, **k: None)
+    return mock.patch.object(agreement, "broadcast_from", lambda *a, **k: None)
 
 
 @killed_by(CONTRACT + "test_buffers_are_taken_before_each_forward_and_a_graph_does_not_mind")
@@ -100,7 +113,7 @@ def buffers_are_forgotten() -> Any:
 @killed_by(CONTRACT + "test_no_sync_adds_up_until_the_next_backward")
 def micro_batches_are_never_reduced() -> Any:
     """Only the last micro-batch's gradient is sent, and what was collected before is lost."""
-    put = gradients.put
+    put = buckets.put
     seen: dict[int, Any] = {}
 
     def mutant(p: Any, *rest: Any) -> None:
@@ -121,7 +134,7 @@ def micro_batches_are_never_reduced() -> Any:
     @contextmanager
     def both() -> Iterator[None]:
         with (
-            mock.patch.object(gradients, "put", mutant),
+            mock.patch.object(buckets, "put", mutant),
             mock.patch.object(Reducer, "_arrived", remember),
         ):
             yield
@@ -145,8 +158,8 @@ def bucket_is_read_before_it_is_back() -> Any:
     """The gradient is taken from the bucket while the network still writes into it."""
 
     def mutant(self: Reducer, bucket: Any) -> Any:
-        all_reduce(bucket.buffer(), group=self.group, async_op=True)
-        return bucket.buffer
+        all_reduce(bucket.flat, group=self.group, async_op=True)
+        return None
 
     return mock.patch.object(Reducer, "communicate", mutant)
 
@@ -174,13 +187,13 @@ def bucket_is_filled_again_before_it_is_back() -> Any:
 @killed_by(CONTRACT + "test_found_unused_parameters_count_as_zero[{}]")
 def unused_gradients_of_the_last_time_are_sent() -> Any:
     """A bucket is not cleared where a rank has no gradient: it still holds the last iteration's."""
-    put = gradients.put
+    put = buckets.put
 
     def mutant(p: Any, *rest: Any) -> None:
         if p._grad is not None:
             put(p, *rest)
 
-    return mock.patch.object(gradients, "put", mutant)
+    return mock.patch.object(buckets, "put", mutant)
 
 
 @killed_by(CONTRACT + "test_found_unused_parameters_count_as_zero[{}]")
@@ -192,7 +205,7 @@ def what_nobody_uses_gets_a_gradient_of_zero() -> Any:
 @killed_by(CONTRACT + "test_unused_parameters_are_named_in_the_same_backward[2]")
 def unused_parameters_are_not_noticed() -> Any:
     """As torch: the first iteration goes by with gradients that were not averaged."""
-    return mock.patch.object(Reducer, "_demand_none", lambda *a: None)
+    return mock.patch.object(unused.Usage, "begin", lambda self, reducer, running, missing: missing)
 
 
 @killed_by(CONTRACT + "test_a_second_backward_is_averaged_too")
@@ -224,7 +237,7 @@ def a_second_backward_stays_local() -> Any:
 @killed_by(CONTRACT + "test_passes_around_ddp_and_autograd_grad_stay_local")
 def every_pass_is_reduced() -> Any:
     """Also those through `model.module`, for which the other ranks are not there."""
-    return mock.patch.object(watching.Outputs, "are_on", lambda self, running: True)
+    return mock.patch.object(WatchedOutputs, "are_on", lambda self, running: True)
 
 
 @killed_by(CONTRACT + "test_other_models_are_told_apart")
@@ -238,14 +251,13 @@ def shapes_are_not_compared() -> Any:
 )
 def who_is_done_is_not_counted() -> Any:
     """The last samples weigh more than the others, whatever was asked for."""
-    ask = Reducer._ask_divisor
+    ask = join_hook.divisor_of
 
-    def mutant(self: Reducer) -> int:
-        if self.forward_work is not None:
-            self.forward_work = self.forward_work[0], False
-        return ask(self)
+    def mutant(ddp: Any, work: Any) -> Any:
+        ddp._divides_by_initial = False
+        return ask(ddp, work)
 
-    return mock.patch.object(Reducer, "_ask_divisor", mutant)
+    return mock.patch.object(distributed, "divisor_of", mutant)
 
 
 @killed_by("test_join.py::test_all_end_with_the_model_of_the_last[3]")
@@ -265,13 +277,13 @@ def the_first_who_is_done_has_the_last_word() -> Any:
 @killed_by(EXACT + "test_join_is_one_rank[3-zero]")
 def a_shadow_keeps_no_gradients() -> Any:
     """A rank that is done goes on to step for the parameters it owns, with old gradients."""
-    shadow = Reducer.shadow
+    shadow = without_backward.shadow
 
-    def mutant(self: Reducer) -> None:
-        with without(self, "_hand_out"):
-            shadow(self)
+    def mutant(reducer: Reducer) -> None:
+        with without(reducer, "_hand_out"):
+            shadow(reducer)
 
-    return mock.patch.object(Reducer, "shadow", mutant)
+    return mock.patch.object(without_backward, "shadow", mutant)
 
 
 @killed_by(EXACT + "test_zero_is_one_rank[3-zero]")

@@ -54,9 +54,13 @@ def test_one_step_of_descent_lowers_the_loss() -> None:
     assert m.calls.item() == 10
 
 
-def test_compile_says_that_it_is_not_offered() -> None:
-    with pytest.raises(NotImplementedError, match=r"compile\(\) is not offered"):
-        Toy().compile()
+def test_compile_changes_nothing_and_refuses_what_would_wait_for_a_graph() -> None:
+    toy = Toy()
+    keys = list(toy.state_dict())
+    toy.compile(disable=True)
+    assert list(toy.state_dict()) == keys
+    with pytest.raises(NotImplementedError, match="no graph to give to a backend"):
+        toy.compile(backend=print)
 
 
 def test_loading_with_assign_leaves_the_state_dict_as_it_was() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from minitorch_dist.course import building, cells, executing, lesson, notebooks
 from minitorch_dist.course.lesson import Lesson
+from minitorch_dist.distributed import leftover_messages
 
 LESSONS = lesson.all_lessons()
 
@@ -37,13 +38,19 @@ def test_nothing_else_is_out_of_step() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")
 @pytest.mark.parametrize("one", LESSONS, ids=named)
-def test_all_cells_run(one: Lesson) -> None:
+def test_all_cells_run(
+    one: Lesson, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """And they leave no noise: nothing on stderr, nothing in the log."""
     import matplotlib
+
+    leftover_messages._mentioned.clear()  # what was said once is not said again
 
     matplotlib.use("Agg")  # before a cell imports pyplot, which looks once
     text = notebooks.path_of(one).read_text("utf-8")
     said = executing.execute(notebooks.code_of(text), named(one))
     assert any("★★★" in shown for shown in said), "\n".join(said)
+    assert capfd.readouterr().err == "" and caplog.messages == []
 
 
 @pytest.mark.slow

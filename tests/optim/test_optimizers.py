@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from minitorch_dist import optim
-from minitorch_dist.optim.blocks import PIECE, blocks
+from minitorch_dist.optim.elementwise import PIECE, blocks
 from minitorch_dist.optim.sgd import sgd
-from minitorch_dist.tensors import base, devices, engine, graph, ledger, pools
+from minitorch_dist.tensors import devices, ledger, pools
+from minitorch_dist.tensors.core import base, engine, graph
 from minitorch_dist.tensors.tensor import Tensor
 
 ALL = [optim.SGD, optim.Adam, optim.AdamW, optim.NAdam, optim.RAdam, optim.Adamax, optim.Adadelta,
-       optim.RMSprop, optim.Adagrad]  # fmt: skip
+       optim.RMSprop, optim.Adagrad, optim.Rprop, optim.ASGD]  # fmt: skip
 
 
 def parameter(array: Any, grad: Any = None) -> Tensor:
@@ -61,7 +62,7 @@ def test_zero_grad_forgets_or_zeroes() -> None:
 
 
 def test_a_closure_is_run_with_recording_on() -> None:
-    from minitorch_dist.tensors import grad_mode
+    from minitorch_dist.tensors.core import grad_mode
 
     opt = optim.SGD([parameter(np.ones(1))])
     with grad_mode.no_grad():

@@ -23,7 +23,7 @@ from minitorch_dist.distributed.algorithms.ddp_comm_hooks import (
 )
 from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.models.resnet import resnet18
-from minitorch_dist.tensors import base
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 from tests.parallel.models import DDP, on_ranks, scalar, weights
 

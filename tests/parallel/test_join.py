@@ -197,3 +197,25 @@ def test_an_error_in_the_loop_is_not_hidden() -> None:
             raise KeyError("mine")
 
     assert [type(error) for error in on_ranks(2, act)] == [KeyError, KeyError]
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5])
+def test_a_second_block_begins_without_the_gradients_of_the_first(world: int) -> None:
+    """A rank that was done kept the others' averages, and its next backward added to them."""
+
+    def one(rank: int, world: int) -> list[float]:
+        net = DDP(nn.Linear(1, 1, bias=False))
+        rows = 2 + 2 * (rank > 0)
+        seen = []
+        for by_initial in (False, True, False):
+            with net.join(divide_by_initial_world_size=by_initial):
+                for _ in range(rows):
+                    net(mtd.full((1, 1), 50.0)).sum().backward()
+                    seen.append(net.module.weight.grad.item())
+                    net.zero_grad()
+        return seen
+
+    left = 50 * (world - 1) / world
+    long = [50, 50, 50, 50] + [50, 50, left, left] + [50, 50, 50, 50]
+    for rank, seen in enumerate(on_ranks(world, one)):
+        assert seen == pytest.approx(long if rank else [50.0] * 6), rank

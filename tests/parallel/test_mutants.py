@@ -8,14 +8,22 @@ import re
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist import nn
+from minitorch_dist.nn.parallel.reducer import Reducer
 from tests.mutants.data_parallel import MUTANTS
+from tests.parallel import models
 from tests.parallel.models import DDP, on_ranks
+
+NOTICED = (
+    AssertionError,
+    pytest.fail.Exception,
+)  # the test's own word; a crash of the mutant is none
 
 
 def test_a_slow_network_is_waited_for() -> None:
@@ -46,15 +54,49 @@ def test_the_named_test_notices(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     check = found(test, monkeypatch)
     with warnings.catch_warnings(action="ignore"):
         check()  # as it is, the test passes
-    with mutant(), warnings.catch_warnings(action="ignore"), pytest.raises(BaseException):  # noqa: B017
+    with mutant():
+        assert_noticed(check, test, monkeypatch)
+
+
+def test_a_mutant_that_crashes_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where a rank returns the crash, and the test fails because it is no number."""
+
+    def crash(*args: Any) -> None:
+        raise AttributeError("the mutant is wrong")
+
+    test = "test_ddp_contract.py::test_gradients_are_the_average"
+    check = found(test, monkeypatch)
+    with (
+        mock.patch.object(Reducer, "_begin", crash),
+        pytest.raises(AssertionError, match="the mutant is wrong"),
+    ):
+        assert_noticed(check, test, monkeypatch)
+
+
+def assert_noticed(check: Callable[[], Any], test: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test fails by its own word, and no rank has crashed: a crash is seen without any test."""
+    crashes: list[Exception] = []
+
+    def watched(*args: Any, **kwargs: Any) -> list[Any]:
+        results = models.on_ranks(*args, **kwargs)
+        crashes.extend(result for result in results if isinstance(result, Exception))
+        return results
+
+    monkeypatch.setattr(module_of(test), "on_ranks", watched, raising=False)
+    with warnings.catch_warnings(action="ignore"), pytest.raises(NOTICED):
         check()
+    assert not crashes, crashes
+
+
+def module_of(test: str) -> Any:
+    return importlib.import_module(f"tests.parallel.{test.partition('.py::')[0]}")
 
 
 def found(test: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
     """The test of this name, `file.py::function[parameters]`, as a function of nothing."""
-    file, _, rest = test.partition(".py::")
+    rest = test.partition(".py::")[2]
     function, _, wanted = re.fullmatch(r"(\w+)(\[(.*)\])?", rest).groups()  # type: ignore[union-attr]
-    check = getattr(importlib.import_module(f"tests.parallel.{file}"), function)
+    check = getattr(module_of(test), function)
     given: dict[str, Any] = {}
     if "monkeypatch" in inspect.signature(check).parameters:
         given["monkeypatch"] = monkeypatch

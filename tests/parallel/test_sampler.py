@@ -19,10 +19,12 @@ def test_ranks_share_all_samples(size: int, drop_last: bool) -> None:
         for epoch in range(2):
             sampler.set_epoch(epoch)
             epochs.append(list(sampler))
-            assert len(epochs[-1]) == len(sampler)
-        return epochs
+        return epochs, len(sampler)
 
-    found = on_ranks(size, act)
+    found, lengths = zip(*on_ranks(size, act), strict=True)
+    assert all(
+        len(epoch) == n for epochs, n in zip(found, lengths, strict=True) for epoch in epochs
+    )
     for epoch in range(2):
         seen = [number for epochs in found for number in epochs[epoch]]
         if drop_last:

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="parity tests need torch==2.13.0")
 
 from minitorch_dist import optim
-from minitorch_dist.tensors import base
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 SHAPES = [(3, 4), (), (5,), (0, 2), (2, 3, 2)]

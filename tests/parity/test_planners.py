@@ -125,7 +125,7 @@ def nested(kit: Kit, path: Path) -> Any:
 
 def elsewhere(kit: Kit, path: Path) -> Any:
     """A place of one's own: a dict."""
-    shelf: dict[Any, Any] = {}
+    key_values: dict[Any, Any] = {}
     calls: list[str] = []
 
     def future(value: Any) -> Any:
@@ -156,14 +156,14 @@ def elsewhere(kit: Kit, path: Path) -> Any:
             calls.append(f"write for {plan.storage_data}")
             for item in plan.items:
                 data = planner.resolve_data(item)
-                shelf[item.index] = (
+                key_values[item.index] = (
                     data.getvalue() if isinstance(data, io.BytesIO) else data.clone()
                 )
             return future([kit.storage.WriteResult(item.index, 1, None) for item in plan.items])
 
         def finish(self, metadata: Any, results: Any) -> None:
             calls.append(f"finish {len(results)} {len(results[0])}")
-            shelf["metadata"] = metadata
+            key_values["metadata"] = metadata
 
     class Reader(kit.dcp.StorageReader):  # type: ignore[misc, name-defined]
         @classmethod
@@ -175,7 +175,7 @@ def elsewhere(kit: Kit, path: Path) -> Any:
 
         def read_metadata(self, *_: Any, **__: Any) -> Any:
             calls.append("metadata")
-            return shelf["metadata"]
+            return key_values["metadata"]
 
         def set_up_storage_reader(
             self, metadata: Any, is_coordinator: bool, *_: Any, **__: Any
@@ -191,17 +191,17 @@ def elsewhere(kit: Kit, path: Path) -> Any:
         def read_data(self, plan: Any, planner: Any) -> Any:
             for item in plan.items:
                 if item.type == kit.planner.LoadItemType.BYTE_IO:
-                    planner.load_bytes(item, io.BytesIO(shelf[item.storage_index]))
+                    planner.load_bytes(item, io.BytesIO(key_values[item.storage_index]))
                 else:
                     target = planner.resolve_tensor(item)
-                    target.copy_(shelf[item.storage_index])
+                    target.copy_(key_values[item.storage_index])
                     planner.commit_tensor(item, target)
             return future(None)
 
     kit.dcp.save(kit.state(2.0), storage_writer=Writer(), no_dist=True)
     found = kit.state(0.0)
     kit.dcp.load(found, storage_reader=Reader(), no_dist=True)
-    sizes = {item.fqn: tuple(item.offset or ()) for item in shelf if item != "metadata"}
+    sizes = {item.fqn: tuple(item.offset or ()) for item in key_values if item != "metadata"}
     return kit.plain(found), [c for c in calls if c != "reset"], sizes
 
 

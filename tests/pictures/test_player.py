@@ -182,7 +182,7 @@ def test_on_a_dumb_terminal_without_colours(tmp_path: Path) -> None:
     out.flush()
     shown = out.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined]
     assert left.step == 1 and next(keys) == "n" and "\x1b" not in shown
-    assert shown.count("n next  p back") == 5 and "only a simulated run can be told" in shown
+    assert shown.count("n next  p back") == 5 and "no program is at hand" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 
@@ -237,3 +237,12 @@ def test_colours_where_there_are_some() -> None:
     coloured, plain = shown
     assert "\x1b[34m●" in coloured and "● broadcast" in coloured
     assert "\x1b" not in plain and "● broadcast" not in plain and picture.plain() in plain
+
+
+def test_a_remark_is_wrapped_and_says_why_a_run_cannot_be_made_again() -> None:
+    """Whether the run was simulated is not known here: no program is."""
+    walk = Player(ping())
+    walk.press("f")
+    lines = walk.frame(60).lines
+    assert "no program is at hand" in " ".join(lines) and max(map(len, lines)) <= 60
+    assert "use sim.fork for a simulated one" in " ".join(lines)

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from minitorch_dist import cli, sim
 from minitorch_dist.distributed import journal
 from minitorch_dist.pictures import bars, spacetime
-from minitorch_dist.pictures.scene import OPERATION, Scene, Span
+from minitorch_dist.pictures.scene import OPERATION, LaneSpan, Scene
 from tests.journal.programs import ring, sum_by
 from tests.pictures.scenes import empty, ping
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_shown(
 
 def test_lanes_with_wide_names_stay_in_line() -> None:
     """A name may be wider than it has letters; where its line begins is a matter of columns."""
-    scene = Scene("", ["Ada", "张伟张伟"], [Span(0, 0, 9, OPERATION, "sum", "", ""), Span(1, 0, 9, OPERATION, "sum", "", "")])  # fmt: skip
+    scene = Scene("", ["Ada", "张伟张伟"], [LaneSpan(0, 0, 9, OPERATION, "sum", "", ""), LaneSpan(1, 0, 9, OPERATION, "sum", "", "")])  # fmt: skip
     picture = spacetime.draw(scene, 40, gap=0)
     first, second = picture.lines[2:4]
     assert cell_len(first) == cell_len(second) == 40

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import minitorch_dist as mtd
 from minitorch_dist.distributed import autograd, rpc, world
-from minitorch_dist.distributed.rpc.references import Book
+from minitorch_dist.distributed.rpc.rref_context import RRefContext
 from tests.deep import IS_DEEP, examples, seeds
 from tests.rpc import worlds
 from tests.rpc.test_lost_messages import bad_network, lossy
@@ -185,7 +185,7 @@ TRIANGLE = [  # the longest way to pass on: the owner, the one who sends, the on
 ]
 
 
-def struck(fates: dict[int, rules.Verdict]) -> Faults:
+def struck(fates: dict[int, rules.FaultVerdict]) -> Faults:
     """A network on which the n-th message of all, for some n, meets its fate."""
     network, numbers = Faults(), itertools.count()
     network.install(lambda message: fates.get(next(numbers)))
@@ -210,12 +210,12 @@ def test_every_pair_of_faults_among_the_first_messages() -> None:
 def test_that_letting_go_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the rule that a parent waits for its children, one message that is late is enough."""
 
-    def commit(book: Book, to: int, what: Any, fork_id: Any) -> None:
+    def commit(book: RRefContext, to: int, what: Any, fork_id: Any) -> None:
         original(book, to, what, fork_id)
         getattr(what, "children", {}).clear()
 
-    original = Book.commit
-    monkeypatch.setattr(Book, "commit", commit)
+    original = RRefContext.commit
+    monkeypatch.setattr(RRefContext, "commit", commit)
     with pytest.raises(Exception, match=r"freed before|use on 'w2'.* has arrived"):  # waits for it
         test_every_single_fault()
 

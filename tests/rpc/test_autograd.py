@@ -14,6 +14,7 @@ import pytest
 import minitorch_dist as mtd
 from minitorch_dist.distributed import autograd, rpc, world
 from minitorch_dist.distributed.autograd.contexts import contexts_of
+from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import current
 from tests.deep import seeds
 from tests.rpc import worlds
@@ -256,6 +257,37 @@ def test_several_contexts_at_once() -> None:
         assert results == {n: float(n) for n in range(5)}
 
     run(program, 3)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_nobody_is_asked_when_every_message_got_its_gradients(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers of a backward pass say it of workers that the root knows, and of all others."""
+    questions: list[int] = []
+    answer = serve.handler_for(serve.UNUSED)
+
+    def counted(agent: Any, src: int, asked: Any) -> Any:
+        questions.append(agent.me.id)
+        return answer(agent, src, asked)
+
+    monkeypatch.setitem(serve._handlers, serve.UNUSED, counted)
+
+    def program(rank: int) -> None:
+        if rank == 0:
+            x = mtd.ones(2, requires_grad=True)
+            way = [f"w{other}" for other in range(1, size)]
+            with autograd.context() as context_id:
+                autograd.backward(context_id, [through(x, *way, *way).sum()])
+            assert not questions
+            with autograd.context() as context_id:
+                loss = through(x, *way).sum()
+                rpc.rpc_sync(way[-1], same, (x,))
+                with pytest.raises(RuntimeError, match="can never finish"):
+                    autograd.backward(context_id, [loss])
+            assert questions == [size - 1]
+
+    run(program, size)
 
 
 # ------------------------------------------------------------------------------------------ failures

@@ -463,15 +463,21 @@ def test_options() -> None:
 
 
 def test_nonsense_from_a_peer_does_not_end_a_worker(caplog: pytest.LogCaptureFixture) -> None:
-    from minitorch_dist.distributed.rpc import frames
+    from minitorch_dist.distributed.rpc import message
 
     def program(rank: int) -> None:
         if rank == 0:
             agent = api.current()
-            for kind in (frames.REQUEST, frames.ANSWER, frames.STATE, frames.PROBE, frames.DONE):
+            for kind in (
+                message.REQUEST,
+                message.ANSWER,
+                message.STATE,
+                message.PROBE,
+                message.DONE,
+            ):
                 for body in (b"", b"\0", b"\xff" * 9, b"\x04\x0c\xff\xff\xff\xff"):
-                    for flags in (0, frames.SYSTEM, frames.SYSTEM | frames.ONE_WAY):
-                        header = frames.HEADER.pack(kind, flags, 0, 1, 1 << 40, 0)
+                    for flags in (0, message.SYSTEM, message.SYSTEM | message.ONE_WAY):
+                        header = message.HEADER.pack(kind, flags, 0, 1, 1 << 40, 0)
                         agent.transport.send(1, header, body)
             assert rpc.rpc_sync("w1", add, (1, 1)) == 2
 

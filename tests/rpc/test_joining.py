@@ -222,7 +222,7 @@ def test_one_that_ends_without_a_word(transport: str) -> None:
 LISTENER = """
 import os, signal, sys
 from minitorch_dist.distributed import rpc
-from minitorch_dist.distributed.rpc import joining
+from minitorch_dist.distributed.rpc import init
 from tests.rpc import worlds
 from tests.rpc.test_joining import join, names
 
@@ -268,7 +268,7 @@ def test_the_name_of_one_that_was_killed(transport: str) -> None:
     joining = f"join('late', 5, _transports=[{transport!r}])"
     try:
         assert first(f"join('w0', 0, _transports=[{transport!r}])") == "None"
-        comers[0]("setattr(joining.Membership, 'greet', die)")
+        comers[0]("setattr(init.Membership, 'greet', die)")
         assert comers[0](joining) == ""
         assert comers[1](joining) == "None"
         assert comers[2](joining).startswith("RuntimeError: RPC worker name late is not unique")

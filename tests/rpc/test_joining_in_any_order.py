@@ -45,7 +45,7 @@ def act(step: Step) -> None:
         rpc.shutdown()
     elif step.what == "vanish":  # as if killed: no word to anybody
         agent = current()
-        agent.extras["left"] = lambda: None
+        agent.sign_off = lambda: None
         rpc.shutdown(graceful=False)
     else:
         for name, id in step.there.values():

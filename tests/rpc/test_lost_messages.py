@@ -36,6 +36,33 @@ def nested(caller: int, number: int, way: tuple[int, ...]) -> int:
     return int(rpc.rpc_sync(way[0], nested, (caller, number, way[1:]))) if way else number
 
 
+class Asking:
+    """An argument that calls a worker while it is written, with another of its kind."""
+
+    def __init__(self, caller: int, number: int, depth: int, to: tuple[int, ...]) -> None:
+        self.caller, self.number, self.depth, self.to = caller, number, depth, to
+
+    def __reduce__(self) -> Any:
+        rest: tuple[Any, ...] = ()
+        if self.depth:
+            rest = (Asking(self.caller, 100 * self.number, self.depth - 1, self.to[1:] or self.to),)
+        for inner in range(2):
+            number = 100 * self.number + inner + 1
+            assert rpc.rpc_sync(self.to[0], count_one, (self.caller, number, *rest)) == number
+        return int, (self.number,)
+
+
+def asked(number: int, depth: int) -> list[int]:
+    """The questions of such an argument. Each of its two carries one that asks again."""
+    deeper = asked(100 * number, depth - 1) if depth else []
+    return [100 * number + 1, *deeper, 100 * number + 2, *deeper]
+
+
+def count_one(caller: int, number: int, *more: Any) -> int:
+    """`count`; what else is in the message was read, and asked its own questions before."""
+    return count(caller, number)
+
+
 def lossy(program: Any, size: int, faults: Faults, timeout: float = 3000.0) -> list[Any]:
     """`program(rank)` on workers of a simulated world, whose RPC messages meet the faults."""
 
@@ -45,7 +72,7 @@ def lossy(program: Any, size: int, faults: Faults, timeout: float = 3000.0) -> l
         rank = world.current().rank
         options = rpc.TensorPipeRpcBackendOptions(rpc_timeout=timeout, num_worker_threads=2)
         rpc.init_rpc(f"w{rank}", rpc_backend_options=options)
-        assert current().may_lose
+        assert current().retry is not None
         result = program(rank)
         rpc.shutdown()
         return result
@@ -76,6 +103,34 @@ def test_no_call_is_carried_out_twice_and_all_are_answered(seed: int) -> None:
     lossy(program, size, bad_network(seed, 0.2, 0.2, 0.2))
     assert {key: times for key, times in runs.items() if key[1] != 99 and times != 1} == {}
     assert all(times == 4 for key, times in runs.items() if key[1] == 99) and len(runs) == 39
+
+
+@settings(max_examples=examples(25))
+@given(
+    seed=st.integers(0, 2**20),
+    drop=st.sampled_from([0.0, 0.1, 0.3]),
+    twice=st.sampled_from([0.0, 0.3]),
+    reorder=st.sampled_from([0.0, 0.3]),
+    size=st.sampled_from([1, 2, 3]),
+    depth=st.integers(0, 2),
+    to=st.lists(st.integers(0, 2), min_size=1, max_size=3),
+)
+def test_an_argument_may_call_while_it_is_written(
+    seed: int, drop: float, twice: float, reorder: float, size: int, depth: int, to: list[int]
+) -> None:
+    runs.clear()
+    way = tuple(worker % size for worker in to)
+
+    def program(rank: int) -> None:
+        asking = Asking(rank, 1, depth, way)
+        first = rpc.rpc_async(way[-1], count, (rank, 2))
+        assert rpc.rpc_sync(way[0], count_one, (rank, 9, asking)) == 9
+        made = rpc.remote(way[-1], count_one, (rank, 8, Asking(rank, 3, 0, way)))
+        assert made.to_here() == 8 and first.wait() == 2
+
+    lossy(program, size, bad_network(seed, drop, twice, reorder), timeout=60.0)
+    wanted = [2, 8, 9, *asked(1, depth), *asked(3, 0)]
+    assert runs == Counter((rank, number) for rank in range(size) for number in wanted)
 
 
 def test_large_messages_in_parts() -> None:

@@ -95,9 +95,9 @@ def test_a_step_between_anothers_forward_and_backward_is_named() -> None:
 
 def one_step(part: Any, optimizers: list[Any]) -> None:
     # the caller's context came with the call; a trainer has one of its own
-    from minitorch_dist.distributed.autograd import contexts
+    from minitorch_dist.distributed.rpc.message import context_id as context
 
-    token = contexts._present.set(None)
+    token = context.set(None)
     try:
         with autograd.context() as context_id:
             loss = part.rpc_sync().forward(mtd.ones(1, 4)).sum()
@@ -105,7 +105,7 @@ def one_step(part: Any, optimizers: list[Any]) -> None:
             for one in optimizers:
                 one.rpc_sync().step(context_id)
     finally:
-        contexts._present.reset(token)
+        context.reset(token)
 
 
 def test_wrong_optimizers_and_contexts() -> None:

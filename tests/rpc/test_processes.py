@@ -114,8 +114,8 @@ def seen(*args, **kwargs):
     os._exit(3)
 reader.Reader.__init__ = seen
 from datetime import timedelta
-from minitorch_dist.distributed.rpc import beginning
-beginning.CONNECT = timedelta(seconds=4)
+from minitorch_dist.distributed.rpc import init
+init.CONNECT = timedelta(seconds=4)
 rpc.init_rpc("w" + sys.argv[1], rank=int(sys.argv[1]), world_size=2)
 """
 

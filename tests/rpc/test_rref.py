@@ -13,7 +13,7 @@ import pytest
 import minitorch_dist as mtd
 from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.rpc.agent import current
-from minitorch_dist.distributed.rpc.references import book_of
+from minitorch_dist.distributed.rpc.rref_context import context_of
 from tests.rpc import worlds
 from tests.rpc.worlds import add, run
 
@@ -78,8 +78,8 @@ def fail() -> None:
 
 
 def objects() -> int:
-    book = book_of(current())
-    book.sweep()
+    book = context_of(current())
+    book.release_dropped_refs()
     return len(book.owned)
 
 
@@ -290,7 +290,7 @@ def test_what_is_never_given_back_is_reported(
             held.append(rpc.remote("w1", Counter, (1,)))
             held[0].rpc_sync().add()
             agent = current()
-            agent.extras["before_end"].remove(book_of(agent).close)
+            agent.before_end.remove(context_of(agent).close)
 
     ends(program, 2, address)
     (record,) = [one for one in caplog.records if "leaked" in one.message]

@@ -86,7 +86,7 @@ class Tools:
 
 def run(
     program: Callable[[int], Any], size: int, transport: str = "queue://", threads: int = 4,
-    timeout: float = 60.0, **more: Any,
+    timeout: float = 60.0, shut: Callable[[], None] = rpc.shutdown, **more: Any,
 ) -> list[Any]:  # fmt: skip
     """`program(rank)` on workers w0 … that begin and end together."""
 
@@ -97,7 +97,7 @@ def run(
         )
         rpc.init_rpc(f"w{rank}", rpc_backend_options=options)
         result = program(rank)
-        rpc.shutdown()
+        shut()
         return result
 
     return mtd.launch(worker, size, transport, timeout=100)

@@ -8,7 +8,8 @@ import numpy as np
 
 from minitorch_dist import distributed as dist
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.collectives import How, Reduction
+from minitorch_dist.distributed.prepared import How
+from minitorch_dist.distributed.reductions import ReduceStep
 
 
 def collective(
@@ -24,7 +25,7 @@ def collective(
     clock = world.place().clock
     if entries is not None:
         clock.sleep(entries[rank] / 1e12)
-    how, reduction = How(algorithm), Reduction(op)
+    how, reduction = How(algorithm), ReduceStep(op)
     mine = np.random.default_rng(rank).standard_normal(count * size).astype(np.float32)
     out = mine[:count].copy()
     if name == "all_reduce":

@@ -12,7 +12,7 @@ import pytest
 from minitorch_dist import launch
 from minitorch_dist.cli import main
 from minitorch_dist.cli.bench import sim
-from minitorch_dist.distributed import disturbing
+from minitorch_dist.distributed import fault_injection
 from minitorch_dist.sim import zoo
 
 SCRIPT = """
@@ -121,10 +121,10 @@ def late() -> list[float]:
 
 
 def test_the_environment_disturbs_real_transports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(disturbing.VARIABLE, "seed=3;drop=0.5;duplicate=0.5;delay=1ms,p=0.5")
+    monkeypatch.setenv(fault_injection.VARIABLE, "seed=3;drop=0.5;duplicate=0.5;delay=1ms,p=0.5")
     assert launch(late, 3) == [[3.0, 1.0]] * 3
     assert launch(late, 3, "sim://") == [[3.0, 0.0]] * 3  # which has plans of its own
-    monkeypatch.setenv(disturbing.VARIABLE, "slow=9,x=1")
+    monkeypatch.setenv(fault_injection.VARIABLE, "slow=9,x=1")
     with pytest.raises(ValueError, match="names rank 9 in a world of 1"):
         launch(late, 1)
 

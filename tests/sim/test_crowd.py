@@ -9,10 +9,11 @@ import pytest
 
 from minitorch_dist import sim
 from minitorch_dist.distributed import schedules
+from minitorch_dist.distributed.schedules import crowd, overtaking
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
 from minitorch_dist.distributed.schedules.steps import Receive, Send, Steps
-from minitorch_dist.sim import crowd, declared, overtaking
-from minitorch_dist.sim.meetings import TOGETHER
+from minitorch_dist.sim import declared
+from minitorch_dist.sim.batched_engine import TOGETHER
 
 MEETING = [s for s in schedules.BUILT_IN.values() if s.collective in TOGETHER]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from time import perf_counter
 
 import pytest
 
@@ -77,15 +76,13 @@ def test_a_rank_that_ended_early_is_named(size: int) -> None:
 
 
 def test_sixty_four_ranks_are_told_at_once() -> None:
-    """The promise is 50 ms (`mtd bench faults`); this only sees to it that nothing is quadratic."""
+    """How fast that is, `mtd bench faults` measures."""
 
     def program() -> None:
         dist.recv(torch.zeros(1), (dist.get_rank() + 1) % 64)
 
-    begun = perf_counter()
     with pytest.raises(sim.Deadlock, match=r"→ 63 → 0\.") as caught:
         sim.run(program, 64)
-    assert perf_counter() - begun < 60
     assert "… and 24 more" in str(caught.value)
 
 

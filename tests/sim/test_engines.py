@@ -16,12 +16,12 @@ from hypothesis import given, settings, strategies as st
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, launch, sim
 from minitorch_dist.distributed import collectives, schedules, world
-from minitorch_dist.distributed.collectives import How
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
+from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.reductions import COMBINES
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim import fold
-from minitorch_dist.sim.meetings import TOGETHER
+from minitorch_dist.sim import vectorised_values
+from minitorch_dist.sim.batched_engine import TOGETHER
 from tests.sim.programs import collective
 from transports.clock import SYSTEM
 
@@ -158,8 +158,8 @@ def test_the_ring_in_half_the_work(size: int, count: int, op: str) -> None:
     vectors[0, :3], vectors[1, 2:5] = np.nan, np.inf
     schedule = schedules.BUILT_IN["all_reduce", "ring"]
     sizes = schedule.sizes(size, count)
-    slow = fold.step_by_step(schedule, vectors, sizes, COMBINES[op])
-    fast = fold.round_the_ring(vectors, sizes, COMBINES[op])
+    slow = vectorised_values.step_by_step(schedule, vectors, sizes, COMBINES[op])
+    fast = vectorised_values.round_the_ring(vectors, sizes, COMBINES[op])
     assert all(row.tobytes() == fast[0].tobytes() for row in slow)
 
 
@@ -169,17 +169,17 @@ def test_one_row_depends_on_less(name: str, size: int) -> None:
     vectors = np.random.default_rng(size).standard_normal((size, 37)).astype(np.float32)
     schedule = schedules.BUILT_IN["all_reduce", name]
     sizes = schedule.sizes(size, 37)
-    every = fold.step_by_step(schedule, vectors, sizes, COMBINES["sum"])
+    every = vectorised_values.step_by_step(schedule, vectors, sizes, COMBINES["sum"])
     assert (every == every[0]).all()
     for rank in (0, size - 1):
-        one = fold.step_by_step(schedule, vectors, sizes, COMBINES["sum"], rank)
+        one = vectorised_values.step_by_step(schedule, vectors, sizes, COMBINES["sum"], rank)
         assert one[rank].tobytes() == every[rank].tobytes()
 
 
 def test_values_in_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [("all_reduce", "ring"), ("all_reduce", "rabenseifner"), ("reduce_scatter", "ring")]
     runs = [sim.run(collective, 6, (*name, 50), engine="lockstep").results for name in names]
-    monkeypatch.setattr(fold, "ROOM", 300)
+    monkeypatch.setattr(vectorised_values, "ROOM", 300)
     assert runs == [sim.run(collective, 6, (*n, 50), engine="lockstep").results for n in names]
 
 
@@ -247,7 +247,9 @@ def test_who_comes_too_late() -> None:
             sim.compute(100.0)
         dist.barrier()
 
-    with pytest.raises(DistTimeout, match=r"waited 5.0 s in barrier .* for rank 1, which did not"):
+    with pytest.raises(
+        DistTimeout, match=r"waited 5.0 s of virtual time in barrier .* for rank 1, which did not"
+    ):
         sim.run(program, 3, timeout=5, endless=None, engine="lockstep")
 
 
@@ -360,7 +362,7 @@ def test_a_world_that_is_its_own_neighbour() -> None:
 @pytest.mark.parametrize("world", ["threads", "greenlet", "lockstep", "queue"])
 @pytest.mark.parametrize("name", ["all_reduce", "broadcast", "all_gather", "beside", "messages"])
 def test_nothing_holds_a_tensor_when_its_operation_is_over(name: str, world: str) -> None:
-    """A rank waits where others are not yet, and every strand and worker remembers what it did last."""
+    """A rank waits where others are not yet, and every simulated thread and worker remembers what it did last."""
 
     def rank() -> list[bool]:
         me, size = dist.get_rank(), dist.get_world_size()

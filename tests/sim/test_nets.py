@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.cli import main
 from minitorch_dist.sim import calibration, estimates, nets
+from transports import quantities
 
 
 def many(count: int) -> float:
@@ -86,6 +90,32 @@ def test_networks_in_words_and_files(tmp_path: Path) -> None:
         nets.load(path)
 
 
+@pytest.mark.parametrize(
+    "text", ["1e999999999s", "1e-999999999s", "1e999s", "9" * 5000 + "s", "²s"]
+)
+def test_quantities_that_nobody_can_mean_are_refused_at_once(text: str) -> None:
+    for read in (quantities.span, quantities.amount, quantities.byte_time):
+        with pytest.raises(ValueError, match=r"quantity|digits"):
+            read(text)
+    assert quantities.in_words(quantities.span("1e30s")) == "1e+30 s"
+
+
+def test_what_is_no_network_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no network is called"):
+        nets.read("x" * 5000)
+    path = tmp_path / "net.json"
+    about = {"format": nets.FORMAT, "latency_ps": 1, "ps_per_byte": [1, 1]}
+    for text in (
+        "[" * 100_000,
+        json.dumps({**about, "latency_ps": math.inf}),
+        json.dumps({**about, "ps_per_byte": [1, 0]}),
+        json.dumps({**about, "ps_per_byte": [math.nan, 1]}),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="holds no network"):
+            nets.load(path)
+
+
 def test_no_estimate_beats_the_bound() -> None:
     inner, outer = sim.link("1us", "150GB/s"), sim.link("5us", "100Gb/s")
     for net in (sim.uniform("5us", "100Gb/s"), sim.two_level(4, 4, inner, outer)):
@@ -110,8 +140,16 @@ def test_calibrating_and_verifying_a_transport(
     assert "GB/s: written to" in capsys.readouterr().out
     given = ["verify", "queue://", "--net", path, "--ranks", "3", "--bytes", "1KB", "--turns", "2"]
     assert main(given) == 0
-    said = capsys.readouterr().out.splitlines()
+    *said, last = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in said] == ["all_reduce", "ring", "binomial", "rabenseifner"]
+    assert re.fullmatch(r"[0-3] of 3 measured values fell inside their 90% intervals", last)
+    assert (
+        main(
+            ["verify", "queue://", "--net", "sim://?latency=9us", "--bytes", "1KB", "--turns", "1"]
+        )
+        == 0
+    )
+    assert capsys.readouterr().out.splitlines()[-1].startswith("no intervals")
     assert main(["calibrate", "warp://"]) == 2 and main(["verify", "queue://", "--ranks", "1"]) == 2
 
 

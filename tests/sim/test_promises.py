@@ -30,8 +30,8 @@ from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.sim import declared
+from minitorch_dist.sim.batched_engine import TOGETHER
 from minitorch_dist.sim.hardship import ALL
-from minitorch_dist.sim.meetings import TOGETHER
 from tests.sim.programs import collective
 
 MEETING = [s for s in schedules.BUILT_IN.values() if s.collective in TOGETHER]

@@ -70,6 +70,23 @@ def test_the_fast_forms_are_the_simple_one(r: Axis, c: Axis, n: int, i: int, o: 
     np.testing.assert_allclose(correlation.input_gradient(g, w, r, c), dx, atol=1e-11)
 
 
+@given(axes(largest=8), axes(largest=8), st.integers(1, 2), st.integers(1, 2))
+def test_the_forms_for_large_maps_are_the_simple_one_on_small_maps(
+    r: Axis, c: Axis, i: int, o: int
+) -> None:
+    """Strides split an image into phases, of which some end before their outputs do."""
+    x, w = draw_arrays((2, i, r.size, c.size), (o, i, r.kernel, c.kernel))
+    out = correlation.simple(x, w, r, c)
+    g = draw_arrays(out.shape)[0]
+    dx = correlation._input_gradient_gathered(g, w, r, c)
+    dw = correlation._weight_gradient_gathered(g, x, w, r, c)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correlation, "SMALL_MAP", 0)
+        np.testing.assert_allclose(correlation.correlate(x, w, r, c), out, atol=1e-11)
+        np.testing.assert_allclose(correlation.input_gradient(g, w, r, c), dx, atol=1e-11)
+        np.testing.assert_allclose(correlation.weight_gradient(g, x, w, r, c), dw, atol=1e-11)
+
+
 @given(axes(), axes(), st.sampled_from([(4, 1, 4), (8, 1, 4), (4, 2, 2), (6, 2, 2)]))
 def test_groups_are_convolutions_side_by_side(r: Axis, c: Axis, of: tuple[int, int, int]) -> None:
     o, i, groups = of
@@ -114,7 +131,14 @@ def test_six_products_make_four_outputs() -> None:
 
 @pytest.mark.parametrize("size", [(9, 9), (4, 30), (11, 8), (33, 7)])
 @pytest.mark.parametrize(
-    "columns", [(3, 1, 1, 1), (3, 1, 0, 1), (2, 0, 3, 1), (1, 0, 0, 1), (3, 2, 2, 2), (4, 7, 0, 2)]
+    "columns",
+    [(3, 1, 1, 1), (3, 1, 0, 1), (2, 0, 3, 1), (1, 0, 0, 1), (3, 2, 2, 2), (4, 7, 0, 2)]
+    + [
+        (3, 3, 3, 1),
+        (2, 2, 2, 1),
+        (1, 1, 1, 1),
+        (2, 4, 3, 2),
+    ],  # more zeros than the kernel reaches
 )
 @pytest.mark.parametrize("padding", [0, 1, 3])
 def test_winograd_is_the_simple_form(

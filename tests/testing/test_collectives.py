@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,26 @@ def test_labels_of_many_ranks(size: int) -> None:
     said = check_collective(twice, sizes=[size]).complaints["exactly once"]
     assert f"rank {size - 1} counted twice" in said and said.endswith("rank 1 missing")
     assert check_collective(dist.all_reduce, sizes=[size]).lamps["exactly once"]
+
+
+@pytest.mark.parametrize("collective", ["all_reduce", "reduce_scatter"])
+def test_labels_tell_elements_apart(collective: str) -> None:
+    """Numbers that are alike in all elements would let a reversed result pass."""
+
+    def reversed_result(output: Any, tensor: Any = None) -> None:
+        if tensor is None:
+            dist.all_reduce(output)
+        else:
+            dist.reduce_scatter_tensor(output, tensor)
+        output.copy_(output.flip(0))
+
+    def all_reduce(tensor: Any) -> None:
+        reversed_result(tensor)
+
+    subject = all_reduce if collective == "all_reduce" else reversed_result
+    for size in (1, 3, 5):
+        said = check_collective(subject, collective, sizes=[size]).complaints["exactly once"]
+        assert re.search("rank 0's element \\d in its place", said), said
 
 
 def test_what_returns_no_tensor_is_told() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +35,7 @@ def summed(vector: Any) -> Any:
 
 @settings(max_examples=20)
 @given(strategies.worlds(), strategies.arrays((7,), [np.int64]))
-def test_worlds_run(world: strategies.World, vector: Any) -> None:
+def test_worlds_run(world: strategies.WorldCase, vector: Any) -> None:
     report = sim.run(summed, world.size, (vector,), net=world.net)
     for found in report.results:
         assert (found == world.size * vector).all()
@@ -50,6 +52,22 @@ def test_a_reliable_transport_bears_the_faults(plan: Any) -> None:
 @given(strategies.tensors())
 def test_tensors_are_of_every_kind(tensor: Any) -> None:
     assert tensor.dtype in (
-        mtd.float32, mtd.float64, mtd.float16, mtd.int64, mtd.int32, mtd.uint8, mtd.bool,
+        mtd.float32, mtd.float64, mtd.float16, mtd.int64, mtd.int32, mtd.uint8,
     )  # fmt: skip
     assert tensor.shape == tensor.contiguous().shape
+
+
+def test_the_page_shows_the_signatures_as_they_are() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text("utf-8")
+    names = [
+        "worlds", "sizes", "networks", "shapes", "arrays", "tensors", "counts", "schedules", "broken_schedules", "faults", "fault_plans",
+    ]  # fmt: skip
+    for name in names:
+        found = inspect.signature(getattr(strategies, name)).parameters.values()
+        shown = []
+        for one in found:
+            if one.name == "draw":
+                continue
+            default = "DTYPES" if one.default is strategies.DTYPES else repr(one.default)
+            shown.append(one.name if one.default is one.empty else f"{one.name}={default}")
+        assert f"| `{name}({', '.join(shown)})` |" in page, name

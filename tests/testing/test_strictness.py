@@ -8,7 +8,7 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.sim import Deadlock
-from minitorch_dist.testing.strictness import Overwritten, strict
+from minitorch_dist.testing.strictness import OverwrittenBuffer, strict
 
 
 def burst(count: int) -> list[float]:
@@ -52,7 +52,7 @@ def test_an_isend_is_frozen_whether_there_is_room_or_not(room: int) -> None:
         dist.recv(torch.zeros(2), 1 - rank)
         work.wait()
 
-    with strict(room), pytest.raises(Overwritten, match="wrote to the tensor of its isend"):
+    with strict(room), pytest.raises(OverwrittenBuffer, match="wrote to the tensor of its isend"):
         sim.run(program, 2)
 
 

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from transports.clock import SYSTEM
-from transports.shared_file import meeting
+from transports.shared_file import signed_file
 from transports.shared_file.logs import LogInlet, LogOutlet, Logs
-from transports.shared_file.rings import Inlet, Outlet, Rings
+from transports.shared_file.ring import RingReader, RingWriter
+from transports.shared_file.rings import Rings
 
 KEY = b"the key of this test"
 
@@ -56,15 +57,15 @@ class Sink:
             self.desk.whole.append((self.header, bytes(self.room)))
 
 
-def terms(mode: str, room: int, world_size: int = 2, generation: bytes = b"") -> meeting.Terms:
+def terms(mode: str, room: int, world_size: int = 2, generation: bytes = b"") -> signed_file.Terms:
     chance = generation or os.urandom(16)
-    return meeting.Terms(mode, world_size, room, chance, "a boot", "process 1 on host")
+    return signed_file.Terms(mode, world_size, room, chance, "a boot", "process 1 on host")
 
 
 @contextmanager
 def rings(folder: Path, room: int) -> Iterator[tuple[Rings, Rings]]:
     """What ranks 0 and 1 see of one mapped file."""
-    with meeting.make(folder / "world", terms("rings", room), KEY) as held:
+    with signed_file.make(folder / "world", terms("rings", room), KEY) as held:
         ends = Rings(held, 0), Rings(held, 1)
         yield ends
         for end in ends:
@@ -74,7 +75,7 @@ def rings(folder: Path, room: int) -> Iterator[tuple[Rings, Rings]]:
 @contextmanager
 def logs(folder: Path, room: int, is_far: bool = False) -> Iterator[tuple[Logs, Logs]]:
     """What ranks 0 and 1 see of one folder."""
-    with meeting.make(folder / "world", terms("append", room), KEY) as held:
+    with signed_file.make(folder / "world", terms("append", room), KEY) as held:
         ends = Logs(held, 0, is_far, SYSTEM), Logs(held, 1, is_far, SYSTEM)
         yield ends
         for end in ends:
@@ -82,8 +83,8 @@ def logs(folder: Path, room: int, is_far: bool = False) -> Iterator[tuple[Logs, 
 
 
 def by_turns(
-    outlet: Outlet | LogOutlet,
-    inlet: Inlet | LogInlet,
+    outlet: RingWriter | LogOutlet,
+    inlet: RingReader | LogInlet,
     messages: list[tuple[bytes, bytes]],
     drains: list[int],
 ) -> None:

@@ -17,8 +17,8 @@ from tests.transports.brokers import KEY, KINDS, Broker, Client, connect_packet,
 from transports import keys
 from transports.broker import launch, packets, topics
 from transports.broker.credentials import OWNER, OWNER_KEY, credentials, owner_password
-from transports.broker.packets import Malformed, Message
-from transports.broker.rules import Rules
+from transports.broker.packets import Malformed, PublishedMessage
+from transports.broker.rules import AccessRules
 from transports.errors import DistNetworkError
 
 BYTES = st.binary(max_size=60)
@@ -59,7 +59,7 @@ def test_damaged_packets_are_packets_or_malformed(data: st.DataObject) -> None:
     whole = data.draw(
         st.sampled_from([
             connect_packet("id", "name", "secret", will=("t", b"gone", 1, True)),
-            packets.publish(Message("a/b", b"payload", 1, True), 7),
+            packets.publish(PublishedMessage("a/b", b"payload", 1, True), 7),
             packets.packet(0x82, b"\0\1", text("a/+"), b"\1", text("#"), b"\0"),
             packets.packet(0xA2, b"\0\1", text("a/+"), text("#")),
         ])
@@ -384,12 +384,14 @@ def test_no_subscription_that_is_allowed_takes_in_a_private_topic(
     name: str, base: str, beneath: str
 ) -> None:
     """But for the exact names of answers, which only those know whose they are."""
-    rules, topic = Rules(base), f"{base}/{beneath}"
+    rules, topic = AccessRules(base), f"{base}/{beneath}"
     assert rules.may_hear(name, is_owner=True) and rules.may_say(topic, is_owner=True)
     if topics.matches(name, topic) and ("+" in name or "#" in name or name == f"{base}/ask"):
         assert not rules.may_hear(name, is_owner=False)
     assert rules.may_say(topic, is_owner=False) == (beneath == "ask")
-    assert Rules().may_hear(name, is_owner=False) and Rules().may_say(topic, is_owner=False)
+    assert AccessRules().may_hear(name, is_owner=False) and AccessRules().may_say(
+        topic, is_owner=False
+    )
 
 
 def test_a_broker_with_an_owner() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from transports.channel import address, frames
-from transports.channel.flow import Incoming, Outgoing
-from transports.channel.frames import Frame, Refused
 from transports.contract import MAX_HEADER, MAX_PAYLOAD
+from transports.mqtt_protocol import address, frames
+from transports.mqtt_protocol.flow import IncomingFlow, Outgoing
+from transports.mqtt_protocol.frames import Frame, FrameRefused
 
 KEY = bytes(range(32))
 NUMBERS = st.integers(0, 2**64 - 1)
@@ -32,7 +32,7 @@ def test_frames_come_back(frame: Frame, pieces: list[bytes]) -> None:
 @given(st.binary(max_size=200))
 def test_bytes_of_others_are_refused(data: bytes) -> None:
     for start in (b"", b"mq\x01\x03", b"mq\x01\x03" + bytes(80)):
-        with pytest.raises(Refused):
+        with pytest.raises(FrameRefused):
             frames.unseal(KEY, start + data)
 
 
@@ -41,12 +41,12 @@ def test_what_was_changed_is_refused(frame: Frame, body: bytes, data: st.DataObj
     sealed = frames.seal(KEY, frame, body)
     place = data.draw(st.integers(0, len(sealed) - 1))
     sealed[place] ^= data.draw(st.integers(1, 255))
-    with pytest.raises(Refused, match=r"seal|foreign"):
+    with pytest.raises(FrameRefused, match=r"seal|foreign"):
         frames.unseal(KEY, sealed)
     sealed = frames.seal(KEY, frame, body)
-    with pytest.raises(Refused):
+    with pytest.raises(FrameRefused):
         frames.unseal(KEY, sealed[: data.draw(st.integers(0, len(sealed) - 1))])
-    with pytest.raises(Refused, match="seal"):
+    with pytest.raises(FrameRefused, match="seal"):
         frames.unseal(bytes(32), sealed)
 
 
@@ -59,7 +59,7 @@ def test_what_was_changed_is_refused(frame: Frame, body: bytes, data: st.DataObj
 )  # fmt: skip
 def test_a_member_cannot_announce_the_impossible(impossible: dict[str, int]) -> None:
     frame = Frame(frames.DATA, 0, 1, 2, 3)._replace(**impossible)  # type: ignore[arg-type]
-    with pytest.raises(Refused, match="impossible"):
+    with pytest.raises(FrameRefused, match="impossible"):
         frames.unseal(KEY, frames.seal(KEY, frame, b"12345"))
 
 
@@ -99,7 +99,7 @@ class Link:
     """A sender, a receiver, and a medium between them that can do anything but invent."""
 
     def __init__(self, window: int) -> None:
-        self.window, self.outgoing, self.incoming = window, Outgoing(window), Incoming(window)
+        self.window, self.outgoing, self.incoming = window, Outgoing(window), IncomingFlow(window)
         self.there: list[int] = []
         self.back: list[tuple[int, int]] = []
         self.waiting: list[int] = []

@@ -6,14 +6,24 @@ import os
 import signal
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
+from mmap import mmap
 from typing import Any
 
 import pytest
 
-from transports import conformance
+from transports import board, conformance
+from transports.clock import PICO, SYSTEM
+from transports.conformance.launchers import Launch
 from transports.contract import Inbox, Sink, Transport
 from transports.errors import ConnectError, PeerLost, TransportClosed
+from transports.file import FileTransport
 from transports.queue import QueueTransport
+from transports.sim import SimTransport
+from transports.virtual import medium
+from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import Network
+from transports.virtual.topology import uniform
 from transports.wrapping import WrappedTransport
 
 WORLDS: defaultdict[str, dict[int, Any]] = defaultdict(dict)  # the ends of each world, by folder
@@ -131,6 +141,10 @@ class MixesThreads(Broken):
 
 class SleepsOn(Broken):
     """Only what comes after progress was called ends its wait."""
+
+    def send(self, dst: int, header: Any, payload: Any) -> None:
+        self.clock.sleep(0.0001)  # the waiters of the receiver have begun
+        self.inner.send(dst, header, payload)
 
     def progress(self, timeout: Any, done: Any = None) -> bool:
         self.clock.sleep(0.02)
@@ -267,24 +281,255 @@ CASES: list[tuple[str, type[Broken], str]] = [
 ]
 
 
+class WaitsForEver(Broken):
+    """A send waits while much lies before a receiver that takes nothing, however long that is."""
+
+    def send(self, dst: int, header: Any, payload: Any) -> None:
+        unread = WORLDS[self.folder].get(dst, self).unread
+        unread[self.rank] += len(payload)
+        while unread[self.rank] > 15_000_000 and dst not in self.inner._lost:  # type: ignore[attr-defined]
+            self.inner.progress(0.01)
+        self.inner.send(dst, header, payload)
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+        self.unread: defaultdict[int, int] = defaultdict(int)
+
+    def progress(self, timeout: Any, done: Any = None) -> bool:
+        self.unread.clear()
+        return self.inner.progress(timeout, done)
+
+
+class AnyFront(FileTransport):
+    def fetch(self, src: Any, front: Any, into: Any, is_next: Any) -> Any:
+        return super().fetch(src, b"", into, is_next)
+
+
+class AnyTurn(FileTransport):
+    def fetch(self, src: Any, front: Any, into: Any, is_next: Any) -> Any:
+        return super().fetch(src, front, into, lambda: True)
+
+
+class FetchesZeros(FileTransport):
+    def fetch(self, src: Any, front: Any, into: Any, is_next: Any) -> Any:
+        header = super().fetch(src, front, into, is_next)
+        if header is not None:
+            into[:] = bytes(len(into))
+        return header
+
+
+class PrivateBoard(FileTransport):
+    """Each rank sees a board of its own, and `watch` does not look for long."""
+
+    def board(self) -> Any:
+        if super().board() is None:
+            return None
+        room = board.room(self.world_size)
+        memory = mmap(-1, board.nbytes(self.world_size, room))
+        return board.Board(memory, 0, self.rank, self.world_size, room, None)
+
+    def watch(self, timeout: Any, done: Any) -> None:
+        pass
+
+
+class InsistsOnItsBoard(FileTransport):
+    def board(self) -> Any:
+        return self._board
+
+
+class KeepsEverything(QueueTransport):
+    """What was shown once stays, although nobody keeps it."""
+
+    def shared_objects(self) -> Any:
+        shared = super().shared_objects()
+        if shared is None and self.uses_board and len(self._peers) == self.world_size:
+            kept = WORLDS["objects"]
+            return kept if all(end.uses_board for end in self._peers.values()) else None
+        return shared
+
+
+class ShowsNobody(QueueTransport):
+    def shared_objects(self) -> Any:
+        return {} if all(end.uses_board for end in self._peers.values()) else None
+
+
+class BeginsLate(SimTransport):
+    def begin(self, dst: Any, header: Any, payload: Any) -> Any:
+        begun = super().begin(dst, header, payload)
+        begun.finish(None)
+        return begun
+
+
+class TellsOfTheFirst(SimTransport):
+    """Of all that was sent, it remembers the first."""
+
+    @property
+    def last_sent(self) -> Any:
+        return self.first
+
+    @last_sent.setter
+    def last_sent(self, sent: Any) -> None:
+        self.first = getattr(self, "first", None) or sent
+
+
+class NeverLands(SimTransport):
+    @property
+    def under_way(self) -> Any:
+        return self.last_sent
+
+
+class LosesAndDamages(Broken):
+    may_lose = True
+
+    def send(self, dst: int, header: Any, payload: Any) -> None:
+        if header == b"7":
+            return
+        changed = bytearray(payload)
+        if len(changed) > 2000:
+            changed[2000] ^= 1
+        self.inner.send(dst, header, changed)
+
+
+class AlwaysThere(QueueTransport):
+    def is_there(self, card: str) -> bool:
+        return True
+
+
+class ReachesNobody(QueueTransport):
+    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
+        with suppress(ConnectError):
+            super().reach(peer, card, timeout)
+
+
+OPTION_CASES: list[tuple[str, Any, str]] = [
+    ("gives_up", WaitsForEver, "send to rank 1 did not return within"),
+    ("fetch", AnyFront, "a message was taken whose header begins with something else"),
+    ("fetch", AnyTurn, "a message was taken although is_next said no"),
+    ("fetch", FetchesZeros, "it came with other bytes than were sent"),
+    ("board", PrivateBoard, "watch returned, but rank .'s word had not come"),
+    ("declined", InsistsOnItsBoard, "there is a board, though one rank declined it"),
+    ("shared_objects", KeepsEverything, "what nobody keeps elsewhere is still among"),
+    ("shared_objects", ShowsNobody, "what rank . shows is not seen here"),
+    ("begin", BeginsLate, "begin did not return within"),
+    ("last_sent", TellsOfTheFirst, r"the last message was .* and last_sent is \(., b'0'\)"),
+    ("last_sent", NeverLands, r"all has landed, and under_way is \(., b'2'\)"),
+    ("lossy", LosesAndDamages, "the .*th message from rank . came damaged"),
+    ("grow", AlwaysThere, "is_there says yes, but rank 1 has left"),
+    ("grow", ReachesNobody, "reach of rank 1, which has left, did not raise ConnectError"),
+]
+
+
 def test_each_check_is_broken_once() -> None:
     assert {name for name, _, _ in CASES} == set(conformance.CHECKS)
+    assert {name for name, _, _ in OPTION_CASES} == set(conformance.OPTIONS)
+
+
+def broken_option(broken: Any) -> Launch:
+    """A launcher of ranks with this fault, in virtual time where that can be."""
+    clock = VirtualClock()
+    medium.attach(clock, Network()).meets = lambda message: message.nbytes > 5
+
+    def make(rank: int, world_size: int, folder: str) -> Transport:
+        if issubclass(broken, FileTransport):
+            return broken(rank, world_size, f"file://{folder}/world")
+        if not issubclass(broken, Broken):
+            return broken(rank, world_size, clock=clock)  # type: ignore[no-any-return]
+        end = broken(QueueTransport(rank, world_size, clock=clock))
+        end.folder = folder
+        WORLDS[folder][rank] = end
+        return end
+
+    return conformance.in_threads(make, SYSTEM if issubclass(broken, FileTransport) else clock)
+
+
+@pytest.mark.parametrize(("name", "broken", "complaint"), OPTION_CASES)
+def test_an_option_is_caught_by_its_own_check_alone(name: str, broken: Any, complaint: str) -> None:
+    with pytest.raises(conformance.NotConforming) as caught:
+        conformance.check(broken_option(broken), [2], patience=5.0)
+    WORLDS.clear()
+    assert len(caught.value.complaints) == 1
+    caught.match(f"contract, option '{name}', 2 ranks: rank .*{complaint}")
+
+
+class HasABoardAtRank0(FileTransport):
+    def board(self) -> Any:
+        return super().board() if self.rank == 0 else None
+
+
+def test_ranks_have_to_agree_about_what_they_offer() -> None:
+    with pytest.raises(
+        conformance.NotConforming, match=r"a board is offered on the ranks \[0\] only"
+    ):
+        conformance.check(broken_option(HasABoardAtRank0), [3], only=["board"])
+
+
+def test_the_kit_says_what_it_has_tried() -> None:
+    """What a transport does not declare is not tried; one that loses is not held to line 3."""
+
+    class Plain(Broken):
+        pass
+
+    class Lossy(Broken):
+        may_lose = True
+
+    def tried(kind: Any) -> list[str]:
+        return conformance.check(broken_option(kind), [1, 2], patience=5.0)
+
+    plain, lossy = tried(Plain), tried(Lossy)
+    WORLDS.clear()
+    assert plain == [*conformance.CHECKS, "gives_up"]
+    assert lossy == ["missing", "close_twice", "close_wakes", "gives_up", "lossy"]
+    assert {"fetch", "board", "declined"} < set(tried(FileTransport))
+    assert {"shared_objects", "declined", "grow"} < set(tried(QueueTransport))
+    assert {"begin", "last_sent", "grow"} < set(tried(SimTransport))
 
 
 @pytest.mark.parametrize(("name", "broken", "complaint"), CASES)
 def test_it_is_caught(name: str, broken: type[Broken], complaint: str) -> None:
+    clock = VirtualClock()  # a second of patience is no matter of the machine
+
     def make(rank: int, world_size: int, folder: str) -> Transport:
-        end = broken(QueueTransport(rank, world_size))
+        end = broken(QueueTransport(rank, world_size, clock=clock))
         end.folder = folder
         WORLDS[folder][rank] = end
         return end
 
     line = conformance.CHECKS[name][0]
     with pytest.raises(conformance.NotConforming) as caught:
-        conformance.check(conformance.in_threads(make), [3], only=[name], patience=1.0)
+        conformance.check(conformance.in_threads(make, clock), [3], only=[name], patience=1.0)
     WORLDS.clear()
     assert len(caught.value.complaints) == 1
     caught.match(f"contract line {line}, check '{name}', 3 ranks: rank .*{complaint}")
+
+
+def test_a_slow_medium_is_not_a_silent_one() -> None:
+    """threads_send moves 5.6 MB from each rank. That takes 56 s here, and patience is 10 s."""
+    clock = VirtualClock()
+    medium.attach(clock, Network(uniform("1s", "100KB/s")))
+    launch = conformance.in_threads(lambda r, n, _: SimTransport(r, n, clock=clock), clock)
+    conformance.check(launch, [2, 3], only=["threads_send", "interleaved"], patience=10.0)
+    assert clock.now() > 56 * PICO
+
+
+def test_the_complaint_counts_what_came_and_not_what_was_there_when_it_began_to_wait() -> None:
+    class StopsAfterFive(Broken):
+        sent = 0
+
+        def send(self, dst: int, header: Any, payload: Any) -> None:
+            self.sent = mine = self.sent + 1
+            self.clock.sleep(1.0)
+            if mine <= 5:
+                self.inner.send(dst, header, payload)
+
+    clock = VirtualClock()
+
+    def make(rank: int, world_size: int, folder: str) -> Transport:
+        return StopsAfterFive(QueueTransport(rank, world_size, clock=clock))
+
+    with pytest.raises(conformance.NotConforming) as caught:
+        launch = conformance.in_threads(make, clock)
+        conformance.check(launch, [2], only=["threads_send"], patience=5.0)
+    caught.match(r"only 5 of 60 messages from rank . had arrived, and nothing came for 5.0 s")
 
 
 def test_a_stranger_who_gets_in_is_caught() -> None:

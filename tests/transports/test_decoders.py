@@ -20,14 +20,14 @@ from transports import frames
 from transports.clock import SYSTEM
 from transports.conformance.bench import Tray, pattern
 from transports.contract import MAX_HEADER, MAX_PAYLOAD
-from transports.errors import DistError, StoreTimeout, TrustError
+from transports.errors import DistError, DistStoreError, StoreTimeout, TrustError
 from transports.frames import FrameError
 from transports.sockets import handshake
 from transports.sockets.handshake import Claim
-from transports.sockets.links import Link
+from transports.sockets.links import PeerConnection
 from transports.stores import protocol
-from transports.stores.protocol import Request
-from transports.stores.shelf import OPERATIONS, NotYet, Shelf
+from transports.stores.key_values import OPERATIONS, KeyValues, NotYet
+from transports.stores.protocol import StoreRequest
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 GREETING = handshake.greet()
@@ -62,7 +62,7 @@ def test_every_byte_of_a_hello_counts(place: int, change: int) -> None:
 
 
 REQUESTS = st.builds(
-    Request,
+    StoreRequest,
     st.sampled_from([*OPERATIONS, "lobby.add", "nonsense", ""]),
     st.lists(st.text(max_size=8), max_size=4),
     st.lists(st.binary(max_size=8), max_size=4),
@@ -71,7 +71,7 @@ REQUESTS = st.builds(
 
 
 @given(REQUESTS)
-def test_requests_come_back(request: Request) -> None:
+def test_requests_come_back(request: StoreRequest) -> None:
     frame = protocol.pack_request(request)
     assert protocol.frame_length(frame) == len(frame)
     assert protocol.frame_length(frame[: frames.LENGTH - 1]) is None
@@ -102,6 +102,13 @@ def test_a_length_of_2_to_the_60_is_refused_before_it_is_believed() -> None:
         frames.unpack(b"GET / HTTP/1.1\r\n")
 
 
+def test_a_push_of_nothing_makes_no_queue() -> None:
+    key_values = KeyValues()
+    with pytest.raises(DistStoreError):
+        key_values.do("queue_push", ["a"], [])
+    assert not key_values.queues and key_values.do("check", ["a"], []) == [b"0"]
+
+
 # -- each decoder, given bytes that a stranger made up -----------------------------------------
 
 
@@ -122,10 +129,10 @@ def feed_greeting(data: bytes) -> None:
 
 def feed_request(data: bytes) -> None:
     request = protocol.unpack_request(data)
-    shelf = Shelf()
-    shelf.values["k"] = b"1"
+    key_values = KeyValues()
+    key_values.values["k"] = b"1"
     try:
-        shelf.do(*request[:3])
+        key_values.do(*request[:3])
     except NotYet as need:
         assert need.missing
 
@@ -145,7 +152,7 @@ def feed_stream(data: bytes) -> None:
     tray = Tray(lambda n: n % 2 == 0)
     sink = tray.sink
     tray.sink = lambda src, header, nbytes: sink(src, header, min(nbytes, 1 << 16))  # type: ignore[method-assign]
-    link = Link(1, ENDS[1], ENDS[1], SYSTEM)
+    link = PeerConnection(1, ENDS[1], ENDS[1], SYSTEM)
     for start in range(0, len(data), 37):
         ENDS[0].send(data[start : start + 37])
         try:
@@ -168,7 +175,7 @@ DECODERS: list[tuple[Callable[[bytes], None], bytes]] = [
     (feed_frame, frames.pack(3, 5)),
     (feed_hello, HELLO),
     (feed_greeting, GREETING),
-    (feed_request, protocol.pack_request(Request("add", ["k"], [b"1"], 3.0))[16:]),
+    (feed_request, protocol.pack_request(StoreRequest("add", ["k"], [b"1"], 3.0))[16:]),
     (feed_answer, protocol.pack_answer(StoreTimeout(1, ["a"], ["b"], "n"))[16:]),
     (feed_stream, frames.pack(3, 90) + b"abc" + bytes(90) + frames.pack(0, 0) * 3),
 ]
@@ -217,7 +224,7 @@ def test_messages_cut_anywhere_arrive_whole(sizes: list[tuple[int, int]], data: 
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.setblocking(False)
-        link = Link(1, ours, ours, SYSTEM)
+        link = PeerConnection(1, ours, ours, SYSTEM)
         while stream:
             cut = data.draw(st.integers(1, len(stream)))
             theirs.send(stream[:cut])

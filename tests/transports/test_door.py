@@ -1,4 +1,4 @@
-"""Strangers: whatever they do at the door, they change nothing and hold up nobody."""
+"""Strangers: whatever they do at the listener, they change nothing and hold up nobody."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from transports.clock import SYSTEM
 from transports.conformance.bench import Tray
 from transports.contract import Transport
 from transports.errors import DistNetworkError, TrustError
-from transports.sockets import door, endpoints, handshake
-from transports.sockets.door import Door, dial
+from transports.sockets import auth_listener, endpoints, handshake
+from transports.sockets.auth_listener import AuthListener, dial
 from transports.sockets.handshake import Claim
 from transports.stores.store import HashStore
 from transports.stores.tcp import TCPStore
@@ -26,8 +26,8 @@ PLACE = ("127.0.0.1",)
 
 
 @pytest.fixture
-def entrance() -> Iterator[Door]:
-    made = Door(endpoints.listen("127.0.0.1", 0), KEY, SYSTEM)
+def entrance() -> Iterator[AuthListener]:
+    made = AuthListener(endpoints.listen("127.0.0.1", 0), KEY, SYSTEM)
     yield made
     made.close()
 
@@ -61,24 +61,24 @@ def attacks(port: int) -> list[socket.socket]:
         knock(port, recorded(port, KEY)),
         knock(port, recorded(port, b"another key" * 3)),
         knock(port, handshake.MAGIC + b"\xff" * (handshake.HELLO_LENGTH - 8), huge),
-        *(knock(port) for _ in range(door.SLOTS + 20)),  # and a crowd
+        *(knock(port) for _ in range(auth_listener.SLOTS + 20)),  # and a crowd
     ]
 
 
-def settle(entrance: Door, until: int) -> None:
+def settle(entrance: AuthListener, until: int) -> None:
     deadline = SYSTEM.deadline(60)
     while sum(entrance.refused.values()) < until and not deadline.is_over():
         assert entrance.wait(0.05) == []
 
 
-def test_strangers_are_shown_out_and_told_apart(entrance: Door) -> None:
+def test_strangers_are_shown_out_and_told_apart(entrance: AuthListener) -> None:
     crowd = attacks(entrance.port)
     settle(entrance, 26)
     told = entrance.refused
     assert told["did not hold the job's key"] == 3 and told["did not speak the handshake"] >= 3
     assert told["came too many at once"] >= 19
-    assert len(entrance._guests) <= door.SLOTS
-    assert all(len(g.heard) <= handshake.HELLO_LENGTH for g in entrance._guests.values())
+    assert len(entrance._strangers) <= auth_listener.SLOTS
+    assert all(len(g.heard) <= handshake.HELLO_LENGTH for g in entrance._strangers.values())
     assert "did not hold the job's key" in repr(entrance)
     friends: list[socket.socket] = []
     thread = threading.Thread(target=lambda: friends.append(call(entrance.port, KEY)))
@@ -97,15 +97,15 @@ def call(port: int, key: bytes) -> socket.socket:
 
 
 def test_who_is_silent_is_shown_out_after_a_while(
-    entrance: Door, monkeypatch: pytest.MonkeyPatch
+    entrance: AuthListener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "SECONDS", 0.05)
+    monkeypatch.setattr(auth_listener, "SECONDS", 0.05)
     with knock(entrance.port), knock(entrance.port, handshake.MAGIC):
         settle(entrance, 2)
         assert entrance.refused == {"said nothing for 0.05 s": 2}
 
 
-def test_a_caller_with_another_key_is_told_so(entrance: Door) -> None:
+def test_a_caller_with_another_key_is_told_so(entrance: AuthListener) -> None:
     errors: list[Exception] = []
 
     def attempt() -> None:

@@ -14,9 +14,9 @@ from transports.contract import Transport
 from transports.errors import PeerLost
 from transports.faults import plans
 from transports.faults.faulty import FaultyTransport
-from transports.faults.rules import CUT, DROP, Faults, Message, late, overtaken
+from transports.faults.rules import CUT, DROP, Faults, FaultyMessage, late, overtaken
 from transports.queue import QueueTransport
-from transports.recording import Event, RecordingTransport
+from transports.recording import RecordingTransport, TransportEvent
 from transports.stores.store import HashStore
 
 
@@ -164,7 +164,7 @@ def test_chance_is_keyed() -> None:
     def struck(plan: Faults, rules: list[Any]) -> list[int]:
         for rule in rules:
             plan.install(rule)
-        messages = [Message(0, 1, number, b"", 0) for number in range(2000)]
+        messages = [FaultyMessage(0, 1, number, b"", 0) for number in range(2000)]
         return [m.number for m in messages if plan.judge(m) == DROP]
 
     alone = struck(Faults(1), [plans.drop(0.1)])
@@ -176,7 +176,7 @@ def test_chance_is_keyed() -> None:
 
 
 def test_the_journal_tells_what_went_over() -> None:
-    journal: list[Event] = []
+    journal: list[TransportEvent] = []
     with World(2, lambda inner: RecordingTransport(inner, journal)) as world:
         world.send(0, 1, "abc")
         world.send(0, 1, "")

@@ -18,7 +18,7 @@ from transports import conformance, file, identity
 from transports.clock import SYSTEM
 from transports.errors import ConnectError, PeerLost, TransportClosed, TrustError
 from transports.file import FileTransport
-from transports.shared_file import meeting, mounts, places, watch
+from transports.shared_file import mounts, places, signed_file, watch
 from transports.stores.store import HashStore
 
 BUSY = ["interleaved", "threads_send", "threads_wait", "farewell", "reuse", "death"]
@@ -188,31 +188,31 @@ def test_a_full_disk_is_told_to_all(tmp_path: Path) -> None:
 
 def test_a_planted_file_is_refused(tmp_path: Path) -> None:
     good = ends.terms("rings", 4096)
-    with meeting.make(tmp_path / "good", good, ends.KEY) as held:
+    with signed_file.make(tmp_path / "good", good, ends.KEY) as held:
         path, page = held.path, held.path.read_bytes()
-        assert meeting.read_terms(page, ends.KEY) == good
-        with meeting.attach(path, good.generation, ends.KEY):
+        assert signed_file.read_terms(page, ends.KEY) == good
+        with signed_file.attach(path, good.generation, ends.KEY):
             pass
         with pytest.raises(TrustError, match=r"not signed with this job's key"):
-            meeting.attach(path, good.generation, b"another key")
+            signed_file.attach(path, good.generation, b"another key")
         with pytest.raises(ConnectError, match="another run"):
-            meeting.attach(path, bytes(16), ends.KEY)
+            signed_file.attach(path, bytes(16), ends.KEY)
         path.chmod(0o640)
         with pytest.raises(TrustError, match=r"nobody else can open.*mode 640"):
-            meeting.attach(path, good.generation, ends.KEY)
+            signed_file.attach(path, good.generation, ends.KEY)
         path.chmod(0o600)
         link = tmp_path / "link.rings"
         link.symlink_to(path)
         with pytest.raises(OSError, match="symbolic links"):
-            meeting.attach(link, good.generation, ends.KEY)
+            signed_file.attach(link, good.generation, ends.KEY)
         link.unlink()
         for at in range(len(page)):
             spoilt = bytearray(page)
             spoilt[at] ^= 1
             with pytest.raises(TrustError):
-                meeting.read_terms(bytes(spoilt), ends.KEY)
+                signed_file.read_terms(bytes(spoilt), ends.KEY)
             with pytest.raises(TrustError):
-                meeting.read_terms(page[:at], ends.KEY)
+                signed_file.read_terms(page[:at], ends.KEY)
 
 
 def test_ranks_with_different_keys_do_not_meet(tmp_path: Path) -> None:
@@ -233,18 +233,18 @@ def test_ranks_with_different_keys_do_not_meet(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["rings", "append"])
 def test_a_stale_file_is_told_from_a_live_one(tmp_path: Path, mode: str) -> None:
     base = tmp_path / "job"
-    with meeting.make(base, ends.terms(mode, 4096), ends.KEY) as alive:
-        assert meeting.sweep(base, ends.KEY) == [] and alive.path.exists()
-        assert meeting.sweep(base, ends.KEY) == []
+    with signed_file.make(base, ends.terms(mode, 4096), ends.KEY) as alive:
+        assert signed_file.sweep(base, ends.KEY) == [] and alive.path.exists()
+        assert signed_file.sweep(base, ends.KEY) == []
         alive.file.close()  # as the end of its process would
-        assert meeting.sweep(base, b"another key") == [] and alive.path.exists()
-        (said,) = meeting.sweep(base, ends.KEY)
+        assert signed_file.sweep(base, b"another key") == [] and alive.path.exists()
+        (said,) = signed_file.sweep(base, ends.KEY)
         assert f"removed {alive.path}" in said and "process 1 on host" in said
         assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_repairs_what_a_crashed_one_left_and_says_so(tmp_path: Path) -> None:
-    left = meeting.make(tmp_path / "job", ends.terms("append", 4096), ends.KEY)
+    left = signed_file.make(tmp_path / "job", ends.terms("append", 4096), ends.KEY)
     left.file.close()
     bystander = tmp_path / "job.txt"
     bystander.write_text("mine")
@@ -258,9 +258,9 @@ def test_a_run_repairs_what_a_crashed_one_left_and_says_so(tmp_path: Path) -> No
 
 def test_the_last_of_many_tidies_up(tmp_path: Path) -> None:
     good = ends.terms("append", 4096)
-    with meeting.make(tmp_path / "job", good, ends.KEY) as first:
-        second = meeting.attach(first.path, good.generation, ends.KEY)
-        third = meeting.attach(first.path, good.generation, ends.KEY)
+    with signed_file.make(tmp_path / "job", good, ends.KEY) as first:
+        second = signed_file.attach(first.path, good.generation, ends.KEY)
+        third = signed_file.attach(first.path, good.generation, ends.KEY)
         assert not second.leave() and first.path.exists()
         third.file.close()  # it crashed
         assert first.leave() and not first.path.exists()
@@ -314,7 +314,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, **change: str) -> None:
     """Let every rank believe that it is a process of its own, in another place each."""
     real, count = identity.here(), iter(range(100))
 
-    def here() -> identity.Identity:
+    def here() -> identity.PeerIdentity:
         return dataclasses.replace(
             real, **{name: f"{text} {next(count)}" for name, text in change.items()}
         )

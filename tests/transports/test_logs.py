@@ -195,3 +195,34 @@ def test_a_pulse_is_seen_by_the_other(tmp_path: Path) -> None:
         before = theirs.pulse(0)
         ours.beat()
         assert theirs.pulse(0) != before
+
+
+@pytest.mark.parametrize("nbytes", [10, logs.INLINE + 1, 2 * logs.LONGEST + 1])
+def test_a_record_that_is_wholly_in_is_not_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nbytes: int
+) -> None:
+    """A signal comes when the last byte is in, and the reader has it already: the record stays."""
+    write = os.pwritev
+    payload, is_interrupted = body(nbytes, 3), False
+
+    with ends.logs(tmp_path, 1 << 26) as (ours, theirs):
+        outlet, inlet, desk = ours.outlets[1], theirs.inlets[0], ends.Desk()
+
+        def write_and_fail(*given: Any) -> int:
+            nonlocal is_interrupted
+            written = write(*given)
+            inlet.drain(desk)
+            if not is_interrupted:
+                is_interrupted = True
+                raise KeyboardInterrupt
+            return written
+
+        monkeypatch.setattr(os, "pwritev", write_and_fail)
+        with pytest.raises(KeyboardInterrupt):
+            outlet.offer(b"h", memoryview(payload))
+        assert outlet.is_pending == outlet.is_amid == (nbytes > logs.INLINE)
+        while outlet.is_pending:
+            outlet.push()
+        outlet.offer(b"h", memoryview(b"the next"))
+        inlet.drain(desk)
+        assert desk.whole == [(b"h", payload), (b"h", b"the next")]

@@ -10,12 +10,12 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from tests.transports.brokers import Broker
-from transports.channel import frames, gathering, newcomers
-from transports.channel.newcomers import OpenExchange
 from transports.clock import SYSTEM
 from transports.contract import Sink
 from transports.errors import ConnectError, PeerLost
 from transports.mqtt import MqttTransport
+from transports.mqtt_protocol import frames, newcomers, run_location
+from transports.mqtt_protocol.newcomers import OpenExchange
 from transports.stores.store import HashStore
 
 
@@ -59,7 +59,7 @@ class End:
 
     @property
     def exchange(self) -> OpenExchange:
-        exchange = self.transport._exchange
+        exchange = self.transport._peer_table
         assert isinstance(exchange, OpenExchange)
         return exchange
 
@@ -198,7 +198,7 @@ def test_a_broker_that_was_killed_is_replaced() -> None:
 def test_a_broker_of_another_host_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     store = HashStore()
     with world(0, store=store):
-        monkeypatch.setattr(gathering.socket, "gethostname", lambda: "elsewhere")
+        monkeypatch.setattr(run_location.socket, "gethostname", lambda: "elsewhere")
         with pytest.raises(ConnectError, match=r"Name a broker that all reach: mqtt://host:port"):
             End(1, store)
 

@@ -11,10 +11,15 @@ import pytest
 
 from tests.ports import free_port
 from tests.transports.brokers import KINDS, Broker, Client, Proxy, together
-from transports import keys
-from transports.channel.keeper import MAX_BODY
-from transports.channel.store import MQTTStore
+from transports import frames, keys
+from transports.clock import SystemClock, picoseconds
 from transports.errors import DistNetworkError, DistStoreError, NotLetIn
+from transports.mqtt_protocol import address as addresses, frames as frames_of_mqtt
+from transports.mqtt_protocol.connection import TICK, Connection, Publication
+from transports.mqtt_protocol.store import MQTTStore
+from transports.mqtt_protocol.store_client import MqttStoreClient
+from transports.mqtt_protocol.store_server import CALLS, MAX_BODY, MqttStoreServer
+from transports.stores import key_values, protocol
 
 
 @pytest.fixture(params=KINDS)
@@ -62,10 +67,10 @@ def test_who_comes_first_waits_for_the_keeper(broker: Broker) -> None:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    keeper = MQTTStore(broker.address, 0)
-    keeper.set("k", "v")
+    store_server = MQTTStore(broker.address, 0)
+    store_server.set("k", "v")
     thread.join()
-    keeper.close()
+    store_server.close()
     assert got == [b"v"]
 
 
@@ -105,9 +110,9 @@ def test_names_keep_jobs_apart_and_one_name_has_one_keeper(broker: Broker) -> No
 
 
 def test_a_keeper_that_leaves_says_so(broker: Broker) -> None:
-    keeper, asker = MQTTStore(broker.address, 0), MQTTStore(broker.address, 1)
+    store_server, asker = MQTTStore(broker.address, 0), MQTTStore(broker.address, 1)
     other = asker.clone()
-    waiting = threading.Thread(target=keeper.close)
+    waiting = threading.Thread(target=store_server.close)
     with pytest.raises(DistNetworkError, match="rank 0 closed it"):
         waiting.start()
         asker.get("never")
@@ -116,7 +121,7 @@ def test_a_keeper_that_leaves_says_so(broker: Broker) -> None:
     with pytest.raises(DistNetworkError, match="rank 0 closed it"):
         other.num_keys()
     other.close()
-    for store in (keeper, asker, other):
+    for store in (store_server, asker, other):
         store.close()
         with pytest.raises(DistStoreError, match="closed"):
             store.num_keys()
@@ -143,17 +148,17 @@ def test_a_keeper_that_dies_and_another_that_begins_anew(broker: Broker) -> None
     process.close()
     with pytest.raises(DistNetworkError, match="has ended or stands still"):
         asker.get("never")
-    keeper = MQTTStore(broker.address, 0)
+    store_server = MQTTStore(broker.address, 0)
     with pytest.raises(DistNetworkError, match=r"began anew|has ended"):
         second.get("k")
-    for store in (asker, second, keeper):
+    for store in (asker, second, store_server):
         store.close()
 
 
 def test_what_strangers_repeat_is_not_carried_out(broker: Broker) -> None:
     with Client(broker, "stranger") as stranger:
         stranger.subscribe(("mtd/#", 0))
-        keeper, asker = MQTTStore(broker.address, 0), MQTTStore(broker.address, 1)
+        store_server, asker = MQTTStore(broker.address, 0), MQTTStore(broker.address, 1)
         for _ in range(5):
             asker.add("n", 1)
             asker.queue_push("q", "x")
@@ -172,17 +177,17 @@ def test_what_strangers_repeat_is_not_carried_out(broker: Broker) -> None:
             while stranger.message()[0] != "mtd/said":
                 pass
             if turn == 0:
-                assert (keeper.get("n"), keeper.queue_len("q")) == (b"5", 5)
-                keeper.close()  # and what was said to it is nothing to the next one
-                keeper = MQTTStore(broker.address, 0)
+                assert (store_server.get("n"), store_server.queue_len("q")) == (b"5", 5)
+                store_server.close()  # and what was said to it is nothing to the next one
+                store_server = MQTTStore(broker.address, 0)
         other = MQTTStore(broker.address, 1)
         assert other.num_keys() == 0
         other.close()
-        keeper.close()
+        store_server.close()
 
 
 def test_what_is_too_long_for_a_broker(broker: Broker) -> None:
-    keeper, asker = MQTTStore(broker.address, 0), MQTTStore(broker.address, 1)
+    store_server, asker = MQTTStore(broker.address, 0), MQTTStore(broker.address, 1)
     with pytest.raises(DistStoreError, match="small values"):
         asker.set("k", bytes(MAX_BODY))
     asker.set("k", bytes(MAX_BODY - 1000))
@@ -191,7 +196,132 @@ def test_what_is_too_long_for_a_broker(broker: Broker) -> None:
     with pytest.raises(DistStoreError, match="an answer of"):
         asker.multi_get(["k", "l"])
     assert asker.num_keys() == 2
-    assert repr(asker) == f"<MQTTStore {broker.address}, <Inquirer of 0 open questions>>"
-    assert repr(keeper) == f"<MQTTStore {broker.address}, <Keeper of 2 keys for 1 askers>>"
+    assert repr(asker) == f"<MQTTStore {broker.address}, <MqttStoreClient of 0 open questions>>"
+    assert (
+        repr(store_server)
+        == f"<MQTTStore {broker.address}, <MqttStoreServer of 2 keys for 1 askers>>"
+    )
     asker.close()
-    keeper.close()
+    store_server.close()
+
+
+class Odd(MQTTStore):
+    """Says a command as it is given."""
+
+    def say(self, *fields: bytes) -> None:
+        end = self._end
+        assert isinstance(end, MqttStoreClient)
+        with end.changed:
+            number, end._number = end._number, end._number + 1
+            end._ask(number, protocol.pack(fields)[frames.LENGTH :])
+            del end._asked[number]
+
+
+@pytest.mark.parametrize("fields", [
+    (b"get", b"1e308", b"1", b"nothing"), (b"get", b"nan", b"1", b"nothing"), (b"get", b"", b"1", b"k"),
+    (b"append", b"0", b"0"), (b"get", b"0", b"7", b"k"), (b"get", b"0", b"9" * 5000, b"k"),
+    (b"\xff", b"0", b"0"), (b"set", b"0", b"1", b"\xff", b"v"), (b"check",), (),
+    (b"x" * 100_000, b"0", b"0"), (b"queue_pop", b"-inf", b"1", b"k"), (b"check", b"0", b"1", b"k"),
+])  # fmt: skip
+def test_an_odd_command_is_of_no_concern_to_others(
+    fields: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> list[bytes]:
+        raise ZeroDivisionError("what nobody has foreseen")
+
+    monkeypatch.setitem(key_values.OPERATIONS, "check", broken)
+    broker = Broker(KINDS[0])
+    stores = [MQTTStore(broker.address, 0), Odd(broker.address, 1), MQTTStore(broker.address, 2)]
+    odd = stores[1]
+    assert isinstance(odd, Odd)
+    odd.say(*fields)
+    assert stores[2].add("n", 1) == 1 and stores[0].add("n", 1) == 2 and odd.add("n", 1) == 3
+    for store in reversed(stores):
+        store.close()
+    broker.stop()
+
+
+class StoppedClock(SystemClock):
+    """Its time is set by hand."""
+
+    seconds = 0.0
+
+    def now(self) -> int:
+        return picoseconds(self.seconds)
+
+
+class HandMadeServer:
+    """A store server whose broker is this test: it echoes what was posted when it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock, self.posted = StoppedClock(), list[Publication]()
+        monkeypatch.setattr(Connection, "post", lambda _, post: self.posted.append(post))
+        monkeypatch.setenv(keys.VARIABLE, "a key")
+        place = addresses.parse("mqtt://127.0.0.1:1/a")
+        self.server = MqttStoreServer(place, "a", 1, self.clock)
+        self.rival = MqttStoreServer(place, "a", 2, self.clock)
+        self.rival._post_life(frames_of_mqtt.PRESENT)
+        self.retained = self.posted.pop()
+        self.server.up()
+
+    def hear(self, post: Publication) -> None:
+        self.server.heard(post.topic, bytes(post.payload))
+
+    def pass_time(self, seconds: float) -> None:
+        for _ in range(round(seconds / TICK)):
+            self.clock.seconds += TICK
+            self.server.tick()
+
+    def is_alone(self) -> bool:
+        return self.server._is_alone
+
+    def close(self) -> None:
+        for each in (self.server, self.rival):
+            each._connection.close()
+
+
+def test_a_broker_that_stands_still_does_not_make_two_keepers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Time counts only where the broker has passed our questions on."""
+    made = HandMadeServer(monkeypatch)
+    made.hear(made.retained)
+    made.pass_time(60)  # no echo: the broker is stopped, and the other may live
+    assert not made.is_alone() and len(made.posted) == 2
+    for post in list(made.posted):
+        made.hear(post)
+    made.pass_time(1)  # it asked again, and this is not echoed either
+    assert not made.is_alone() and len(made.posted) == 3
+    made.pass_time(60)
+    assert not made.is_alone()
+    made.hear(made.retained)  # the other one has answered
+    assert "somebody else keeps a store named 'a'" in made.server._problem
+    made.close()
+
+
+def test_a_keeper_that_answers_no_question_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = HandMadeServer(monkeypatch)
+    made.hear(made.retained)
+    heard = 0
+    while not made.is_alone():
+        assert heard < len(made.posted), "it asks again, or takes the place"
+        made.hear(made.posted[heard])
+        heard += 1
+        made.pass_time(1)
+    assert heard == CALLS and not made.server._problem
+    made.close()
+
+
+def test_a_server_that_has_closed_claims_its_name_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody asks whether it lives while it leaves: an answer would stay at the broker for ever."""
+    made = HandMadeServer(monkeypatch)
+    made.hear(made.posted[-1])
+    assert made.is_alone()
+    made.rival._post_life(frames_of_mqtt.HELLO)
+    question = made.posted[-1]
+    made.server.close()
+    made.hear(question)
+    made.server.up()
+    lasting = [post for post in made.posted if post.retain]
+    assert lasting[-1].payload == b"" and made.posted[-1] is lasting[-1]
+    made.rival._connection.close()

@@ -18,7 +18,7 @@ strikes = st.builds(
     instants, ends,
 )  # fmt: skip
 faults = st.one_of(
-    strikes.map(lambda s: s.on(s.src, s.dst, s.number) if None not in (s.src, s.dst, s.number) else s),  # type: ignore[arg-type]
+    strikes,
     st.builds(Slow, ranks, st.floats(0.01, 100), st.sampled_from(["compute", "network"]), instants, ends),
     st.builds(Partition, st.frozensets(ranks, min_size=1), st.frozensets(ranks, min_size=1), instants, ends),
     st.builds(Clog, ranks, st.sampled_from(["in", "out", "both"]), instants, ends),
@@ -57,6 +57,12 @@ def test_how_it_is_written() -> None:
         ("partition=0+1", "not enough values"),
         ("clog=4,sideways", "'in', 'out' or 'both'"),
         ("slow=3,x=0", "x > 0"),
+        ("slow=3,x=nan", "finite x > 0"),
+        ("slow=3,x=inf", "finite x > 0"),
+        ("slow=3,compute,x=2", "there is no compute"),
+        ("crash=5,soon", "there is no soon"),
+        ("delay=1e999999999ms", "is no quantity"),
+        ("delay=1e300ms", "no quantity that occurs"),
         ("crash=5", "at"),
         ("crash=5,at=3ms,restart=2ms", "cannot be restarted before it has crashed"),
     ],

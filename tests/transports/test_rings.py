@@ -13,7 +13,7 @@ from hypothesis import example, given, strategies as st
 from tests.transports import ends
 from transports.contract import MAX_HEADER, MAX_PAYLOAD
 from transports.errors import Damaged
-from transports.shared_file import rings
+from transports.shared_file import ring
 from transports.spin import Spin
 
 lengths = st.one_of(st.integers(0, 40), st.sampled_from([63, 64, 65, 200, 5000]))
@@ -85,7 +85,7 @@ def test_what_has_come_in_part_stays_until_all_of_it_has(tmp_path: Path) -> None
         assert ours.outlets[1].offer(b"head", memoryview(payload))
         whole = words[inlet._head_word]
         for come in (16, 32, 48, 40_000, whole - 16):
-            for head in (come, come | rings.ENDED):
+            for head in (come, come | ring.ENDED):
                 words[inlet._head_word] = head
                 assert inlet.fetch(b"head", memoryview(place), theirs.spin) is None
                 assert words[inlet._tail_word] == 0
@@ -94,7 +94,7 @@ def test_what_has_come_in_part_stays_until_all_of_it_has(tmp_path: Path) -> None
             """The writer leaves while we wait for the rest."""
 
             def comes(self, word: int, number: int) -> bool:
-                self.words[word] |= rings.ENDED * (number > 0)
+                self.words[word] |= ring.ENDED * (number > 0)
                 return True
 
         words[inlet._head_word] = 40_000
@@ -105,7 +105,7 @@ def test_what_has_come_in_part_stays_until_all_of_it_has(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("word", [0, 1])
-@pytest.mark.parametrize("value", [0, 1, 2**40, 2**64 - 1, rings.MARK | MAX_HEADER + 1])
+@pytest.mark.parametrize("value", [0, 1, 2**40, 2**64 - 1, ring.MARK | MAX_HEADER + 1])
 def test_nonsense_is_not_fetched(tmp_path: Path, word: int, value: int) -> None:
     with ends.rings(tmp_path, 4096) as (ours, theirs):
         inlet, place = theirs.inlets[0], memoryview(bytearray(8))
@@ -162,17 +162,17 @@ def test_a_hostile_head_is_refused(tmp_path_factory: pytest.TempPathFactory, hea
         except Damaged:
             pass
         else:
-            assert head in (0, rings.ENDED)
+            assert head in (0, ring.ENDED)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
         tracemalloc.stop()
         assert not desk.begun
 
 
 @given(first=words, second=words, head=st.integers(1, 256).map(lambda n: 16 * n))
-@example(first=rings.MARK | 2**17, second=0, head=4096)
-@example(first=rings.MARK, second=2**60, head=16)
-@example(first=rings.MARK, second=2**64 - 1, head=16)
-@example(first=rings.MARK | MAX_HEADER, second=MAX_PAYLOAD, head=4096)
+@example(first=ring.MARK | 2**17, second=0, head=4096)
+@example(first=ring.MARK, second=2**60, head=16)
+@example(first=ring.MARK, second=2**64 - 1, head=16)
+@example(first=ring.MARK | MAX_HEADER, second=MAX_PAYLOAD, head=4096)
 def test_a_hostile_message_is_refused(
     tmp_path_factory: pytest.TempPathFactory, first: int, second: int, head: int
 ) -> None:
@@ -186,7 +186,7 @@ def test_a_hostile_message_is_refused(
         except Damaged as damage:
             assert f"{second}" in f"{damage}" or "0x0 and 0" in f"{damage}"
         else:
-            assert rings.MARK <= first <= rings.MARK | MAX_HEADER and second <= MAX_PAYLOAD
+            assert ring.MARK <= first <= ring.MARK | MAX_HEADER and second <= MAX_PAYLOAD
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
         tracemalloc.stop()
 
@@ -208,7 +208,7 @@ def test_a_hostile_tail_is_refused(tmp_path_factory: pytest.TempPathFactory, tai
 def test_where_stores_may_pass_each_other_a_barrier_stands_between(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rings, "IS_ORDERED", False)
+    monkeypatch.setattr(ring, "IS_ORDERED", False)
     with ends.rings(tmp_path, 64) as (ours, theirs):
         desk, outlet, inlet = ends.Desk(), ours.outlets[1], theirs.inlets[0]
         seen: list[int] = []

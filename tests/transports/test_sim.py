@@ -20,7 +20,7 @@ from transports.clock import PICO
 from transports.errors import ConnectError, Deadlock, PeerLost
 from transports.queue import QueueTransport
 from transports.sim import SimTransport
-from transports.simulation import Node, Outcome, each_rank, run
+from transports.simulation import SimulatedNode, SimulationOutcome, each_rank, run
 from transports.stores.store import HashStore
 from transports.virtual import medium
 from transports.virtual.clock import VirtualClock
@@ -62,7 +62,7 @@ def test_the_queue_transport_runs_in_virtual_time_too(world_size: int) -> None:
 # ------------------------------------------------------------------------------- the closed forms
 
 
-def ping_pong(node: Node, turns: int, nbytes: int) -> None:
+def ping_pong(node: SimulatedNode, turns: int, nbytes: int) -> None:
     peer = 1 - node.rank
     for _ in range(turns):
         if node.rank == 0:
@@ -72,7 +72,7 @@ def ping_pong(node: Node, turns: int, nbytes: int) -> None:
             node.send(peer, bytes(nbytes))
 
 
-def chain(node: Node, parts: int, nbytes: int) -> None:
+def chain(node: SimulatedNode, parts: int, nbytes: int) -> None:
     """Broadcast along a chain, in parts."""
     for _ in range(parts):
         part = node.receive(node.rank - 1) if node.rank else bytes(nbytes)
@@ -80,7 +80,7 @@ def chain(node: Node, parts: int, nbytes: int) -> None:
             node.send(node.rank + 1, part)
 
 
-def fan_in(node: Node, nbytes: int) -> None:
+def fan_in(node: SimulatedNode, nbytes: int) -> None:
     if node.rank:
         node.send(0, bytes(nbytes))
     else:
@@ -88,14 +88,14 @@ def fan_in(node: Node, nbytes: int) -> None:
             node.receive(src)
 
 
-def ring(node: Node, steps: int, nbytes: int) -> None:
+def ring(node: SimulatedNode, steps: int, nbytes: int) -> None:
     for _ in range(steps):
         node.exchange(
             (node.rank + 1) % node.world_size, bytes(nbytes), (node.rank - 1) % node.world_size
         )
 
 
-def doubling(node: Node, nbytes: int, gamma: int = 0) -> None:
+def doubling(node: SimulatedNode, nbytes: int, gamma: int = 0) -> None:
     """Recursive doubling; ranks beyond a power of two are folded in before and out after."""
     rank, core = node.rank, 1 << (node.world_size.bit_length() - 1)
     extra = node.world_size - core
@@ -116,7 +116,7 @@ def doubling(node: Node, nbytes: int, gamma: int = 0) -> None:
         node.send(rank + 1, bytes(nbytes))
 
 
-def binomial(node: Node, nbytes: int) -> None:
+def binomial(node: SimulatedNode, nbytes: int) -> None:
     """Broadcast from rank 0: in round k the ranks below 2^k send to those below 2^(k+1)."""
     have = node.rank == 0
     for k in range((node.world_size - 1).bit_length()):
@@ -127,7 +127,7 @@ def binomial(node: Node, nbytes: int) -> None:
             have = True
 
 
-def binomial_reduce(node: Node, nbytes: int, gamma: int) -> None:
+def binomial_reduce(node: SimulatedNode, nbytes: int, gamma: int) -> None:
     for k in range((node.world_size - 1).bit_length()):
         if node.rank >> k & 1:
             return node.send(node.rank - (1 << k), bytes(nbytes))
@@ -137,14 +137,14 @@ def binomial_reduce(node: Node, nbytes: int, gamma: int) -> None:
     return None
 
 
-def dissemination(node: Node) -> None:
+def dissemination(node: SimulatedNode) -> None:
     for k in range((node.world_size - 1).bit_length()):
         node.exchange(
             (node.rank + (1 << k)) % node.world_size, b"", (node.rank - (1 << k)) % node.world_size
         )
 
 
-def pairwise(node: Node, nbytes: int) -> None:
+def pairwise(node: SimulatedNode, nbytes: int) -> None:
     for step in range(1, node.world_size):
         node.exchange(
             (node.rank + step) % node.world_size,
@@ -153,7 +153,7 @@ def pairwise(node: Node, nbytes: int) -> None:
         )
 
 
-def bruck(node: Node, nbytes: int) -> None:
+def bruck(node: SimulatedNode, nbytes: int) -> None:
     have = 1
     while have < node.world_size:
         blocks = min(have, node.world_size - have)
@@ -167,7 +167,7 @@ def bruck(node: Node, nbytes: int) -> None:
 
 def play(
     program: Callable[..., Any], size: int, *arguments: Any, network: Any = NET, **how: Any
-) -> Outcome[Any]:
+) -> SimulationOutcome[Any]:
     return run(lambda node: program(node, *arguments), size, network, **how)
 
 
@@ -237,7 +237,7 @@ def test_fast_links_within_a_node_and_slow_ones_between() -> None:
     assert times[2] == [slow.time(600)] * 2 + [fast.time(600)] * 2 + [slow.time(600)] * 2
     assert play(ring, 6, 4, 600, network=net).time == 4 * slow.time(600)
 
-    def across(node: Node) -> None:  # everybody with the same place on the next node
+    def across(node: SimulatedNode) -> None:  # everybody with the same place on the next node
         node.exchange((node.rank + 2) % 6, bytes(600), (node.rank - 2) % 6)
 
     shared = two_level(3, 2, fast, slow, nic="per_node")
@@ -281,7 +281,7 @@ def test_networks_by_address() -> None:
 # ---------------------------------------------------------------------------------- what must hold
 
 
-def talk(node: Node, seed: int, turns: int) -> bytes:
+def talk(node: SimulatedNode, seed: int, turns: int) -> bytes:
     """Everybody sends to everybody, as much and as late as the seed says; then all is read."""
     got = b""
     for turn in range(turns):
@@ -314,7 +314,7 @@ def test_the_same_program_twice_is_the_same_twice(network: Any, seed: int | None
 
 @pytest.mark.parametrize("network", NETWORKS[:3])
 def test_a_silent_rank_changes_nothing(network: Any) -> None:
-    def silent_last(node: Node) -> None:
+    def silent_last(node: SimulatedNode) -> None:
         if node.rank < 4:
             node.world_size = 4
             talk(node, 7, 3)
@@ -349,7 +349,7 @@ def test_time_grows_with_latency_and_size(
 
 
 def test_what_a_rank_sends_itself_costs_nothing() -> None:
-    def program(node: Node) -> bytes:
+    def program(node: SimulatedNode) -> bytes:
         node.send(node.rank, b"me")
         return node.receive(node.rank)
 
@@ -358,7 +358,7 @@ def test_what_a_rank_sends_itself_costs_nothing() -> None:
 
 
 def test_a_message_that_is_there_costs_no_switch() -> None:
-    def program(node: Node) -> None:
+    def program(node: SimulatedNode) -> None:
         if node.rank == 0:
             for _ in range(1000):
                 node.send(1, b"x")
@@ -371,7 +371,7 @@ def test_a_message_that_is_there_costs_no_switch() -> None:
 
 
 def test_timeouts_fire_at_their_instant_and_cost_nothing() -> None:
-    def program(node: Node) -> int:
+    def program(node: SimulatedNode) -> int:
         with pytest.raises(TimeoutError, match=r"waited 1800.25 s for a message from rank 0"):
             node.receive(0, timeout=1800.25)
         return node.now()
@@ -380,7 +380,7 @@ def test_timeouts_fire_at_their_instant_and_cost_nothing() -> None:
 
 
 def test_a_send_loses_its_patience() -> None:
-    def program(node: Node) -> Any:
+    def program(node: SimulatedNode) -> Any:
         if node.rank:
             return node.compute(100 * PICO)
         node.transport.patience = 1.5
@@ -394,7 +394,7 @@ def test_a_send_loses_its_patience() -> None:
 
 
 def test_a_window_makes_sends_wait() -> None:
-    def program(node: Node) -> int:
+    def program(node: SimulatedNode) -> int:
         if node.rank == 0:
             for _ in range(4):
                 node.send(1, bytes(100))
@@ -414,7 +414,7 @@ def test_a_window_makes_sends_wait() -> None:
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("network", [Network(), Network(eager=0)])
 def test_a_circle_of_waiting_ranks(size: int, network: Network) -> None:
-    def program(node: Node) -> None:
+    def program(node: SimulatedNode) -> None:
         node.compute(1_204_000_000)
         node.receive((node.rank + 1) % size)
 
@@ -437,7 +437,7 @@ def test_a_circle_of_waiting_ranks(size: int, network: Network) -> None:
 
 
 def test_a_deadlock_of_helpers() -> None:
-    def program(node: Node) -> None:
+    def program(node: SimulatedNode) -> None:
         if node.rank < 2:
             worker = node.clock.start(partial(node.receive, 1 - node.rank), "worker")
             worker.join()
@@ -462,7 +462,7 @@ def unhandled_errors_are_dropped() -> Iterator[None]:
 
 
 def test_a_rank_that_fails_is_lost_to_the_others() -> None:
-    def program(node: Node) -> None:
+    def program(node: SimulatedNode) -> None:
         if node.rank == 2:
             node.send(0, b"last words")
             raise ZeroDivisionError("here")
@@ -533,7 +533,7 @@ def test_a_thousand_ranks_exchange_in_seconds() -> None:
 
 @pytest.mark.slow
 def test_many_timeouts_are_no_deadlock_while_something_is_to_come() -> None:
-    def program(node: Node) -> int:
+    def program(node: SimulatedNode) -> int:
         if node.rank == 0:
             node.compute(120 * 10**12)
             node.send(1, b"at last")

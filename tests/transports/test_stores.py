@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import subprocess
+import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,9 +16,10 @@ from uuid import uuid4
 import pytest
 from hypothesis import given, strategies as st
 
+from minitorch_dist import distributed
 from tests.transports.brokers import Broker
-from transports.channel.store import MQTTStore
 from transports.errors import DistStoreError, QueueEmptyError, StoreTimeout
+from transports.mqtt_protocol.store import MQTTStore
 from transports.stores.file import FileStore
 from transports.stores.store import HashStore, PrefixStore, Store
 from transports.stores.tcp import TCPStore
@@ -27,10 +32,10 @@ def broker() -> Iterator[Broker]:
     made.stop()
 
 
-@pytest.fixture(params=["hash", "prefix", "tcp", "file", "mqtt keeper", "mqtt"])
+@pytest.fixture(params=["hash", "prefix", "tcp", "file", "mqtt store server", "mqtt"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, broker: Broker) -> Iterator[Store]:
     made: Store = HashStore()
-    keeper: Store | None = None
+    store_server: Store | None = None
     if request.param == "prefix":
         made = PrefixStore("a/b", PrefixStore("c", made))
     if request.param == "tcp":
@@ -39,13 +44,13 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, broker: Broker) -> Ite
         made = FileStore(tmp_path / "store")
     if request.param.startswith("mqtt"):
         address = f"{broker.address}/{uuid4().hex}"
-        made = keeper = MQTTStore(address, 0)
+        made = store_server = MQTTStore(address, 0)
     if request.param == "mqtt":
         made = MQTTStore(address, 1)
     yield made
     made.close()
-    if keeper is not None:
-        keeper.close()
+    if store_server is not None:
+        store_server.close()
 
 
 def test_values_are_bytes(store: Store) -> None:
@@ -82,11 +87,12 @@ def test_many_keys(store: Store) -> None:
     store.multi_set(["a", "b"], ["1", b"2"])
     assert store.multi_get(["b", "a", "b"]) == [b"2", b"1", b"2"]
     assert store.multi_get([]) == [] and sorted(store.list_keys()) == ["a", "b"]
-    assert store.num_keys() == 2
+    assert store.num_keys() == 2 + isinstance(store, FileStore)
     with pytest.raises(DistStoreError, match="3 keys, but 1 values"):
         store.multi_set(["x", "y", "z"], ["1"])
     assert not store.check(["x"])
-    assert store.delete_key("a") and not store.delete_key("a") and store.num_keys() == 1
+    assert store.delete_key("a") and not store.delete_key("a")
+    assert store.num_keys() == 1 + isinstance(store, FileStore)
 
 
 def test_queues(store: Store) -> None:
@@ -95,7 +101,8 @@ def test_queues(store: Store) -> None:
     assert store.queue_len("q") == 3 and store.check(["q"])
     assert [store.queue_pop("q"), store.queue_pop("q", block=False)] == [b"1", b"2"]
     store.queue_pop("q")
-    assert store.queue_len("q") == 0 and not store.check(["q"]) and store.num_keys() == 0
+    assert store.queue_len("q") == 0 and not store.check(["q"])
+    assert store.num_keys() == isinstance(store, FileStore)
     with pytest.raises(QueueEmptyError, match="q' is empty"):
         store.queue_pop("q", block=False)
 
@@ -211,6 +218,65 @@ def test_the_same_steps_in_torch(steps: list[tuple[Any, ...]]) -> None:
     for step in steps:
         assert outcome(ours, *step) == outcome(theirs, *step), step
     assert sorted(ours.list_keys()) == sorted(theirs.list_keys())
+
+
+MAKE = {
+    "hash": lambda stores, path: stores.HashStore(),
+    "tcp": lambda stores, path: stores.TCPStore("localhost", 0, None, True),
+    "tcp of one": lambda stores, path: stores.TCPStore("localhost", 0, 1, True),
+    "file": lambda stores, path: stores.FileStore(str(path)),
+    "file of one": lambda stores, path: stores.FileStore(str(path), 1),
+    "file of two": lambda stores, path: stores.FileStore(str(path), 2),
+}
+
+
+def counts_of_keys(stores: Any, kind: str, path: Path) -> list[int]:
+    """After 0, 1 and 2 keys, one less again, and through a prefix."""
+    store = MAKE[kind](stores, path)
+    counts = [store.num_keys()]
+    store.set("a", "1")
+    counts.append(store.num_keys())
+    store.add("n", 1)
+    counts.append(store.num_keys())
+    store.delete_key("a")
+    return [*counts, store.num_keys(), stores.PrefixStore("p", store).num_keys()]
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_what_num_keys_counts(kind: str, tmp_path: Path) -> None:
+    own = int(kind.startswith("file") or kind == "tcp of one")
+    ours = counts_of_keys(distributed, kind, tmp_path / "ours")
+    assert ours == [own, own + 1, own + 2, own + 1, own + 1]
+
+
+def say_counts(name: str, folder: str) -> None:
+    """What a process prints that uses the stores of this module."""
+    stores = importlib.import_module(name)
+    print({kind: counts_of_keys(stores, kind, Path(folder) / kind) for kind in MAKE})
+
+
+@pytest.mark.parity
+def test_num_keys_counts_as_torch_does(tmp_path: Path) -> None:
+    pytest.importorskip("torch.distributed")
+    program = (
+        "import sys; from tests.transports import test_stores as t; t.say_counts(*sys.argv[1:])"
+    )
+    ours, theirs = [
+        subprocess.check_output(
+            [sys.executable, "-c", program, name, tempfile.mkdtemp(dir=tmp_path)]
+        )
+        for name in ("minitorch_dist.distributed", "torch.distributed")
+    ]
+    assert ours == theirs and ours
+
+
+def test_both_who_join_count_the_same_keys() -> None:
+    master = TCPStore("localhost", 0, 2, True, wait_for_workers=False)
+    other = TCPStore("localhost", master.port, 2)
+    other.set("a", "1")
+    assert master.num_keys() == other.num_keys() == 2 and other.list_keys() == ["a"]
+    other.close()
+    master.close()
 
 
 def test_what_they_show() -> None:

@@ -10,7 +10,7 @@ import pytest
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn, sim
 from minitorch_dist.nn import functional as F
-from minitorch_dist.tensors import work
+from minitorch_dist.tensors import flops
 from minitorch_dist.utils.checkpoint import checkpoint
 from minitorch_dist.utils.flop_counter import FlopCounterMode
 
@@ -145,7 +145,7 @@ def test_counters_nest_begin_anew_and_end_with_errors() -> None:
     assert outer.get_total_flops() == 16
     with pytest.raises(ZeroDivisionError), FlopCounterMode(display=False):
         1 / 0  # noqa: B018
-    assert not work.on
+    assert not flops.on
 
     class Broken(nn.Module):
         def forward(self, x: Any) -> Any:

@@ -5,10 +5,11 @@
 
 MQTT 3.1.1 with QoS 0 and 1, retained messages, wills, keepalive, `+` and `#`. It keeps no sessions
 beyond their connection and nothing on disk, and refuses QoS 2. Read `packets` first (bytes), then
-`topics` (who gets what), `router`, `session` (one client), `rules` (who may what), `server`;
+`topics` (which client gets which message), `router`, `session` (one client), `rules` (the rights of clients),
+`server`;
 `command` serves until told to stop, with the `credentials` that members come with.
 
-Why not an existing one: the broker most often embedded in Python programs does not enforce
-keepalive, shows retained messages to clients that did not subscribe, and brings compiled code. For
-a broker of your own, mosquitto is the one to install; every test here runs against both.
+Why not an existing one? The broker most often embedded in Python programs does not enforce keepalive. It
+shows retained messages to clients that did not subscribe, and it brings compiled code. For a broker of your
+own, mosquitto is the one to install; every test here runs against both.
 """

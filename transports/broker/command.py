@@ -1,8 +1,8 @@
-"""What `python -m transports.broker` and `mtd broker` do: serve until told to stop.
+"""The command `python -m transports.broker`, which is also `mtd broker`: serve until told to stop.
 
 The first line on standard output is the broker's address. The password is made from the job's key
-(`transports.keys`), so clients with the same key need no configuration, and nothing secret stands
-in the arguments that other users of the machine can see.
+(`transports.keys`), so clients with the same key need no configuration. Nothing secret stands in the
+arguments, which other users of the machine can see.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import sys
 from contextlib import suppress
 
 from transports.broker.credentials import OWNER_KEY, credentials, owner_password
-from transports.broker.rules import Rules
-from transports.broker.server import Server
+from transports.broker.rules import AccessRules
+from transports.broker.server import MAX_STRANGERS, BrokerServer
 from transports.broker.session import House
 from transports.errors import DistError
+
+SPARE = 64  # files, beside connections
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,9 +49,10 @@ async def _serve(options: argparse.Namespace) -> None:
     username, password = credentials()
     house = House(username, password.encode(), max_packet=options.max_packet)
     if options.private:
-        house.rules = Rules(options.private)
+        house.rules = AccessRules(options.private)
         house.owner_password = owner_password(os.environ[OWNER_KEY]).encode()
-    server = Server(house)
+    _have_files(house.max_clients)
+    server = BrokerServer(house)
     tls = None
     if options.certificate:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -66,8 +69,22 @@ async def _serve(options: argparse.Namespace) -> None:
     await server.run()
 
 
-async def _watch(server: Server) -> None:
-    """Our standard input is held by who started us: when it ends, nobody looks after us."""
+def _have_files(clients: int) -> None:
+    """Let this process open as many files as it may need, if the system allows it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = clients + MAX_STRANGERS + SPARE
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _watch(server: BrokerServer) -> None:
+    """The process that started us holds our standard input: when it ends, nobody looks after us."""
 
     class Leash(asyncio.Protocol):
         def connection_lost(self, error: Exception | None) -> None:

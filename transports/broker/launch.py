@@ -1,10 +1,10 @@
 """Start a broker as a process of its own, and stop it again.
 
-A process and not a thread: a broker beside a computing rank would get its share of one interpreter
-only, and answer 1 KB in 12 ms instead of one.
+It is a process and not a thread. A broker in the process of a computing rank would share its interpreter,
+and answer 1 KB in 12 ms instead of one.
 
-Its standard input is a leash: when it ends, because whoever started the broker has released it or
-has died, the broker goes on for the clients that are connected and ends with the last of them.
+Its standard input is a leash. It ends when the process that started the broker has released it or has died.
+Then the broker goes on for the clients that are connected, and ends with the last of them.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class WrongVersion(Malformed):
     """A CONNECT of another version of MQTT."""
 
 
-class Message(NamedTuple):
+class PublishedMessage(NamedTuple):
     """What is published."""
 
     topic: str
@@ -46,13 +46,13 @@ class Connect(NamedTuple):
     identifier: str
     is_clean: bool
     keepalive: int
-    will: Message | None
+    will: PublishedMessage | None
     username: str | None
     password: bytes | None
 
 
 class Publish(NamedTuple):
-    message: Message
+    message: PublishedMessage
     number: int  # 0 with QoS 0
 
 
@@ -174,7 +174,7 @@ def _connect(body: _Body) -> Connect:
     identifier = body.text()
     will = None
     if has_will:
-        will = Message(publishable(body.text()), body.binary(), will_qos, will_retain)
+        will = PublishedMessage(publishable(body.text()), body.binary(), will_qos, will_retain)
     username = body.text() if has_name else None
     password = body.binary() if has_password else None
     return Connect(identifier, bool(flags & 2), keepalive, will, username, password)
@@ -188,7 +188,7 @@ def _publish(flags: int, body: _Body) -> Publish:
         raise Malformed("a repeated message of QoS 0")
     topic = publishable(body.text())
     number = body.packet_number() if qos else 0
-    return Publish(Message(topic, body.data[body.at :], qos, bool(flags & 1)), number)
+    return Publish(PublishedMessage(topic, body.data[body.at :], qos, bool(flags & 1)), number)
 
 
 def _subscribe(body: _Body) -> Subscribe:
@@ -238,7 +238,7 @@ def connack(code: int) -> bytes:
     return packet(CONNACK << 4, bytes((0, code)))
 
 
-def publish(message: Message, number: int = 0) -> bytes:
+def publish(message: PublishedMessage, number: int = 0) -> bytes:
     """`number` is needed with QoS 1."""
     topic = message.topic.encode()
     head = _NUMBER.pack(len(topic)) + topic + (_NUMBER.pack(number) if message.qos else b"")

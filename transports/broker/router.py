@@ -1,6 +1,7 @@
 """Takes each message to those who subscribed, and keeps the retained ones for those who will.
 
-Retained messages are bounded in number and in bytes; what does not fit is delivered, but not kept.
+Retained messages are bounded in number and in bytes. A message that does not fit is delivered, but not
+kept.
 """
 
 from __future__ import annotations
@@ -8,13 +9,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from transports.broker import packets, topics
-from transports.broker.packets import Message
+from transports.broker.packets import PublishedMessage
 
 MAX_RETAINED = 10_000
 MAX_RETAINED_BYTES = 64 << 20
 
 
-class Reader(Protocol):
+class Subscriber(Protocol):
     """A client, as far as the router sees it."""
 
     def send(self, packet: bytes) -> None: ...
@@ -28,11 +29,11 @@ class Router:
     """Subscriptions and retained messages."""
 
     def __init__(self) -> None:
-        self.subscriptions: topics.Subscriptions[Reader] = topics.Subscriptions()
-        self._retained: dict[str, Message] = {}
+        self.subscriptions: topics.Subscriptions[Subscriber] = topics.Subscriptions()
+        self._retained: dict[str, PublishedMessage] = {}
         self._retained_bytes = 0
 
-    async def publish(self, message: Message) -> None:
+    async def publish(self, message: PublishedMessage) -> None:
         """Return when everybody who gets it has room for more."""
         if message.retain:
             self._keep(message)
@@ -46,8 +47,8 @@ class Router:
                 reader.send(plain)
             await reader.room()
 
-    async def subscribe(self, reader: Reader, name: str, qos: int) -> None:
-        """From now on; and what is retained comes at once [MQTT-3.3.1-6]."""
+    async def subscribe(self, reader: Subscriber, name: str, qos: int) -> None:
+        """Subscribe from now on. Retained messages come at once [MQTT-3.3.1-6]."""
         self.subscriptions.add(reader, name, qos)
         for topic, message in list(self._retained.items()):
             if topics.matches(name, topic):
@@ -56,7 +57,7 @@ class Router:
                 reader.send(packets.publish(message._replace(qos=best), number))
                 await reader.room()
 
-    def _keep(self, message: Message) -> None:
+    def _keep(self, message: PublishedMessage) -> None:
         old = self._retained.pop(message.topic, None)
         if old is not None:
             self._retained_bytes -= _size(old)
@@ -74,5 +75,5 @@ class Router:
         )
 
 
-def _size(message: Message) -> int:
+def _size(message: PublishedMessage) -> int:
     return len(message.topic) + len(message.payload)

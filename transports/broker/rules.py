@@ -1,4 +1,4 @@
-"""Who may say and hear what, where not all clients of a broker are alike.
+"""The rights of clients to publish and to subscribe, where not all clients of a broker are alike.
 
     private("mtd/class/s")     its owner: everything
                                others: may say  …/s/ask
@@ -12,7 +12,7 @@ everybody's. (mosquitto's `acl_file` can say the same.)
 from __future__ import annotations
 
 
-class Rules:
+class AccessRules:
     """For one private base; for none, everybody may do everything."""
 
     def __init__(self, base: str = "") -> None:

@@ -1,45 +1,79 @@
 """The broker: accepts connections, gives each a session, and sees that silent clients leave.
 
-A stranger gets nothing: who has not shown the password within seconds is closed, and when many
-such wait at once the oldest is closed, so that they cannot keep the clients out.
+    listener ── accept ──► stranger ── with TLS: its first byte, then the handshake ──► session
+                            few at once, seconds of time                                 CONNECT ──► client
+
+A stranger gets nothing: a client that has not shown the password within seconds is closed. Few strangers are let
+in at once, and while there is no place the next ones wait in the system's queue. When one has had its
+time, and others wait, the oldest is closed, so that they cannot keep the clients out. TLS takes half a
+megabyte for each connection; so it begins when a stranger has said the first byte of it, and what those
+leave behind who do not become clients is collected often.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import gc
+import socket
 import ssl
 from contextlib import suppress
 
 from transports.broker.session import House, Session
 
 MAX_STRANGERS = 64  # connections that have not shown the password yet
+FAIR = 0.25  # seconds that each of them has, however many wait
+BACKLOG = 1024
+STREAM = 1 << 20  # bytes that are read ahead of a session
+HANDSHAKE = b"\x16"  # the first byte of TLS
+OFTEN = 32  # strangers, after which what they left behind is collected
 LOOK = 0.25  # seconds between two looks at who is silent
 RETURN = 30.0  # seconds in which a client that was cut off may come back to a released broker
-HOP = 2.0  # the same on loopback, where no network cuts off: whoever is gone has ended
+HOP = 2.0  # the same on loopback, where no network cuts off: a client that is gone has ended
 
 
-class Server:
+class Stranger:
+    """A connection from when it was accepted."""
+
+    def __init__(self, connection: socket.socket, since: float) -> None:
+        self.connection, self.since = connection, since
+        self.session: Session | None = None
+
+    @property
+    def is_client(self) -> bool:
+        return self.session is not None and self.session.is_client
+
+
+class BrokerServer:
     """A broker in the running event loop."""
 
     def __init__(self, house: House) -> None:
         self.house = house
         self.host, self.port = "", 0
-        self._server: asyncio.Server | None = None
-        self._tasks: dict[asyncio.Task[None], Session] = {}
+        self._listener: socket.socket | None = None
+        self._tls: ssl.SSLContext | None = None
+        self._tasks: dict[asyncio.Task[None], Stranger] = {}
         self._finished = asyncio.Event()
         self._is_released = False
+        self._ended = 0  # strangers
 
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
     ) -> None:
         """Listen; port 0 picks a free one."""
-        self._server = await asyncio.start_server(
-            self._accept, host, port, ssl=tls, limit=1 << 20, backlog=256
-        )
-        self.host, self.port = self._server.sockets[0].getsockname()[:2]
+        if not 0 <= port <= 65535:  # getaddrinfo would take 70000 for 4464
+            raise OverflowError(f"port must be 0-65535, and is {port}")
+        family, _, _, _, place = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        self._listener = socket.create_server(place[:2], family=family, backlog=BACKLOG)
+        self._listener.setblocking(False)
+        self._tls = tls
+        self.host, self.port = self._listener.getsockname()[:2]
 
     async def run(self) -> None:
         """Serve until `stop`, or, once released, until the last client has left."""
+        accepting = asyncio.ensure_future(self._accept())
         try:
             while not self._finished.is_set():
                 self._look()
@@ -47,6 +81,7 @@ class Server:
                     async with asyncio.timeout(LOOK):
                         await self._finished.wait()
         finally:
+            accepting.cancel()
             await self._close()
 
     def stop(self) -> None:
@@ -58,21 +93,97 @@ class Server:
         if not self.house.clients:
             self.stop()
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        session = Session(self.house, reader, writer)
+    # -- strangers --------------------------------------------------------------------------
+
+    async def _accept(self) -> None:
+        """Let in one after the other, as places become free."""
+        loop, listener = asyncio.get_running_loop(), self._listener
+        assert listener is not None, "start came first"
+        while True:
+            await self._place()
+            try:
+                connection, _ = await loop.sock_accept(listener)
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    self._drop_oldest("there are no files left for others")
+                await asyncio.sleep(0.02)
+                continue
+            task = asyncio.ensure_future(self._attend(connection))
+            self._tasks[task] = Stranger(connection, loop.time())
+
+    def _strangers(self) -> list[asyncio.Task[None]]:
+        """The oldest first."""
+        return [task for task, one in self._tasks.items() if not one.is_client]
+
+    async def _place(self) -> None:
+        """Return when one more stranger may come."""
+        while len(strangers := self._strangers()) >= MAX_STRANGERS:
+            age = asyncio.get_running_loop().time() - self._tasks[strangers[0]].since
+            if age >= FAIR:
+                self._drop_oldest("too many connections without a password")
+                await asyncio.sleep(0)
+            await asyncio.wait(
+                strangers, timeout=max(0.0, FAIR - age), return_when=asyncio.FIRST_COMPLETED
+            )
+
+    def _drop_oldest(self, why: str) -> None:
+        for task in self._strangers()[:1]:
+            session = self._tasks[task].session
+            if session is not None:
+                session.drop(why)
+            task.cancel()
+
+    async def _attend(self, connection: socket.socket) -> None:
+        """One connection, from its first byte to its end."""
         task = asyncio.current_task()
-        assert task is not None, "asyncio runs this in a task of its own"
-        self._tasks[task] = session
-        strangers = [one for one in self._tasks.values() if not one.is_client]
-        if len(strangers) > MAX_STRANGERS:
-            strangers[0].drop("too many connections without a password")
+        assert task is not None, "this runs in a task of its own"
+        session: Session | None = None
         try:
+            async with asyncio.timeout(self.house.greeting_seconds):
+                reader, writer = await self._open(connection)
+            session = self._tasks[task].session = Session(self.house, reader, writer)
             await session.run()
+        except (OSError, TimeoutError):  # it never became a session
+            pass
         except asyncio.CancelledError:
-            pass  # we are closing
+            pass  # its place was needed, or we are closing
         finally:
+            connection.close()
             del self._tasks[task]
-        if session.is_client and self._is_released and not self.house.clients:
+            if session is None or not session.is_client:
+                self._ended += 1
+                if self._tls is not None and self._ended % OFTEN == 0:
+                    gc.collect()  # the objects of TLS refer to each other
+        if session is not None and session.is_client:
+            self._part(session)
+
+    async def _open(
+        self, connection: socket.socket
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Its streams; OSError if it does not speak TLS where it should."""
+        loop = asyncio.get_running_loop()
+        if self._tls is not None and await self._first_byte(connection) != HANDSHAKE:
+            raise ConnectionError("it does not begin as TLS does")
+        reader = asyncio.StreamReader(STREAM)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol, connection, ssl=self._tls
+        )
+        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+    async def _first_byte(self, connection: socket.socket) -> bytes:
+        """The first bytes that it sends. They stay to be read."""
+        loop, there = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(connection, there.set)
+        try:
+            await there.wait()
+        finally:
+            loop.remove_reader(connection)
+        return connection.recv(1, socket.MSG_PEEK)
+
+    def _part(self, session: Session) -> None:
+        """A client has left. A broker that was released ends with the last one."""
+        if self._is_released and not self.house.clients:
             if session.is_polite:
                 self.stop()
             else:
@@ -92,15 +203,14 @@ class Server:
                 session.drop(f"silent for {silence:.1f} s")
 
     async def _close(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        if self._listener is not None:
+            self._listener.close()
         tasks = list(self._tasks)
-        for task, session in list(self._tasks.items()):
-            session.drop("the broker ends")
+        for task, one in list(self._tasks.items()):
+            if one.session is not None:
+                one.session.drop("the broker ends")
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._server is not None:
-            await self._server.wait_closed()
 
     def __repr__(self) -> str:
         strangers = len(self._tasks) - len(self.house.clients)

@@ -3,9 +3,9 @@
     connection ── CONNECT in time, with the password? ──► client ── DISCONNECT ──► gone
          │ no: closed, nothing changed                      │ anything else: its will is sent
 
-The next packet is read only when all readers of the last one have room for more: so a slow reader
-slows its senders, and the broker's memory stays bounded. A reader that takes nothing at all is
-dropped after a while, so that it cannot stop the others for ever.
+The next packet is read only when all readers of the last one have room for more. So a slow reader slows its
+senders, and the broker's memory stays bounded. A reader that takes nothing at all is dropped after a while,
+so that it cannot stop the others for ever.
 
 Sessions end with their connection: a client that asks for more (`clean session` 0) is told that
 there was no earlier session, and starts anew.
@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 
 from transports.broker import packets, topics
 from transports.broker.credentials import OWNER
-from transports.broker.packets import Connect, Malformed, Message
+from transports.broker.packets import Connect, Malformed, PublishedMessage
 from transports.broker.router import Router
-from transports.broker.rules import Rules
+from transports.broker.rules import AccessRules
 
 GREETING = 1 << 14  # bytes that a connection may send before it has shown the password
 STALL = 5.0  # seconds after which a reader that takes nothing is dropped
@@ -32,14 +32,14 @@ MAX_FILTERS = 1000  # subscriptions of one client
 
 @dataclass
 class House:
-    """What all sessions of a broker share."""
+    """The things that all sessions of a broker share."""
 
     username: str
     password: bytes
     owner_password: bytes = (
-        b""  # of the one client whom the rules do not bind; empty: there is none
+        b""  # of the one client that the rules do not bind; empty: there is none
     )
-    rules: Rules = field(default_factory=Rules)
+    rules: AccessRules = field(default_factory=AccessRules)
     router: Router = field(default_factory=Router)
     clients: dict[str, Session] = field(default_factory=dict)
     max_packet: int = 16 << 20  # bytes
@@ -65,7 +65,7 @@ class Session:
         self.is_polite = False  # it said DISCONNECT
         self.is_busy = False  # with its last packet; then its silence is ours
         self.end = "open"
-        self._will: Message | None = None
+        self._will: PublishedMessage | None = None
         self._filters: set[str] = set()
         self._number = 0
 

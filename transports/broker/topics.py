@@ -38,7 +38,7 @@ def matches(name: str, topic: str) -> bool:
 
 
 class Subscriptions(Generic[Reader]):
-    """Who reads what, and with which quality of service."""
+    """The subscriptions: each reader's topics, and with which quality of service."""
 
     def __init__(self) -> None:
         self._by_filter: dict[str, dict[Reader, int]] = {}

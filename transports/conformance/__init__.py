@@ -6,15 +6,19 @@
 `check(launch)` runs every line of the contract (`transports.contract`) in worlds of several sizes,
 and raises `NotConforming` with one sentence for each line that is broken.
 
-`launch(world_size, program)` is the only thing the kit needs to know about your medium: call
-`program(end)` once for each rank, all at the same time, each in a thread or a process of its own,
-and return what they returned, by rank (None for a rank that died). An `End` (see `bench`) says
-which rank it is, makes transports that are not connected yet, holds the store that all share, and
-dies on demand. `in_threads` and `in_processes` are such launchers, ready to use.
+`launch(world_size, program)` is the only thing the kit needs to know about your medium. It calls
+`program(end)` once for each rank, all at the same time, each in a thread or a process of its own. It
+returns their results, by rank (None for a rank that died). An `End` (see `bench`) says which rank it is,
+makes transports that are not connected yet, holds the store that all share, and dies on demand.
+`in_threads` and `in_processes` are such launchers, ready to use.
+
+The checks are in `lines` (what a message is promised), `endings` (how ranks leave and die) and
+`options` (what a transport may offer besides); `kit` runs them. An option is tried where the
+transport declares it in its class; `check` returns the names of the checks that were run.
 """
 
 from transports.conformance.bench import End
-from transports.conformance.kit import CHECKS, NotConforming, check
+from transports.conformance.kit import CHECKS, OPTIONS, NotConforming, check
 from transports.conformance.launchers import in_processes, in_threads
 
-__all__ = ["CHECKS", "End", "NotConforming", "check", "in_processes", "in_threads"]
+__all__ = ["CHECKS", "OPTIONS", "End", "NotConforming", "check", "in_processes", "in_threads"]

@@ -1,4 +1,4 @@
-"""What one rank of a conformance check stands on: its end of the world, an inbox that watches, a desk.
+"""The tools of one rank in a conformance check: its end of the world, an inbox that watches, a desk.
 
 Everything here waits with a limit, `patience`, so that a transport which loses a message or hangs
 leads to a sentence and not to silence.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -22,6 +23,10 @@ _TABLE = bytes(range(251)) * 2
 
 class Broken(AssertionError):
     """A line of the contract is not kept; the text says how."""
+
+
+class NotOffered(Exception):
+    """The transport does not declare what this check tries."""
 
 
 @dataclass
@@ -57,6 +62,7 @@ class Tray:
         self.open: dict[int, Tub] = {}
         self.has_space = has_space  # of the n-th message: whether its sink offers `space`
         self.begun = 0
+        self.heard = 0  # messages that began, and pieces of them
         self.busy = False
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Tub:
@@ -67,6 +73,7 @@ class Tray:
             self.complain(f"the header is a {type(header).__name__}, not bytes")
         tub = Tub(self, src, header, nbytes, self.has_space(self.begun))
         self.begun += 1
+        self.heard += 1
         if nbytes:
             self.open[src] = tub
         else:
@@ -122,6 +129,7 @@ class Tub:
 
     def advance(self, nbytes: int) -> None:
         self.filled += nbytes
+        self.tray.heard += 1
         if self.filled > len(self.data):
             self.tray.complain(
                 f"a message from rank {self.src} was announced with {len(self.data)} bytes, but "
@@ -131,12 +139,13 @@ class Tub:
             self.tray.complete(self)
 
 
-class Desk:
+class RankCheck:
     """One rank during one check."""
 
     def __init__(self, end: End, name: str, patience: float) -> None:
         self.rank, self.world_size = end.rank, end.world_size
         self.store, self.die, self.name, self.patience = end.store, end.die, name, patience
+        self.make = end.make
         self.transport = end.make()
         self.clock = self.transport.clock
         self.tray = Tray(lambda n: n % 3 != 2)
@@ -179,11 +188,14 @@ class Desk:
         if state["error"] is not None:
             raise state["error"]
 
-    def until(self, done: Callable[[], bool], what: str) -> None:
-        """Drive the transport until `done`."""
-        deadline = self.clock.deadline(self.patience)
+    def until(self, done: Callable[[], bool], what: Callable[[], str]) -> None:
+        """Drive the transport until `done`. `patience` seconds without a byte are silence; how long all
+        of it takes is a matter of the machine."""
+        deadline, heard = self.clock.deadline(self.patience), self.tray.heard
         while not done():
-            self.demand(not deadline.is_over(), f"after {self.patience} s {what}")
+            if self.tray.heard != heard:
+                deadline, heard = self.clock.deadline(self.patience), self.tray.heard
+            self.demand(not deadline.is_over(), f"{what()}, and nothing came for {self.patience} s")
             self.transport.progress(deadline.left(), done)
 
     def receive(self, src: int, count: int) -> list[tuple[bytes, bytearray]]:
@@ -191,7 +203,7 @@ class Desk:
         tray = self.tray
         self.until(
             lambda: tray.count(src) >= count,
-            f"only {tray.count(src)} of {count} messages from rank {src} had arrived",
+            lambda: f"only {tray.count(src)} of {count} messages from rank {src} had arrived",
         )
         return tray.messages.get(src, [])[:count]
 
@@ -200,11 +212,24 @@ class Desk:
         place = f"meet/{place}"
         if self.store.add(place, 1) == self.world_size - away:
             self.store.set(f"{place}/all", b"")
+        self.wait_for(f"{place}/all")
+
+    def wait_for(self, key: str) -> None:
+        """Return when another rank has set this key in the store. Nothing is delivered meanwhile."""
+
+        def pause() -> None:
+            with suppress(StoreTimeout):
+                self.store.wait([key], 0.1)
+
+        self._until_set(key, pause)
+
+    def drive_for(self, key: str) -> None:
+        """The same, while the transport delivers what comes and lets in those who reach us."""
+        self._until_set(key, lambda: self.transport.progress(0.01))
+
+    def _until_set(self, key: str, pause: Callable[[], object]) -> None:
         deadline = self.clock.deadline(3 * self.patience)
-        while not self.store.check([f"{place}/all"]):
+        while not self.store.check([key]):
             self.demand(not self.store.check([FAILED]), AFTER_ANOTHER)
-            self.demand(not deadline.is_over(), f"the other ranks did not come to {place!r}")
-            try:
-                self.store.wait([f"{place}/all"], 0.1)
-            except StoreTimeout:
-                continue
+            self.demand(not deadline.is_over(), f"the other ranks did not come to {key!r}")
+            pause()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transports.conformance.bench import Desk, pattern
+from transports.conformance.bench import RankCheck, pattern
 from transports.conformance.lines import drain
 from transports.contract import Transport
 from transports.errors import PeerLost, TransportClosed
 
 
-def farewell(desk: Desk) -> None:
+def farewell(desk: RankCheck) -> None:
     """Line 5: close delivers what was sent; then `lost`, exactly once; then send says PeerLost."""
     desk.connect()
     if desk.rank == 0:
@@ -20,7 +20,9 @@ def farewell(desk: Desk) -> None:
         desk.beside(desk.transport.close, "close")
         desk.meet("end")
         return
-    desk.until(lambda: 0 in desk.tray.lost_ranks, "rank 0 had closed, but lost(0) had not come")
+    desk.until(
+        lambda: 0 in desk.tray.lost_ranks, lambda: "rank 0 had closed, but lost(0) had not come"
+    )
     got = desk.tray.messages.get(0, [])
     desk.demand(len(got) == 20, f"rank 0 sent 20 messages before close, and {len(got)} came")
     for turn, (_, data) in enumerate(got):
@@ -31,7 +33,7 @@ def farewell(desk: Desk) -> None:
     desk.meet("end")
 
 
-def close_twice(desk: Desk) -> None:
+def close_twice(desk: RankCheck) -> None:
     """Line 5: closing twice is fine; afterwards the other calls say TransportClosed."""
     desk.connect()
     desk.meet("connected")
@@ -50,8 +52,8 @@ def close_twice(desk: Desk) -> None:
     desk.meet("end")
 
 
-def close_wakes(desk: Desk) -> None:
-    """Line 5: who waits in progress while another thread closes gets TransportClosed."""
+def close_wakes(desk: RankCheck) -> None:
+    """Line 5: a thread that waits in progress while another one closes gets TransportClosed."""
     desk.connect()
     desk.meet("connected")
     ends: list[str] = []
@@ -77,7 +79,7 @@ def close_wakes(desk: Desk) -> None:
     desk.meet("end")
 
 
-def death(desk: Desk) -> None:
+def death(desk: RankCheck) -> None:
     """Line 6: a peer that dies is lost within seconds, for everybody, once."""
     desk.connect()
     victim = desk.world_size - 1
@@ -86,7 +88,7 @@ def death(desk: Desk) -> None:
         desk.die()
     desk.until(
         lambda: victim in desk.tray.lost_ranks,
-        f"rank {victim} had died, but lost({victim}) had not come",
+        lambda: f"rank {victim} had died, but lost({victim}) had not come",
     )
     _demand_peer_lost(desk, victim)
     for peer in range(desk.world_size - 1):  # and the living go on
@@ -99,7 +101,7 @@ def death(desk: Desk) -> None:
     )
 
 
-def death_in_send(desk: Desk) -> None:
+def death_in_send(desk: RankCheck) -> None:
     """Line 6: a send to one that dies ends with PeerLost; it does not wait for ever."""
     desk.connect()
     victim = desk.world_size - 1
@@ -118,7 +120,7 @@ def death_in_send(desk: Desk) -> None:
     desk.meet("end", away=1)
 
 
-def stranger(desk: Desk, attack: Callable[[Transport], None]) -> None:
+def stranger(desk: RankCheck, attack: Callable[[Transport], None]) -> None:
     """Line 7: somebody without the key changes nothing, holds up nobody, and is not heard."""
     desk.connect()
     desk.meet("connected")
@@ -138,7 +140,7 @@ def stranger(desk: Desk, attack: Callable[[Transport], None]) -> None:
     desk.meet("end")
 
 
-def _demand_peer_lost(desk: Desk, peer: int) -> None:
+def _demand_peer_lost(desk: RankCheck, peer: int) -> None:
     try:
         desk.transport.send(peer, b"", b"x")
     except PeerLost as lost:

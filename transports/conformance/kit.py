@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from transports.conformance import endings, lines
-from transports.conformance.bench import AFTER_ANOTHER, FAILED, Broken, Desk, End
+from transports.conformance import endings, lines, options
+from transports.conformance.bench import AFTER_ANOTHER, FAILED, Broken, End, NotOffered, RankCheck
 from transports.conformance.launchers import Launch
 from transports.contract import Transport
 from transports.stores.store import PrefixStore
 
-CHECKS: dict[str, tuple[int, Callable[[Desk], None]]] = {
+CHECKS: dict[str, tuple[int, Callable[[RankCheck], None]]] = {
     "connect": (1, lines.connect),
     "missing": (1, lines.missing),
     "both_first": (2, lines.both_first),
@@ -28,7 +29,19 @@ CHECKS: dict[str, tuple[int, Callable[[Desk], None]]] = {
     "death": (6, endings.death),
     "death_in_send": (6, endings.death_in_send),
 }
+OPTIONS: dict[str, Callable[[RankCheck], None]] = {
+    "gives_up": options.gives_up,
+    "fetch": options.fetch,
+    "board": options.board,
+    "declined": options.declined,
+    "shared_objects": options.shared_objects,
+    "begin": options.begin,
+    "last_sent": options.last_sent,
+    "lossy": options.lossy,
+    "grow": options.grow,
+}
 DEADLY = ("death", "death_in_send")  # a rank ends in these: each needs a launch of its own
+WITHOUT_LOSS = ("missing", "close_twice", "close_wakes")  # no message has to arrive in these
 
 Attack = Callable[[Transport], None]
 
@@ -47,48 +60,67 @@ def check(
     only: Sequence[str] | None = None,
     patience: float = 30.0,
     stranger: Attack | None = None,
-) -> None:
+) -> list[str]:
     """Hold a transport against the contract; NotConforming lists what it breaks.
 
-    `launch` runs a program on every rank (see the package). `only` names some of CHECKS, and
-    `patience` is how many seconds anything may take before it counts as silence. Line 7 differs
-    from medium to medium: `stranger(transport)`, called on rank 0 of a connected world, tries to
-    get in without the job's key, and afterwards everything has to be as if it had not been.
+    `launch` runs a program on every rank (see the package). `only` names some of CHECKS and OPTIONS,
+    and `patience` is how many seconds without a byte count as silence. Line 7 differs
+    from medium to medium. `stranger(transport)` is called on rank 0 of a connected world, and tries
+    to get in without the job's key. Afterwards everything has to be as if it had not been there.
+
+    It returns the names of the checks that were run. Those of OPTIONS are run where the transport
+    declares what they try; one that declares `may_lose` is not held to the arrival of messages.
     """
-    names = list(CHECKS) if only is None else list(only)
-    unknown = [name for name in names if name not in CHECKS]
+    names = [*CHECKS, *OPTIONS] if only is None else list(only)
+    unknown = [name for name in names if name not in CHECKS and name not in OPTIONS]
     if unknown:
-        raise ValueError(f"there are no checks {unknown}; there are {', '.join(CHECKS)}")
+        known = ", ".join([*CHECKS, *OPTIONS])
+        raise ValueError(f"there are no checks {unknown}; there are {known}")
     complaints: list[str] = []
+    passed: set[str] = set()
     for world_size in world_sizes:
         batches = [[name for name in names if name not in DEADLY]]
         batches += [[name] for name in names if name in DEADLY and world_size > 1]
         if stranger is not None:
             batches.append(["stranger"])
         for batch in batches:
-            complaints += _run(launch, world_size, batch, patience, stranger)
+            complaints += _run(launch, world_size, batch, Trials(batch, patience, stranger), passed)
     if complaints:
         raise NotConforming(complaints)
+    return [name for name in names if name in passed]
+
+
+class CheckOutcome(NamedTuple):
+    """What one rank found."""
+
+    passed: list[str]
+    failed: str = ""  # the check that did not pass here, if there is one
+    why: str = ""
 
 
 def _run(
-    launch: Launch, world_size: int, names: list[str], patience: float, stranger: Attack | None
+    launch: Launch, world_size: int, names: list[str], trials: Trials, passed: set[str]
 ) -> list[str]:
     """Run checks in one world; after a check that fails the rest begin in a fresh one."""
     complaints = []
-    while names:
-        found = [bad for bad in launch(world_size, Trials(names, patience, stranger)) if bad]
-        if not found:
+    while trials.names:
+        outcomes = [outcome for outcome in launch(world_size, trials) if outcome is not None]
+        passed.update(*(outcome.passed for outcome in outcomes))
+        failed = {outcome.failed for outcome in outcomes if outcome.failed}
+        if not failed:
             break
-        at = min(place for place, _ in found)
-        texts = sorted({text for place, text in found if place == at})
+        name = min(failed, key=names.index)
+        texts = sorted({outcome.why for outcome in outcomes if outcome.failed == name})
         texts = [text for text in texts if not text.endswith(AFTER_ANOTHER)] or texts
-        line = CHECKS[names[at]][0] if names[at] in CHECKS else 7
-        complaints.append(
-            f"contract line {line}, check {names[at]!r}, {world_size} ranks: {'; '.join(texts)}"
-        )
-        names = names[at + 1 :]
+        complaints.append(f"{_title(name)}, {world_size} ranks: {'; '.join(texts)}")
+        trials = trials.after(name)
     return complaints
+
+
+def _title(name: str) -> str:
+    if name in OPTIONS:
+        return f"contract, option {name!r}"
+    return f"contract line {CHECKS[name][0] if name in CHECKS else 7}, check {name!r}"
 
 
 class Trials:
@@ -97,34 +129,56 @@ class Trials:
     def __init__(self, names: list[str], patience: float, stranger: Attack | None) -> None:
         self.names, self.patience, self.stranger = names, patience, stranger
 
-    def __call__(self, end: End) -> tuple[int, str] | None:
-        """None, or the place of the check that failed here and what it says."""
+    def after(self, name: str) -> Trials:
+        """The checks that are left to be tried after one that failed."""
+        return Trials(self.names[self.names.index(name) + 1 :], self.patience, self.stranger)
+
+    def __call__(self, end: End) -> CheckOutcome:
+        passed: list[str] = []
         for place, name in enumerate(self.names):
-            complaint = self._try(end, place, name)
+            try:
+                complaint = self._try(end, place, name)
+            except NotOffered:
+                continue
             if complaint:
-                return place, f"rank {end.rank}: {complaint}"
-        return None
+                return CheckOutcome(passed, name, f"rank {end.rank}: {complaint}")
+            passed.append(name)
+        return CheckOutcome(passed)
 
     def _try(self, end: End, place: int, name: str) -> str | None:
+        """The text of the fault, if there is one; NotOffered if there was nothing to be tried."""
         store = PrefixStore(f"{place}", end.store)
         own = End(end.rank, end.world_size, end.make, store, end.die)
-        desk = Desk(own, name, self.patience)
-        complaints = self._run(desk, name)
+        desk = RankCheck(own, name, self.patience)
+        was_offered = True
+        try:
+            complaints = self._run(desk, name)
+        except NotOffered:
+            was_offered, complaints = False, []
         if complaints:
             store.set(FAILED, b"")  # so that the others need not wait for us
         try:
             desk.transport.close()
         except Exception as error:
             complaints.append(f"close raised {type(error).__name__}: {error}")
-        return "; ".join([*desk.tray.complaints, *complaints]) or None
+        complaints = [*desk.tray.complaints, *complaints]
+        if not (was_offered or complaints):
+            raise NotOffered
+        return "; ".join(complaints) or None
 
-    def _run(self, desk: Desk, name: str) -> list[str]:
+    def _run(self, desk: RankCheck, name: str) -> list[str]:
         try:
             if name == "stranger":
                 assert self.stranger is not None, "that is when this check runs"
                 endings.stranger(desk, self.stranger)
+            elif name in OPTIONS:
+                OPTIONS[name](desk)
+            elif desk.transport.may_lose and name not in WITHOUT_LOSS:
+                raise NotOffered
             else:
                 CHECKS[name][1](desk)
+        except NotOffered:
+            raise
         except Broken as error:
             return [f"{error}"]
         except Exception as error:

@@ -64,8 +64,8 @@ def in_threads(make: Make, clock: Clock = SYSTEM) -> Launch:
 def in_processes(make: Make, patience: float = 600.0) -> Launch:
     """Ranks are fresh processes that meet through a TCPStore of this one.
 
-    `make` is a function of a module, so that a new process can import it. Who has not answered when
-    `patience` seconds are over, because it hangs or was stopped, is ended: TimeoutError names it.
+    `make` is a function of a module, so that a new process can import it. A rank that has not answered
+    after `patience` seconds, because it hangs or was stopped, is ended. TimeoutError names it.
     """
 
     def launch(world_size: int, program: Program) -> list[Any]:

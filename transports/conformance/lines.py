@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from functools import partial
 
-from transports.conformance.bench import Desk, draw, pattern
+from transports.conformance.bench import RankCheck, draw, pattern
 from transports.contract import MAX_HEADER
 from transports.errors import ConnectError
 
@@ -13,7 +13,7 @@ KB = 1024
 SIZES = (0, 1, 7, 64 * KB - 1, 64 * KB, 64 * KB + 1, 0, 5_000_000, 1)
 
 
-def connect(desk: Desk) -> None:
+def connect(desk: RankCheck) -> None:
     """Line 1: when connect returns, everybody can be sent to, oneself included."""
     desk.connect()
     for peer in range(desk.world_size):
@@ -27,7 +27,7 @@ def connect(desk: Desk) -> None:
     desk.meet("end")
 
 
-def missing(desk: Desk) -> None:
+def missing(desk: RankCheck) -> None:
     """Line 1: connect names the ranks that do not come."""
     absent = desk.world_size - 1
     if absent and desk.rank != absent:
@@ -43,7 +43,7 @@ def missing(desk: Desk) -> None:
     desk.meet("end")
 
 
-def both_first(desk: Desk) -> None:
+def both_first(desk: RankCheck) -> None:
     """Line 2: everybody sends much before anybody receives."""
     desk.connect()
     payload = pattern(desk.rank, 5_000_000)
@@ -56,7 +56,7 @@ def both_first(desk: Desk) -> None:
     desk.meet("end")
 
 
-def sizes(desk: Desk) -> None:
+def sizes(desk: RankCheck) -> None:
     """Line 3: whole, once, in order; empty ones too; sinks with and without space."""
     desk.connect()
     dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
@@ -81,7 +81,7 @@ def sizes(desk: Desk) -> None:
     desk.meet("end")
 
 
-def interleaved(desk: Desk) -> None:
+def interleaved(desk: RankCheck) -> None:
     """Line 3: many senders, sizes and turns at random."""
     desk.connect()
     size, messages = desk.world_size, 60
@@ -105,7 +105,7 @@ def interleaved(desk: Desk) -> None:
     desk.meet("end")
 
 
-def threads_send(desk: Desk) -> None:
+def threads_send(desk: RankCheck) -> None:
     """Line 3: threads of one rank send at once; each message arrives whole."""
     desk.connect()
     dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
@@ -132,7 +132,7 @@ def threads_send(desk: Desk) -> None:
     desk.meet("end")
 
 
-def threads_wait(desk: Desk) -> None:
+def threads_wait(desk: RankCheck) -> None:
     """Many threads call progress, each for a message of its own; none sleeps through its own."""
     desk.connect()
     dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
@@ -166,8 +166,8 @@ def threads_wait(desk: Desk) -> None:
     desk.meet("end")
 
 
-def arguments(desk: Desk) -> None:
-    """What cannot be sent is refused before anything is."""
+def arguments(desk: RankCheck) -> None:
+    """A message that cannot be sent is refused before anything is sent."""
     desk.connect()
     for dst in (desk.world_size, -1):
         try:
@@ -193,7 +193,7 @@ def arguments(desk: Desk) -> None:
     desk.meet("end")
 
 
-def patience(desk: Desk) -> None:
+def patience(desk: RankCheck) -> None:
     """progress returns at once with 0, after its timeout with nothing, and tells what it did."""
     desk.connect()
     desk.meet("connected")
@@ -210,7 +210,7 @@ def patience(desk: Desk) -> None:
     desk.meet("end")
 
 
-def reuse(desk: Desk) -> None:
+def reuse(desk: RankCheck) -> None:
     """Line 4: the buffer may be overwritten when send returns."""
     desk.connect()
     for nbytes in (1, 5000, 1_000_000):
@@ -229,13 +229,13 @@ def reuse(desk: Desk) -> None:
     desk.meet("end")
 
 
-def drain(desk: Desk) -> None:
+def drain(desk: RankCheck) -> None:
     """Let whatever is on its way arrive."""
     for _ in range(3):
         desk.transport.progress(0.01)
 
 
-def nothing_more(desk: Desk, expected: dict[int, int]) -> None:
+def nothing_more(desk: RankCheck, expected: dict[int, int]) -> None:
     drain(desk)
     counts = {src: len(messages) for src, messages in desk.tray.messages.items()}
     desk.demand(

@@ -1,7 +1,7 @@
 """A transport on which things go wrong as `Faults` say. Wraps any other, in real or virtual time.
 
-The receiving side applies the verdicts: a message that passes is streamed through as ever, one that
-is late is kept whole and given to the inbox by `progress` when its time has come.
+The receiving side applies the verdicts. A message that passes is streamed through as ever. One that is late
+is kept whole, and `progress` gives it to the inbox when its time has come.
 
     inner ── sink(src, …) ──► judge ── pass ───────────────────────► the inbox above
                                  └── late, held, twice ── kept ──── progress ──┘
@@ -15,8 +15,8 @@ from contextlib import contextmanager
 
 from transports.clock import PICO
 from transports.contract import Buffer, Inbox, Sink, Store, Transport
-from transports.errors import PeerLost, TransportClosed
-from transports.faults.rules import PASS, Faults, Message, Verdict
+from transports.errors import Lost, PeerLost, TransportClosed
+from transports.faults.rules import PASS, Faults, FaultVerdict, FaultyMessage
 from transports.wrapping import WrappedTransport
 
 _WAKE = b"\0faulty: look again\0"  # headers of our own messages
@@ -26,7 +26,9 @@ _CUT = b"\0faulty: the connection is cut\0"
 class _Kept:
     """A message, or the news that its sender is lost, waiting for its time."""
 
-    def __init__(self, src: int, header: bytes, nbytes: int, due: int, verdict: Verdict) -> None:
+    def __init__(
+        self, src: int, header: bytes, nbytes: int, due: int, verdict: FaultVerdict
+    ) -> None:
         self.src, self.header, self.due, self.verdict = src, header, due, verdict
         self.data, self.filled = bytearray(nbytes), 0
         self.reason: Exception | None = None
@@ -65,7 +67,7 @@ class FaultyTransport(WrappedTransport):
         self._is_closed = False
 
     @property
-    def may_lose(self) -> bool:
+    def may_lose(self) -> bool:  # type: ignore[override]
         """Whether messages may be lost or come twice, against the contract."""
         return not self.faults.reliable
 
@@ -77,7 +79,7 @@ class FaultyTransport(WrappedTransport):
 
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         if dst in self._lost:
-            raise PeerLost(dst, f"{self._lost[dst]}")
+            raise PeerLost(dst, Lost.of(self._lost[dst]))
         self.inner.send(dst, header, payload)
 
     def close(self) -> None:
@@ -95,7 +97,7 @@ class FaultyTransport(WrappedTransport):
             if header == _WAKE or src in self._lost:
                 return _Nowhere()
             at = self.clock.now() - self._began
-            message = Message(src, self.rank, self._came[src], header, nbytes, at)
+            message = FaultyMessage(src, self.rank, self._came[src], header, nbytes, at)
             self._came[src] += 1
             verdict = self.faults.judge(message)
             if verdict.is_cut:
@@ -165,8 +167,9 @@ class FaultyTransport(WrappedTransport):
         return found
 
     def _until(self, seen: int, kept: int, done: Callable[[], bool] | None) -> Callable[[], bool]:
-        """What the inner transport asks before it waits: it does not know of our own deliveries, nor
-        of what has been kept meanwhile."""
+        """The question of the inner transport before it waits. It does not know of our own deliveries, nor of
+        messages that have been kept meanwhile.
+        """
         return lambda: (
             self._deliveries != seen or self._keepings != kept or (done is not None and done())
         )
@@ -217,7 +220,7 @@ class FaultyTransport(WrappedTransport):
             self._deliveries += 1
 
     def _wake(self) -> None:
-        """Let whoever waits in progress look again."""
+        """Let the threads that wait in progress look again."""
         try:
             self.inner.send(self.rank, _WAKE, b"")
         except TransportClosed:

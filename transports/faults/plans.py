@@ -1,4 +1,4 @@
-"""What shall go wrong: faults as data, which can be written down, compared, taken apart and read back.
+"""Faults as data, which can be written down, compared, taken apart and read back.
 
     drop(0.01, src=0)                    one message in a hundred of rank 0 is lost
     delay("1ms", p=0.1)                  one in ten comes a millisecond later
@@ -8,8 +8,8 @@
     slow(3, x=2.5)                       rank 3 computes two and a half times as long
     crash(5, at="1.2ms", restart="4ms")  killed, and started again
 
-A fault says what happens and to whom, not how: over `sim://` a `fate` carries it out to the
-picosecond, over a real transport a `FaultyTransport` does as well as it can. Each has a text,
+A fault says what happens and to which rank, not how. Over `sim://` a `fault_injector` carries it out to the
+picosecond. Over a real transport a `FaultyTransport` does this as well as it can. Each has a text,
 `drop=0.01,src=0`, from which `parse` makes it again, so a plan fits into one line, or a file.
 
 Spans are texts like "1.2ms", or seconds; instants count from the start of the run.
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from math import inf
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from transports.clock import picoseconds
@@ -43,7 +44,7 @@ def written(picos: int) -> str:
 
 @dataclass(frozen=True)
 class Strike:
-    """What befalls single messages: each that fits, with probability `p`.
+    """A fault of single messages: each that fits is struck with probability `p`.
 
     `kind` is drop, duplicate, delay, reorder, jitter or cut; None stands for any rank, and for any
     number among the messages from `src` to `dst`.
@@ -76,7 +77,8 @@ class Strike:
         return replace(self, p=1.0, src=src, dst=dst, number=number, at=0, until=None)
 
     def __str__(self) -> str:
-        if None not in (self.src, self.dst, self.number):
+        is_one = None not in (self.src, self.dst, self.number)
+        if is_one and (self.p, self.at, self.until) == (1.0, 0, None):
             head = f"{self.src}>{self.dst}#{self.number}"
             return f"{self.kind}={head}" + (f",{written(self.span)}" if self.span else "")
         words = [] if self.p == 1.0 else [f"{self.p!r}"]
@@ -99,13 +101,13 @@ class Slow:
     until: int | None = None
 
     def __post_init__(self) -> None:
-        if self.what not in ("compute", "network") or self.x <= 0:
+        if self.what not in ("compute", "network") or not 0 < self.x < inf:
             raise ValueError(
-                f"slow takes x > 0 and what='compute' or 'network', not x={self.x}, {self.what!r}"
+                f"slow takes a finite x > 0 and what='compute' or 'network', not x={self.x}, {self.what!r}"
             )
 
     def stretch(self, picos: int, now: int) -> int:
-        """What becomes of a span that begins now."""
+        """The new length of a span that begins now."""
         if now < self.at or (self.until is not None and now >= self.until):
             return picos
         return round(picos * self.x)
@@ -137,7 +139,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Clog:
-    """What goes "in" to a rank, or "out" of it, or "both", waits; nothing is lost."""
+    """Messages "in" to a rank, or "out" of it, or "both", wait; nothing is lost."""
 
     rank: int
     way: str = "in"
@@ -303,6 +305,8 @@ def _made(kind: str, plain: list[str], named: dict[str, Any]) -> Fault:
         return Partition(one, other, **settings)
     if kind in ("slow", "crash", "clog"):
         rank, *more = plain
+        if len(more) > (kind == "clog"):
+            raise ValueError(f"there is no {', '.join(more)}")
         kinds: dict[str, Any] = {"slow": Slow, "crash": Crash, "clog": Clog}
         return kinds[kind](int(rank), *more, **settings)  # type: ignore[no-any-return]
     for word in plain:

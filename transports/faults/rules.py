@@ -1,4 +1,4 @@
-"""What can befall a message: rules that give verdicts, and verbs in pairs.
+"""Rules that give a verdict on each message, and verbs in pairs.
 
     faults = Faults(seed=7)
     faults.install(plans.drop(0.01, dst=2))           # what `plans` can say, or a plain function
@@ -7,10 +7,10 @@
     faults.partition({0, 1}, {2}); …; faults.heal()   # what is sent across is gone
     faults.hold(0, 1);             …; faults.release()  # what is sent waits
 
-Rules are asked in the order they were installed; the first that has a verdict decides. Chance is
-keyed and not drawn in turn: what befalls the n-th message from a to b depends on the seed, the
-rule's kind, a, b and n alone. So it is the same in every run and process, and taking one rule away
-leaves the others' verdicts as they were.
+Rules are asked in the order they were installed; the first that has a verdict decides. Chance is keyed and
+not drawn in turn. The fate of the n-th message from a to b depends on the seed, the rule's kind, a, b and n
+alone. So it is the same in every run and process, and taking one rule away leaves the others' verdicts as
+they were.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from transports.clock import PICO
 from transports.faults import plans
 
 
-class Message(NamedTuple):
+class FaultyMessage(NamedTuple):
     """What a rule sees."""
 
     src: int
@@ -38,7 +38,7 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FaultVerdict:
     """`copies` of the message, `seconds` later; in order (those behind it wait) or not; or cut."""
 
     copies: int = 1
@@ -48,31 +48,31 @@ class Verdict:
     is_cut: bool = False
 
 
-PASS = Verdict()
-DROP = Verdict(copies=0)
-DUPLICATE = Verdict(copies=2)
-HOLD = Verdict(is_held=True)
-CUT = Verdict(copies=0, is_cut=True)  # the connection breaks: both sides lose each other
+PASS = FaultVerdict()
+DROP = FaultVerdict(copies=0)
+DUPLICATE = FaultVerdict(copies=2)
+HOLD = FaultVerdict(is_held=True)
+CUT = FaultVerdict(copies=0, is_cut=True)  # the connection breaks: both sides lose each other
 
 
-def late(seconds: float) -> Verdict:
+def late(seconds: float) -> FaultVerdict:
     """A slow link: this message comes later, and those behind it with it."""
-    return Verdict(seconds=seconds)
+    return FaultVerdict(seconds=seconds)
 
 
-def overtaken(seconds: float) -> Verdict:
+def overtaken(seconds: float) -> FaultVerdict:
     """This message comes later, and those behind it overtake it."""
-    return Verdict(seconds=seconds, in_order=False)
+    return FaultVerdict(seconds=seconds, in_order=False)
 
 
-Rule: TypeAlias = Callable[[Message], Verdict | None]
+Rule: TypeAlias = Callable[[FaultyMessage], FaultVerdict | None]
 
 
 class Faults:
     """The rules of one network. Ranks that are threads share one; processes make equal ones.
 
-    With `reliable`, what is planned befalls packets below a transport that sends again: a drop then
-    costs `again` seconds and a duplicate nothing, and the order stays as it was.
+    With `reliable`, the plan is for packets below a transport that sends again. A drop then costs `again`
+    seconds and a duplicate nothing, and the order stays as it was.
     """
 
     def __init__(self, seed: int = 0, reliable: bool = False, again: float = 0.05) -> None:
@@ -83,18 +83,18 @@ class Faults:
         self._holds: list[tuple[int | None, int | None]] = []
         self._listeners: list[Callable[[], None]] = []
 
-    def chance(self, kind: str, message: Message) -> float:
+    def chance(self, kind: str, message: FaultyMessage) -> float:
         """A number in [0, 1) that belongs to this kind of fault and this message."""
         return chance(self.seed, kind, message.src, message.dst, message.number)
 
-    def install(self, rule: Rule | plans.Fault) -> Guard:
+    def install(self, rule: Rule | plans.Fault) -> RuleHandle:
         """Add a rule behind the others; the guard removes it, at the end of a `with` or by `remove`."""
         number = next(self._numbers)
         self._rules[number] = rule if callable(rule) else self._rule_of(rule)
-        return Guard(self, number)
+        return RuleHandle(self, number)
 
     def _rule_of(self, fault: plans.Fault) -> Rule:
-        """What a planned fault comes to on a transport that is not simulated."""
+        """A planned fault as a rule for a transport that is not simulated."""
         if isinstance(fault, plans.Strike):
             return lambda message: self._struck(fault, message)
         if isinstance(fault, plans.Partition):
@@ -114,7 +114,7 @@ class Faults:
         )
         return lambda message: None
 
-    def _struck(self, fault: plans.Strike, message: Message) -> Verdict | None:
+    def _struck(self, fault: plans.Strike, message: FaultyMessage) -> FaultVerdict | None:
         if not fault.fits(*message[:3], message.at):
             return None
         if fault.p < 1.0 and self.chance(fault.kind, message) >= fault.p:
@@ -132,7 +132,7 @@ class Faults:
             overtaken(seconds) if fault.kind == "reorder" and not self.reliable else late(seconds)
         )
 
-    def _parted(self, heal: int | None, message: Message) -> Verdict:
+    def _parted(self, heal: int | None, message: FaultyMessage) -> FaultVerdict:
         if not self.reliable:
             return DROP
         return CUT if heal is None else late(_rest(heal, message))
@@ -140,7 +140,7 @@ class Faults:
     def remove(self, number: int) -> None:
         self._rules.pop(number, None)
 
-    def judge(self, message: Message) -> Verdict:
+    def judge(self, message: FaultyMessage) -> FaultVerdict:
         for one, other in self._partitions:
             if (message.src in one and message.dst in other) or (
                 message.src in other and message.dst in one
@@ -166,7 +166,7 @@ class Faults:
         self._holds.append((src, dst))
 
     def release(self) -> None:
-        """What was held comes, in its order."""
+        """Let the held messages come, in their order."""
         self._holds.clear()
         for listener in list(self._listeners):
             listener()
@@ -189,7 +189,7 @@ class Faults:
         )
 
 
-class Guard:
+class RuleHandle:
     """Takes its rule out again."""
 
     def __init__(self, faults: Faults, number: int) -> None:
@@ -198,7 +198,7 @@ class Guard:
     def remove(self) -> None:
         self._faults.remove(self._number)
 
-    def __enter__(self) -> Guard:
+    def __enter__(self) -> RuleHandle:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -211,7 +211,7 @@ def chance(seed: int, kind: str, src: int, dst: int, number: int, attempt: int =
     return int.from_bytes(blake2b(key, digest_size=6).digest(), "big") / 2**48
 
 
-def _rest(end: int | None, message: Message) -> float:
+def _rest(end: int | None, message: FaultyMessage) -> float:
     """Seconds from a message to the end of what befalls it."""
     return FOREVER if end is None else (end - message.at) / PICO
 

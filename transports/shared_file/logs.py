@@ -11,9 +11,9 @@ arrive in any order, in parts or with holes, as blocks of a network file system 
 looks again. A large payload is cut into records, read straight to where it belongs.
 
 Files do not grow without end. After `room` bytes the writer goes on in the next segment, and before
-a third one it waits until the reader has removed the first. On a network file system (`is_far`)
-the writer calls fsync, and a reader that found nothing opens the file anew, as that is when such a
-file system asks its server for what is new.
+a third one it waits until the reader has removed the first. On a network file system (`is_far`) the writer
+calls fsync. A reader that found nothing opens the file anew, because such a file system then asks its
+server for new data.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from zlib import crc32
 
 from transports.clock import Clock, Deadline
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
-from transports.errors import Damaged
-from transports.shared_file.meeting import Handle, Meeting
+from transports.errors import Damaged, Interrupted
+from transports.shared_file.signed_file import Handle, SignedFile
 
 _FRAME = struct.Struct("<II")  # length and check of a record
 _BEGIN = struct.Struct("<QI")  # payload and header of a message, in its first record
@@ -46,9 +46,9 @@ def _name(folder: Path, src: int, dst: int, segment: int) -> Path:
 class Logs:
     """One rank's view of the folder."""
 
-    def __init__(self, meeting: Meeting, rank: int, is_far: bool, clock: Clock) -> None:
-        self._folder, self._rank = meeting.path, rank
-        room, size = meeting.terms.room, meeting.terms.world_size
+    def __init__(self, signed_file: SignedFile, rank: int, is_far: bool, clock: Clock) -> None:
+        self._folder, self._rank = signed_file.path, rank
+        room, size = signed_file.terms.room, signed_file.terms.world_size
         self.outlets = [LogOutlet(self._folder, rank, dst, room, is_far) for dst in range(size)]
         self.inlets = [LogInlet(self._folder, src, rank, is_far, clock) for src in range(size)]
         self._beats = 0
@@ -98,46 +98,46 @@ class LogOutlet:
         self._is_far = is_far
         self._segment = self._offset = 0
         self._file = self._create()
-        self._parts: list[tuple[bytes, memoryview]] = []  # of a message that is not wholly in yet
-        self._is_begun = False
+        self._records: list[tuple[bytes, memoryview]] = []  # of a message that is not wholly in yet
+        self._count = 0  # how many of them are in
 
     @property
     def is_pending(self) -> bool:
         """Whether a message is not wholly in yet."""
-        return bool(self._parts)
+        return self._count < len(self._records)
 
     @property
     def is_amid(self) -> bool:
         """Whether some of it is in, so that it has to be ended."""
-        return self._is_begun
+        return 0 < self._count < len(self._records)
 
     def offer(self, header: bytes, payload: memoryview) -> bool:
         """Begin a message. True if it is wholly in; else `push` until it is."""
         nbytes = len(payload)
         front = _BEGIN.pack(nbytes, len(header)) + header
         if nbytes <= INLINE:
-            self._parts = [(front, payload)]
+            records = [(front, payload)]
         else:
             pieces = range(0, nbytes, LONGEST)
-            self._parts = [(front, payload[:0])]
-            self._parts += [(b"", payload[at : at + LONGEST]) for at in pieces]
-        self._is_begun = False  # a record that could not be written leaves nothing behind
+            records = [(front, payload[:0])]
+            records += [(b"", payload[at : at + LONGEST]) for at in pieces]
+        self._records, self._count = records, 0
         self.push()
-        return not self._parts
+        return not self._records
 
     def push(self) -> bool:
         """Write as much as there is room for; True if that was anything."""
         moved = False
-        while self._parts and self._turn_the_page():
-            self._write(*self._parts[0])
-            del self._parts[0]
-            self._is_begun = bool(self._parts)
+        while self._count < len(self._records) and self._turn_the_page():
+            self._write(*self._records[self._count])
             moved = True
+        if not self.is_pending:
+            self._records, self._count = [], 0
         return moved
 
     def end(self) -> None:
         """Nothing will follow."""
-        self._parts, self._is_begun = [], False
+        self._records, self._count = [], 0
         if self._file.number >= 0:
             with suppress(OSError):
                 self._mark(END)
@@ -150,6 +150,7 @@ class LogOutlet:
         check = crc32(rest, crc32(front, self._offset & 0xFFFF_FFFF))
         record = [memoryview(_FRAME.pack(length, check) + front), rest]
         at = self._offset
+        end = at + _FRAME.size + length
         try:
             while record:
                 written = os.pwritev(self._file.number, record, at)
@@ -160,11 +161,16 @@ class LogOutlet:
                     record[0] = record[0][written:]
             if self._is_far:
                 os.fsync(self._file.number)
-        except BaseException:  # a full disk, most likely; what comes next begins where this did
+        except BaseException:  # a full disk, a signal
             with suppress(OSError):
-                os.ftruncate(self._file.number, self._offset)
+                if (
+                    os.fstat(self._file.number).st_size < end
+                ):  # the next record begins where this did
+                    os.ftruncate(self._file.number, self._offset)
+                else:  # all of it is in: the reader may have it already, so it stays
+                    self._offset, self._count = end, self._count + 1
             raise
-        self._offset = at
+        self._offset, self._count = end, self._count + 1
 
     def _mark(self, what: int) -> None:
         mark = _FRAME.pack(what, crc32(b"", self._offset & 0xFFFF_FFFF))
@@ -204,11 +210,12 @@ def _exists(path: Path) -> bool:
 
 
 class LogInlet:
-    """The reading end. What it reads is believed only as far as it makes sense."""
+    """The reading end. It believes a value only as far as it makes sense."""
 
     def __init__(self, folder: Path, src: int, dst: int, is_far: bool, clock: Clock) -> None:
         self.src, self._dst = src, dst
         self._folder, self._is_far, self._clock = folder, is_far, clock
+        self._is_delivering = False  # a delivery has begun, and has not come to its end
         self.is_ended = False
         self._segment = self._offset = 0
         self._file = Handle(-1)
@@ -228,6 +235,8 @@ class LogInlet:
     def drain(self, inbox: Inbox) -> int:
         """Deliver what is there, or MANY of it; how many messages were completed."""
         count = 0
+        if self._is_delivering:
+            raise Interrupted
         if self._file.number < 0 and not self._open():
             return 0
         while not self.is_ended and count < MANY:
@@ -248,7 +257,9 @@ class LogInlet:
                 elif self._next():
                     continue
                 break
+            self._is_delivering = True
             done = self._record(inbox, length, check, glimpse)
+            self._is_delivering = False
             if done is None:
                 self._wait_for_the_rest()
                 break

@@ -1,4 +1,4 @@
-"""What an address of the file transport says: where, how, and how large.
+"""The parts of an address of the file transport: the place, the kind of file, and the sizes.
 
 file://                      the ranks choose a place in memory
 file:///scratch/job          a file beside this name, for the time of the run
@@ -17,8 +17,8 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from transports.board import LINE
-from transports.shared_file.meeting import MODES
-from transports.shared_file.rings import UNIT
+from transports.shared_file.ring import UNIT
+from transports.shared_file.signed_file import MODES
 
 MEMORY = Path("/dev/shm")
 NAME = "minitorch-dist"
@@ -28,7 +28,7 @@ SEGMENT = 1 << 26  # bytes of an append-only file, after which the next one begi
 
 
 @dataclass(frozen=True)
-class Place:
+class FileAddress:
     base: Path  # the file's name begins like this
     is_ours: bool  # whether nobody asked for this place
     mode: str | None  # None: rings wherever they work
@@ -46,7 +46,7 @@ class Place:
         return min(max(fair // SMALLEST * SMALLEST, SMALLEST), LARGEST)
 
 
-def parse(address: str) -> Place:
+def parse(address: str) -> FileAddress:
     """The place an address names; ValueError says what is wrong with it."""
     parts = urlsplit(address if "://" in address else f"{address}://")
     if parts.netloc:
@@ -75,8 +75,12 @@ def parse(address: str) -> Place:
     board = 0 if options.get("board") == "0" else board
     path = Path(unquote(parts.path))
     if path == Path():
-        return Place(_memory() / NAME, True, mode, ring, segment, board)
-    return Place(path / NAME if path.is_dir() else path, False, mode, ring, segment, board)
+        return FileAddress(_memory() / NAME, True, mode, ring, segment, board)
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:
+        raise ValueError(f"{address!r} names no place for a file: {error.strerror}") from None
+    return FileAddress(path / NAME if is_folder else path, False, mode, ring, segment, board)
 
 
 def _memory() -> Path:

@@ -1,9 +1,9 @@
-"""Does a peer still live? Asked by whoever waits for one, now and then.
+"""Does a peer still live? A rank that waits for one asks this now and then.
 
-A peer whose process this one can see is looked up by its number and the instant it began, so that
-a death is noticed however it came (kill -9 included) and no other process is taken for it. A peer in
-another container or on another host is known by its pulse, a number that it changes each second. A
-peer that is a thread of this very process lives as long as that thread.
+A peer whose process this one can see is looked up by its number and the instant it began. So a death is
+noticed however it came (kill -9 included), and no other process is taken for it. A peer in another
+container or on another host is known by its pulse, a number that it changes each second. A peer that is a
+thread of this very process lives as long as that thread.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Callable, Sequence
 from weakref import WeakValueDictionary
 
 from transports.clock import Clock, Deadline
-from transports.identity import Identity
+from transports.identity import PeerIdentity
 
 BEAT, STALE = 1.0, 10.0  # seconds between two beats, and without one until a peer counts as dead
 
 _threads: WeakValueDictionary[tuple[bytes, int], threading.Thread] = WeakValueDictionary()
 
 
-class Watch:
+class PeerWatch:
     """One rank's eye on all the others."""
 
     def __init__(
-        self, generation: bytes, rank: int, identities: Sequence[Identity], clock: Clock
+        self, generation: bytes, rank: int, identities: Sequence[PeerIdentity], clock: Clock
     ) -> None:
         self._generation, self._clock = generation, clock
         self._identities, self._me = identities, identities[rank]

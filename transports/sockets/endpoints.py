@@ -81,7 +81,7 @@ def _address_of(interface: str, variable: str) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; DistNetworkError says who holds the port and what to do."""
+    """A listening socket; DistNetworkError says which program holds the port and what to do."""
     wildcard = host in ("", "::", "0.0.0.0")
     try:
         if wildcard and socket.has_dualstack_ipv6():
@@ -109,7 +109,7 @@ def _advice(port: int) -> str:
 
 
 def holder_of(port: int) -> str:
-    """Who listens on a port, "pid 12 (python train.py)"; "" where that cannot be seen."""
+    """The process that listens on a port, "pid 12 (python train.py)"; "" where that cannot be seen."""
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(OSError):

@@ -11,13 +11,13 @@ import socket
 from contextlib import suppress
 
 from transports.clock import Clock
-from transports.sockets.links import Link
+from transports.sockets.links import PeerConnection
 
 LINGER = 10.0  # seconds for which a peer may take nothing, before we leave all the same
 PAUSE = 0.0005
 
 
-def say_goodbye(parting: list[Link], scratch: memoryview, clock: Clock) -> None:
+def say_goodbye(parting: list[PeerConnection], scratch: memoryview, clock: Clock) -> None:
     """Return when the peers' hosts have what we sent, or have taken nothing for LINGER seconds."""
     for link in parting:
         with suppress(OSError):
@@ -32,7 +32,7 @@ def say_goodbye(parting: list[Link], scratch: memoryview, clock: Clock) -> None:
         clock.sleep(PAUSE)
 
 
-def _has_ended(link: Link, scratch: memoryview) -> bool:
+def _has_ended(link: PeerConnection, scratch: memoryview) -> bool:
     """Read and forget; whether the peer has ended its direction too."""
     try:
         while got := link.incoming.recv_into(scratch):
@@ -45,7 +45,7 @@ def _has_ended(link: Link, scratch: memoryview) -> bool:
     return True
 
 
-def _unacknowledged(link: Link) -> int:
+def _unacknowledged(link: PeerConnection) -> int:
     """Bytes that the peer's host does not have yet; 0 where the system does not tell."""
     try:
         import fcntl

@@ -5,13 +5,13 @@
        │ ◄── hello: magic, claim, nonce D, proof ─────────── │   proof   = HMAC(key, "dialer", L, claim, D)
        │ ── welcome: HMAC(key, "listener", L, hello) ──────► │   or 32 zeros: refused
 
-Only who comes to us has to prove first, so a port scanner learns nothing it could try keys on. The
+The dialer has to prove itself first, so a port scanner learns nothing it could try keys on. The
 nonces are fresh, so a recorded handshake proves nothing; the roles are part of what is signed, so a
-listener's answer cannot be sent back to it; the claim (who the dialer is, whom it means, which
-world) is signed as well. What this is not: encryption. Whoever can change packets on the way can
-change what follows the handshake; across networks that are not yours use a tunnel.
+listener's answer cannot be sent back to it; the claim (the dialer, its peer, and the world) is signed as well.
+This is not encryption. A machine that can change packets on the way can change
+all that follows the handshake. Across networks that are not yours use a tunnel.
 
-Pure functions of bytes; `door` moves them.
+Pure functions of bytes; `listener` moves them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REFUSAL = bytes(MAC)  # instead of a welcome, for who does not hold the key
 
 
 class Claim(NamedTuple):
-    """Who the dialer says it is, whom it wants, and a mark of the world (16 bytes at most)."""
+    """The dialer's own rank, the rank that it wants, and a mark of the world (16 bytes at most)."""
 
     src: int
     dst: int

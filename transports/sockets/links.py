@@ -31,7 +31,7 @@ LOOPBACK_BUFFERS = ((socket.SO_SNDBUF, 1 << 18), (socket.SO_RCVBUF, 1 << 20))
 UNHEARD = 10_000  # milliseconds without an acknowledgement, while some are due
 
 
-class Link:
+class PeerConnection:
     """The connection to one peer."""
 
     def __init__(
@@ -41,6 +41,7 @@ class Link:
         self.sending = Turn(clock)  # of the thread whose message is on its way
         self.lost: PeerLost | None = None
         self.verdict = ""  # why we gave the peer up, if it was we
+        self.is_half_sent = False  # a message is being sent, or was when we were interrupted
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
         self._start = self._end = 0  # what is in the buffer and not yet cut

@@ -19,15 +19,15 @@ from transports.contract import Store
 from transports.errors import ConnectError, DistNetworkError
 from transports.keys import world_key
 from transports.sockets import endpoints, links
-from transports.sockets.door import Door, dial
+from transports.sockets.auth_listener import AuthListener, dial
 from transports.sockets.handshake import Claim
-from transports.sockets.links import Link
+from transports.sockets.links import PeerConnection
 from transports.sockets.tls import Tls
 
 SLICE = 1.0  # seconds between two looks at the deadline
 
 
-class Mesh:
+class ConnectionMesh:
     """One rank's connections to all others, while they are being made."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Mesh:
         self.rank, self.world_size = rank, world_size
         self._store, self._tls, self._clock, self._deadline = store, tls, clock, deadline
         self._key = world_key("tcp transport")
-        self.links: dict[int, Link] = {}
+        self.links: dict[int, PeerConnection] = {}
         self.host, self.port, self.refused = "", 0, ""
 
     def join(self, towards: str) -> None:
@@ -45,22 +45,22 @@ class Mesh:
         if one is known."""
         hosts = self._exchange("tcp/host", endpoints.host_mark())
         host = "127.0.0.1" if len(set(hosts)) == 1 else endpoints.own_address(towards)
-        door = Door(endpoints.listen(host, 0), self._key, self._clock)
-        self.host, self.port = door.host, door.port
+        listener = AuthListener(endpoints.listen(host, 0), self._key, self._clock)
+        self.host, self.port = listener.host, listener.port
         try:
             cards = self._show_cards()
             world = cards[0][2].encode()  # a mark that is the same for all ranks of this world
             for peer in range(self.rank):
                 self._dial(peer, cards[peer][0], int(cards[peer][1]), world)
-            self._let_in(door, world)
+            self._let_in(listener, world)
             self.links[self.rank] = oneself(self.rank, self._clock)
         except BaseException:
             for link in self.links.values():
                 link.close()
             raise
         finally:
-            self.refused = f", {door!r}" if door.refused else ""
-            door.close()
+            self.refused = f", {listener!r}" if listener.refused else ""
+            listener.close()
 
     def _show_cards(self) -> list[list[str]]:
         """Host, port, a random mark, and the kind of connection, of every rank."""
@@ -90,14 +90,14 @@ class Mesh:
             raise self._missed([peer], f" ({error})") from error
         self._add(peer, connection, is_listener=False)
 
-    def _let_in(self, door: Door, world: bytes) -> None:
+    def _let_in(self, listener: AuthListener, world: bytes) -> None:
         """Wait for the ranks above us."""
         missing = list(range(self.rank + 1, self.world_size))
         while missing:
             if self._deadline.is_over():
-                raise self._missed(missing, f" (at {door!r})")
+                raise self._missed(missing, f" (at {listener!r})")
             left = self._deadline.left()
-            for connection, claim in door.wait(SLICE if left is None else min(left, SLICE)):
+            for connection, claim in listener.wait(SLICE if left is None else min(left, SLICE)):
                 if claim.dst == self.rank and claim.world == world and claim.src in missing:
                     self._add(claim.src, connection, is_listener=True)
                     missing.remove(claim.src)
@@ -112,12 +112,12 @@ class Mesh:
         if self._tls is not None:
             connection = self._tls.wrap(connection, is_listener, self._clock)
         links.prepare(connection)
-        self.links[peer] = Link(peer, connection, connection, self._clock)
+        self.links[peer] = PeerConnection(peer, connection, connection, self._clock)
 
 
-def oneself(rank: int, clock: Clock) -> Link:
-    """What a rank sends to itself takes the same way, and closing this link wakes the driver."""
+def oneself(rank: int, clock: Clock) -> PeerConnection:
+    """The link for messages to oneself. They take the same way, and closing this link wakes the driver."""
     incoming, outgoing = socket.socketpair()
     incoming.setblocking(False)
     outgoing.setblocking(False)
-    return Link(rank, incoming, outgoing, clock)
+    return PeerConnection(rank, incoming, outgoing, clock)

@@ -2,7 +2,7 @@
 
     connect ─ handshake with the job's key (`handshake`) ─ TLS, both sides with certificates ─ frames
 
-Whoever could change packets after the handshake cannot pass the second step. Both sides show
+A machine that could change packets after the handshake cannot pass the second step. Both sides show
 certificates and demand one that `authority` has signed (by default the certificate itself, so one
 self-made pair of files for all ranks is enough). Hosts' names play no part: ranks are known by the
 job's key. The same three can be told by MINITORCH_DIST_TLS_CERTIFICATE, _KEY and _AUTHORITY.
@@ -29,7 +29,7 @@ SECONDS = 30.0  # for one TLS handshake, with a peer that holds the job's key
 
 
 class TlsSocket(ssl.SSLSocket):
-    """What `links` needs of a socket that never waits.
+    """The part of a socket that `links` needs. It never waits.
 
     TLS may have to read in order to write and the other way round, and OpenSSL wants one thread at
     a time, so both take turns.
@@ -39,29 +39,36 @@ class TlsSocket(ssl.SSLSocket):
     clock: Clock
 
     def recv_into(self, buffer: Any, nbytes: int | None = None, flags: int = 0) -> int:
-        with self.turn.held(self.clock):
-            try:
-                return super().recv_into(buffer, nbytes, flags)
-            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                raise BlockingIOError from None
+        turn = self.turn
+        turn.try_take() or turn.take(self.clock.deadline(None))
+        try:
+            return super().recv_into(buffer, nbytes, flags)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise BlockingIOError from None
+        finally:  # one call, so that an interrupt cannot come before it is done (see `turn`)
+            turn.token.append(True)
+            turn.tell()
 
     def send(self, data: Any, flags: int = 0) -> int:
         return self.sendmsg([data])
 
     def sendmsg(self, buffers: Iterable[Any], *rest: Any) -> int:  # type: ignore[override]
         """As much as goes, in records of TLS."""
-        sent = 0
-        with self.turn.held(self.clock):
-            try:
-                for buffer in buffers:
-                    view = memoryview(buffer)
-                    while view:
-                        step = super().send(view)
-                        sent += step
-                        view = view[step:]
-            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                if not sent:
-                    raise BlockingIOError from None
+        sent, turn = 0, self.turn
+        turn.try_take() or turn.take(self.clock.deadline(None))
+        try:
+            for buffer in buffers:
+                view = memoryview(buffer)
+                while view:
+                    step = super().send(view)
+                    sent += step
+                    view = view[step:]
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            if not sent:
+                raise BlockingIOError from None
+        finally:
+            turn.token.append(True)
+            turn.tell()
         return sent
 
     def shutdown(self, how: int) -> None:
@@ -122,7 +129,7 @@ class Tls:
 
 
 def find(options: Mapping[str, str]) -> Tls | None:
-    """What an address or the environment asks for; None if neither does."""
+    """The encryption that an address or the environment asks for; None if neither does."""
     unknown = sorted(set(options) - {*OPTIONS, *OTHERS})
     if unknown:
         raise ValueError(f"tcp has no options {unknown}; it has {', '.join(OPTIONS)}")

@@ -1,10 +1,13 @@
 """Where ranks find each other: a small key-value store, kept in three ways.
 
-    shelf       what a command means, written once: a function of keys and values
-    store       the face that all stores share, `HashStore` (threads), `PrefixStore` (a part of another)
-    tcp         the master's process keeps the shelf (`server`); what they say to each other: `protocol`
-    file        a log of commands in one file (`processes`: does the one who wrote it still live?)
+    key_values  the meaning of each command, written once: a function of keys and values
+    store       the interface of all stores; `HashStore` for threads; `PrefixStore`, a part of another
+    tcp         `TCPStore`: the master's process keeps the values, all ranks are its clients
+    server      the master's side of it
+    protocol    the requests and answers between both sides
+    file        `FileStore`: a log of commands in one file
+    processes   whether the process that wrote a mark still lives
 
-A store decides only what waiting means, so they cannot differ in anything else. The fourth, for
-machines that reach nothing but a broker, stands on what `mqtt` stands on: `channel.store`.
+A store decides only what waiting means, so the stores cannot differ in anything else. The fourth is for
+machines that reach nothing but a broker. It stands on what `mqtt` stands on: `mqtt_protocol.store`.
 """

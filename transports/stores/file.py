@@ -1,14 +1,14 @@
 """A store for processes that share a folder: a log of commands in one file, under a lock.
 
-    command:  lock ─ read what others have appended ─ do it on our own shelf ─ append it ─ unlock
+    command:  lock ─ read what others have appended ─ do it on our own key-value table ─ append it ─ unlock
 
-PyTorch's `FileStore`. Everybody replays the same log, so all shelves are equal; a record that a
-killed process has left half-written is cut off by the next who holds the lock. Who waits looks
-again, first often and then seldom.
+PyTorch's `FileStore`. Everybody replays the same log, so all key-value tables are equal. A record that a
+killed process has left half-written is cut off by the next process that holds the lock. A waiting process
+looks again, first often and then seldom.
 
-The log begins with who uses it: host, boot, process and when that started. So a file that a crashed
-run has left behind is told from one in use: all its users are gone, and the error says so. When the
-last user closes its handle, the file is deleted.
+The log begins with its users: for each the host, the boot, the process and when that started. So a file
+that a crashed run has left behind is told from one in use: all its users are gone, and the error says so.
+When the last user closes its handle, the file is deleted.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from transports import frames
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError, StoreTimeout, TrustError
 from transports.stores import processes, protocol
-from transports.stores.protocol import Request
-from transports.stores.shelf import READS, NotYet, Shelf
+from transports.stores.key_values import READS, KeyValues, NotYet
+from transports.stores.protocol import StoreRequest
 from transports.stores.store import ADVICE, TIMEOUT, Store
 
 JOIN, LEAVE = "user.join", "user.leave"
@@ -54,7 +54,7 @@ class FileStore(Store):
             with self._guard, self._log.locked(create=True):
                 self._log.read()
                 self._log.demand_fresh(world_size)
-                self._log.write(Request(JOIN, [], [user], 0.0))
+                self._log.write(StoreRequest(JOIN, [], [user], 0.0))
         except BaseException:
             self._log.close()
             raise
@@ -68,20 +68,17 @@ class FileStore(Store):
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
         deadline = self._clock.deadline(None if timeout == inf else timeout)
-        request = Request(operation, list(keys), list(values), 0.0)
+        request = StoreRequest(operation, list(keys), list(values), 0.0)
+        record = b"" if operation in READS else protocol.pack_request(request)
         pause, longest = PAUSES
         while True:
             is_late = deadline.is_over()
             with self._guard, self._log.locked():
                 self._log.read()
                 try:
-                    answer = self._log.shelf.do(operation, keys, values)
+                    return self._log.carry_out(request, record)
                 except NotYet as need:
                     missing = need.missing
-                else:
-                    if operation not in READS:
-                        self._log.write(request, is_done=True)
-                    return answer
             if is_late:
                 present = [key for key in keys if key not in missing]
                 raise StoreTimeout(timeout, missing, present, self._note())
@@ -103,18 +100,24 @@ class FileStore(Store):
 
     def __repr__(self) -> str:
         state = f"{len(self._log.users)} users" if self._finalizer.alive else "closed"
-        return f"<FileStore {self._path} of {len(self._log.shelf.values)} keys, {state}>"
+        return f"<FileStore {self._path} of {len(self._log.key_values.values)} keys, {state}>"
 
 
 class Log:
     """The file, and what it says as far as we have read it."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.shelf = path, Shelf()
+        self.path, self.key_values = path, KeyValues()
         self.users: list[bytes] = []
         self.joined = 0
         self._offset = 0
         self._file = -1
+        self.is_whole = True  # our key-value table is what the file says up to our offset
+
+    def _forget(self) -> None:
+        """Begin anew: a command was interrupted between the key-value table and the file."""
+        self.key_values, self.users, self.joined = KeyValues(), [], 0
+        self._offset, self.is_whole = 0, True
 
     @contextmanager
     def locked(self, create: bool = False) -> Iterator[None]:
@@ -168,6 +171,9 @@ class Log:
 
     def read(self) -> None:
         """Replay what others have appended. The lock is held."""
+        if not self.is_whole:
+            self._forget()
+        self.is_whole = False
         size = os.fstat(self._file).st_size
         data = os.pread(self._file, size - self._offset, self._offset)
         start = 0
@@ -177,36 +183,54 @@ class Log:
                 length = protocol.frame_length(bytes(rest[: frames.LENGTH]))
                 if length is None or length > len(rest):
                     break
-                request = protocol.unpack_request(rest[frames.LENGTH : length])
-            except frames.FrameError as error:
+                self._replay(protocol.unpack_request(rest[frames.LENGTH : length]))
+            except (frames.FrameError, DistStoreError, NotYet, ValueError, IndexError) as error:
                 raise DistStoreError(
-                    f"{self.path} is no store's file, or is damaged at byte "
-                    f"{self._offset + start}: {error}. Take another name, or delete it"
+                    f"{self.path} is no store's file, or is damaged at byte {self._offset}: "
+                    f"{error}. Take another name, or delete it"
                 ) from error
-            self._replay(request)
             start += length
-        self._offset += start
+            self._offset += length
         if len(data) > start:  # half a record, of a process that was killed while it wrote
             os.ftruncate(self._file, self._offset)
+        self.is_whole = True
 
-    def _replay(self, request: Request) -> None:
+    def _replay(self, request: StoreRequest) -> None:
         if request.operation == JOIN:
+            processes.read(_mark(request.values[0]))  # ValueError if it is none
             self.users.append(request.values[0])
             self.joined += 1
+            self.key_values.own_keys = 1  # this count
         elif request.operation == LEAVE:
             self.users.remove(request.values[0])
         else:
-            self.shelf.do(request.operation, request.keys, request.values)
+            self.key_values.do(request.operation, request.keys, request.values)
 
-    def write(self, request: Request, is_done: bool = False) -> None:
-        """Append a record. The lock is held and everything is read."""
-        record = memoryview(protocol.pack_request(request))
+    def carry_out(self, request: StoreRequest, record: bytes) -> list[bytes]:
+        """Do a command on our key-value table, and append its record. The lock is held and all is read."""
+        self.is_whole = False  # until what was done is written, too
+        try:
+            answer = self.key_values.do(request.operation, request.keys, request.values)
+        except (NotYet, DistStoreError):  # nothing was changed
+            self.is_whole = True
+            raise
+        self._append(record)
+        self.is_whole = True
+        return answer
+
+    def write(self, request: StoreRequest) -> None:
+        """Append word of a user. The lock is held and all is read."""
+        self.is_whole = False
+        self._append(protocol.pack_request(request))
+        self._replay(request)
+        self.is_whole = True
+
+    def _append(self, record: bytes) -> None:
         written = 0
         while written < len(record):
-            written += os.pwrite(self._file, record[written:], self._offset + written)
+            rest = memoryview(record)[written:]
+            written += os.pwrite(self._file, rest, self._offset + written)
         self._offset += len(record)
-        if not is_done:
-            self._replay(request)
 
     def demand_fresh(self, world_size: int) -> None:
         """DistStoreError if this is what a run has left behind that crashed."""
@@ -235,7 +259,7 @@ def _mark(user: bytes) -> str:
 def _leave(log: Log, user: bytes, world_size: int) -> None:
     with suppress(DistStoreError, OSError), log.locked():
         log.read()
-        log.write(Request(LEAVE, [], [user], 0.0))
+        log.write(StoreRequest(LEAVE, [], [user], 0.0))
         alive = [other for other in log.users if processes.is_alive(_mark(other))]
         if not alive and log.joined >= world_size:
             log.path.unlink()

@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 from transports import identity
-from transports.identity import Identity
+from transports.identity import PeerIdentity
+
+LARGEST = 2**31 - 1  # number of a process
 
 
 def mark() -> str:
@@ -20,14 +22,21 @@ def mark() -> str:
     return f"{me.host} {me.boot} {me.pid} {me.started}"
 
 
+def read(mark: str) -> PeerIdentity:
+    """The process of a mark; ValueError if it is none."""
+    host, boot, pid, started = mark.split()
+    if not (pid + started).isdecimal() or not 0 < int(pid) <= LARGEST:
+        raise ValueError(f"{mark[:80]!r} is no mark of a process")
+    return PeerIdentity(host, boot, "", int(pid), int(started))
+
+
 def is_alive(mark: str) -> bool:
     """Whether the process of a mark still runs. One of another host counts as running: we cannot
     see it."""
-    host, boot, pid, started = mark.split()
-    me = identity.here()
-    if host != me.host:
+    process, me = read(mark), identity.here()
+    if process.host != me.host:
         return True
-    return boot == me.boot and Identity(host, boot, "", int(pid), int(started)).is_alive()
+    return process.boot == me.boot and process.is_alive()
 
 
 def shown(mark: str) -> str:

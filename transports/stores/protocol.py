@@ -1,4 +1,4 @@
-"""What a store's client and server say to each other: lists of byte strings in a frame.
+"""The messages between a store's client and its server: lists of byte strings in a frame.
 
     request   operation, seconds to wait, number of keys, keys …, values …
     answer    "ok", values …
@@ -23,7 +23,7 @@ MAX_MESSAGE = 1 << 28
 _LENGTH = struct.Struct("<I")
 
 
-class Request(NamedTuple):
+class StoreRequest(NamedTuple):
     operation: str
     keys: list[str]
     values: list[bytes]
@@ -76,13 +76,13 @@ def frame_length(buffer: bytes | bytearray) -> int | None:
     return frames.LENGTH + frames.unpack(buffer, 0, 0, MAX_MESSAGE)[1]
 
 
-def pack_request(request: Request) -> bytes:
+def pack_request(request: StoreRequest) -> bytes:
     keys = [key.encode() for key in request.keys]
     head = [request.operation.encode(), repr(float(request.seconds)).encode(), b"%d" % len(keys)]
     return pack([*head, *keys, *request.values])
 
 
-def unpack_request(body: bytes | bytearray | memoryview) -> Request:
+def unpack_request(body: bytes | bytearray | memoryview) -> StoreRequest:
     try:
         operation, seconds, count, *rest = unpack(body)
         number = int(count)
@@ -92,20 +92,28 @@ def unpack_request(body: bytes | bytearray | memoryview) -> Request:
         limit = float(seconds)
         if limit != limit:
             raise ValueError("a timeout that is not a number")
-        return Request(operation.decode(), keys, rest[number:], limit)
+        return StoreRequest(operation.decode(), keys, rest[number:], limit)
     except ValueError as error:
         raise frames.FrameError(f"this is no request to a store: {error}") from error
 
 
 def pack_answer(answer: Sequence[bytes] | Exception) -> bytes:
+    """A whole frame; of an answer that is too long, that it is."""
+    try:
+        return pack(_answer_fields(answer))
+    except DistStoreError as too_long:
+        return pack([b"error", str(too_long).encode()])
+
+
+def _answer_fields(answer: Sequence[bytes] | Exception) -> list[bytes]:
     if isinstance(answer, StoreTimeout):
         names = [key.encode() for key in [*answer.missing, *answer.present, answer.note]]
-        return pack([b"timeout", b"%d" % len(answer.missing), *names])
+        return [b"timeout", b"%d" % len(answer.missing), *names]
     if isinstance(answer, QueueEmptyError):
-        return pack([b"empty", str(answer).encode()])
+        return [b"empty", str(answer).encode()]
     if isinstance(answer, Exception):
-        return pack([b"error", str(answer).encode()])
-    return pack([b"ok", *answer])
+        return [b"error", str(answer).encode()]
+    return [b"ok", *answer]
 
 
 def unpack_answer(body: bytes | bytearray | memoryview, seconds: float) -> list[bytes]:

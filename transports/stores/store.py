@@ -3,13 +3,13 @@
 Keys are text, values bytes (text is encoded). `get` and `wait` block until the keys are there, and
 a timeout names those that are missing. The kinds of store differ only in `command`:
 
-    HashStore     threads of one process      a shelf under a lock
-    TCPStore      processes, several hosts    a shelf in the master's process (`stores.tcp`)
+    HashStore     threads of one process      a key-value table under a lock
+    TCPStore      processes, several hosts    a key-value table in the master's process (`stores.tcp`)
     FileStore     processes of one host       a log in a file (`stores.file`)
     PrefixStore   a part of another store     its keys, each with a prefix
 
-Where this is better than torch's: a timeout names the keys that are missing, not all that were
-asked for, and `add` to a text is an error of that call, not the end of the connection.
+In two points this is better than torch's. A timeout names the keys that are missing, not all that were
+asked for. `add` to a text is an error of that call, not the end of the connection.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from datetime import timedelta
 from math import inf
 from typing import TypeAlias
 
-from transports.clock import SYSTEM, Clock, Deadline
+from transports.clock import ENDLESS, SYSTEM, Clock, Deadline
 from transports.errors import StoreTimeout
-from transports.stores.shelf import READS, NotYet, Shelf
+from transports.stores.key_values import READS, KeyValues, NotYet
 
 Duration: TypeAlias = "float | timedelta | None"  # None: the store's own timeout
 
@@ -32,10 +32,12 @@ TIMEOUT = 300.0  # seconds; torch's default
 def seconds(duration: float | timedelta) -> float:
     """A duration as people write it, in seconds."""
     if isinstance(duration, timedelta):
-        return duration.total_seconds()
+        duration = duration.total_seconds()
     if isinstance(duration, bool) or not isinstance(duration, int | float):
         raise TypeError(f"a timeout is a timedelta or a number of seconds, not {duration!r}")
-    return float(duration)
+    if duration != duration:
+        raise ValueError("a timeout of nan seconds is never over, and never not over")
+    return inf if duration >= ENDLESS else float(max(duration, 0))
 
 
 def encoded(value: str | bytes) -> bytes:
@@ -62,7 +64,7 @@ class Store(ABC):
     def command(
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
-        """Carry out one command of a `Shelf`, atomically, waiting at most `timeout` seconds (`inf`
+        """Carry out one command of a `KeyValues`, atomically, waiting at most `timeout` seconds (`inf`
         has no end) for what it needs; StoreTimeout names the missing keys."""
 
     def _do(
@@ -99,7 +101,7 @@ class Store(ABC):
         return self._do("check", [named(key) for key in keys]) == [b"1"]
 
     def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
-        """Set `desired` if the value is `expected` (or both are nothing); what is there now.
+        """Set `desired` if the value is `expected` (or both are nothing). Return the present value.
 
         Where nothing is there but something was expected, nothing is set and `expected` returned.
         """
@@ -110,6 +112,8 @@ class Store(ABC):
         return self._do("delete_key", [named(key)]) == [b"1"]
 
     def num_keys(self) -> int:
+        """How many keys there are. A file's store, and a TCP store with a world size, count one more:
+        under it they keep how many have joined."""
         return int(self._do("num_keys")[0])
 
     def list_keys(self) -> list[str]:
@@ -161,30 +165,35 @@ class Store(ABC):
 
 
 class HashStore(Store):
-    """For threads of one process. Who waits is woken by the key that is missing, not by every change:
-    a thousand ranks that wait for each other would wake each other a million times."""
+    """For threads of one process. The missing key wakes a waiting thread, not every change. A thousand ranks
+    that wait for each other would wake each other a million times.
+    """
 
     def __init__(self, clock: Clock = SYSTEM, timeout: float | timedelta = TIMEOUT) -> None:
         super().__init__(timeout)
         self._clock = clock
         self._guard = clock.condition()
-        self._shelf = Shelf()
-        self._waiting: dict[str, list[Waiter]] = {}  # by a key that each of them misses
+        self._key_values = KeyValues()
+        self._waiting: dict[str, list[KeyWaiter]] = {}  # by a key that each of them misses
 
     def command(
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
-        deadline = self._clock.deadline(None if timeout == inf else timeout)
+        deadline: Deadline | None = None  # most commands do not wait
         while True:
             with self._guard:
                 try:
-                    answer = self._shelf.do(operation, keys, values)
+                    answer = self._key_values.do(operation, keys, values)
                 except NotYet as need:
+                    if deadline is None:
+                        deadline = self._clock.deadline(None if timeout == inf else timeout)
                     if deadline.is_over():
                         present = [key for key in keys if key not in need.missing]
-                        raise StoreTimeout(timeout, need.missing, present, ADVICE) from None
-                    key = need.missing[-1]  # what comes in order is then waited for once
-                    waiter = Waiter(self._clock, key)
+                        raise StoreTimeout(
+                            timeout, need.missing, present, ADVICE, self._clock.of_time
+                        ) from None
+                    key = need.missing[-1]  # keys that come in order then cost one wait
+                    waiter = KeyWaiter(self._clock, key)
                     self._waiting.setdefault(key, []).append(waiter)
                 else:
                     if operation not in READS:
@@ -200,7 +209,7 @@ class HashStore(Store):
             for waiter in self._waiting.pop(key, ()):
                 waiter.wake()
 
-    def _forget(self, key: str, waiter: Waiter) -> None:
+    def _forget(self, key: str, waiter: KeyWaiter) -> None:
         with self._guard:
             others = self._waiting.get(key, [])
             if waiter in others:
@@ -210,10 +219,10 @@ class HashStore(Store):
 
     def __repr__(self) -> str:
         with self._guard:
-            return f"<HashStore of {len(self._shelf.values)} keys>"
+            return f"<HashStore of {len(self._key_values.values)} keys>"
 
 
-class Waiter:
+class KeyWaiter:
     """One thread that waits for one key."""
 
     def __init__(self, clock: Clock, key: str) -> None:
@@ -235,7 +244,7 @@ class PrefixStore(Store):
     """A part of another store: its keys, each with `prefix/` before it."""
 
     def __init__(self, prefix: str, store: Store) -> None:
-        super().__init__(store.timeout)
+        super().__init__(store._seconds)
         self.prefix, self._store = prefix, store
 
     def command(
@@ -260,6 +269,6 @@ class PrefixStore(Store):
 
 
 ADVICE = (
-    "Whoever sets them has failed earlier, uses another prefix or store, or needs longer: "
+    "The rank that sets them has failed earlier, uses another prefix or store, or needs longer: "
     "look at the first error of the other ranks"
 )

@@ -1,7 +1,7 @@
 """A store for processes of any host: the master's process serves it, all are its clients.
 
-PyTorch's `TCPStore`. A handle keeps connections to the server: one, and more only while several
-threads use the handle at once, so that a thread which waits for a key holds up no other.
+PyTorch's `TCPStore`. A handle keeps one connection to the server. It has more only while several threads
+use it at once, so that a thread which waits for a key holds up no other.
 """
 
 from __future__ import annotations
@@ -10,23 +10,26 @@ import socket
 import weakref
 from collections.abc import Sequence
 from datetime import timedelta
-from math import inf
 
-from transports.clock import SYSTEM, Clock
+from transports.clock import ENDLESS, SYSTEM, Clock, Deadline
 from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
 from transports.frames import LENGTH, FrameError
 from transports.keys import job_key
 from transports.sockets import endpoints
-from transports.sockets.door import dial
+from transports.sockets.auth_listener import dial, dial_once
 from transports.sockets.handshake import Claim
 from transports.stores import protocol
-from transports.stores.protocol import Request
-from transports.stores.server import KEY, LOBBY, Server
+from transports.stores.protocol import StoreRequest
+from transports.stores.server import KEY, LOBBY, StoreServer
 from transports.stores.store import TIMEOUT, Store
 
+KNOCK = 1.0  # seconds for one try to reach a server that was lost
+AGAIN = 10.0  # seconds between two such tries where nobody answers at all
 GRACE = 30.0  # seconds beyond a timeout, after which the server itself counts as silent
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_shared: dict[int, tuple[Server, int]] = {}  # of multi-tenant stores: server by port, and its users
+_shared: dict[
+    int, tuple[StoreServer, int]
+] = {}  # of multi-tenant stores: server by port, and its users
 
 
 class TCPStore(Store):
@@ -56,7 +59,9 @@ class TCPStore(Store):
         self._guard = clock.condition()
         self._idle: list[socket.socket] = []
         self._is_closed = False
-        self._server: Server | None = None
+        self._lost: DistNetworkError | None = None  # why the server cannot be reached any more
+        self._silent: Deadline | None = None  # until when it is not asked again
+        self._server: StoreServer | None = None
         self._is_shared = multi_tenant
         if is_master:
             self._server = self._serve(master_listen_fd)
@@ -71,7 +76,7 @@ class TCPStore(Store):
             self.close()
             raise
 
-    def _serve(self, listen_fd: int | None) -> Server:
+    def _serve(self, listen_fd: int | None) -> StoreServer:
         if self._is_shared and self.port in _shared:
             server, users = _shared[self.port]
             _shared[self.port] = server, users + 1
@@ -80,18 +85,20 @@ class TCPStore(Store):
             listener = socket.socket(fileno=listen_fd)
         else:
             listener = endpoints.listen(self.host if self.host in LOOPBACK else "", self.port)
-        server = Server(listener, self.world_size, self._clock)
+        server = StoreServer(listener, self.world_size, self._clock)
         if self._is_shared:
             _shared[server.port] = server, 1
         return server
 
     def _connect(self, limit: float) -> socket.socket:
-        deadline = self._clock.deadline(None if limit == inf else limit)
-        host = self.host if self._server is None else self._server.near_host
-        connection = dial(host, self.port, job_key(KEY), Claim(0, 0), self._clock, deadline)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        return connection
+        deadline = self._clock.deadline(limit)
+        return _prepared(
+            dial(self._near_host, self.port, job_key(KEY), Claim(0, 0), self._clock, deadline)
+        )
+
+    @property
+    def _near_host(self) -> str:
+        return self.host if self._server is None else self._server.near_host
 
     def _join(self, is_master: bool, wait_for_workers: bool) -> None:
         if self.world_size is None:
@@ -113,31 +120,56 @@ class TCPStore(Store):
     def command(
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
-        request = protocol.pack_request(Request(operation, list(keys), list(values), timeout))
+        request = protocol.pack_request(StoreRequest(operation, list(keys), list(values), timeout))
         connection = self._take()
         try:
-            connection.settimeout(None if timeout == inf else timeout + GRACE)
+            connection.settimeout(None if timeout >= ENDLESS else max(timeout, 0) + GRACE)
             connection.sendall(request)
             body = _answer(connection)
         except BaseException as error:
             connection.close()  # half an exchange is of no use to the next
             if isinstance(error, OSError | FrameError):
-                raise self._gone(operation, error) from error
+                self._lost = self._gone(operation, error)
+                raise self._lost from error
             raise
+        self._keep(connection)
+        return protocol.unpack_answer(body, timeout)
+
+    def _keep(self, connection: socket.socket) -> None:
+        """For the next command."""
         with self._guard:
             if self._is_closed:
                 connection.close()
             else:
                 self._idle.append(connection)
-        return protocol.unpack_answer(body, timeout)
 
     def _take(self) -> socket.socket:
         with self._guard:
             if self._is_closed:
                 raise DistStoreError(f"{self!r} was closed")
-            if self._idle:
+            if self._lost is None and self._idle:
                 return self._idle.pop()
-        return self._connect(self._seconds)
+        return self._connect(self._seconds) if self._lost is None else self._return()
+
+    def _return(self) -> socket.socket:
+        """The server was lost. If it was started again it is there at once; else the first cause is
+        raised again. A host that keeps silent is not asked twice within AGAIN seconds."""
+        lost = self._lost
+        assert lost is not None, "who calls this has looked"
+        with self._guard:
+            _hang_up(self._idle)  # they led to the server that is gone
+        if self._silent is not None and not self._silent.is_over():
+            raise DistNetworkError(str(lost)) from lost
+        try:
+            connection = dial_once(
+                self._near_host, self.port, job_key(KEY), Claim(0, 0), self._clock.deadline(KNOCK)
+            )
+        except OSError as error:
+            if isinstance(error, TimeoutError):
+                self._silent = self._clock.deadline(AGAIN)
+            raise DistNetworkError(str(lost)) from lost
+        self._lost = self._silent = None
+        return _prepared(connection)
 
     def _gone(self, operation: str, error: Exception) -> DistNetworkError:
         where = endpoints.shown(self.host, self.port)
@@ -152,12 +184,14 @@ class TCPStore(Store):
         )
 
     def clone(self) -> TCPStore:
+        if self._lost is not None:
+            self._keep(self._return())
         return TCPStore(
             self.host, self.port, timeout=self._seconds, wait_for_workers=False, clock=self._clock
         )
 
     def close(self) -> None:
-        """Leave; the master's server ends, and who still asks it is told so."""
+        """Leave; the master's server ends, and a client that still asks it is told so."""
         with self._guard:
             self._is_closed = True
         self._finalizer()
@@ -168,9 +202,19 @@ class TCPStore(Store):
         return f"<TCPStore {endpoints.shown(self.host, self.port)}, {role}{state}>"
 
 
-def _release(server: Server | None, is_shared: bool, idle: list[socket.socket]) -> None:
+def _prepared(connection: socket.socket) -> socket.socket:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return connection
+
+
+def _hang_up(idle: list[socket.socket]) -> None:
     while idle:
         idle.pop().close()
+
+
+def _release(server: StoreServer | None, is_shared: bool, idle: list[socket.socket]) -> None:
+    _hang_up(idle)
     if server is None:
         return
     if is_shared:

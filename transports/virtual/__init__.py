@@ -1,15 +1,20 @@
-"""What `sim` stands on: virtual time, and a network in it.
+"""The parts of `sim`: virtual time, and a network in it.
 
-clock       what waiting means where time jumps as soon as nobody can run
-relay       of all ranks exactly one runs: the baton passes from strand to strand
-strands     one rank's thread: it runs only while it holds the baton (`greenlets`: without threads)
-condition   what `threading.Condition` does, under this clock
-order       which of several that could run goes first
-agenda      what is going to happen, and the jump to it
-deadlock    who waits for whom, in words
-interrupts  Ctrl-C, taken note of where nobody may be torn out of what they do
-worlds      how the ranks of one world find each other
-topology    what a network is made of: links with latency and bandwidth, ports that serve in turn
-medium      messages pass through it and land
-fates       what befalls them, and the ranks: a plan of faults, carried out
+clock           what waiting means where time jumps as soon as no rank can run
+scheduler       exactly one rank runs; the baton passes from one simulated thread to the next
+sim_thread      one rank's thread, which runs only while it holds the baton
+greenlets       the same with greenlets instead of threads
+condition       what `threading.Condition` does, under this clock
+order           the policy that chooses among several ranks that could run
+event_queue     what will happen next, and the jump to it
+deadlock        a deadlock in words: each waiting rank, and the circle of waits
+interrupts      Ctrl-C, which is noted where it must not tear anything apart
+worlds          how the ranks of one world find each other
+topology        a network's parts: links with latency and bandwidth, ports that serve in turn
+stations        links inside the network, which messages of all ranks pass one after another
+fair_sharing    the same as flows that share the links' rates
+medium          the network itself: messages pass through it and land
+late            a message that is read only when it lands
+rendezvous      sends that wait for their receives
+fault_injector  carries out a plan of faults on messages and ranks
 """

@@ -1,12 +1,12 @@
 """Virtual time: of all ranks exactly one runs, and time jumps when none can.
 
-    strands   threads or greenlets, of which one holds the baton           (`strands`)
-    relay     who has it, and who is next                                  (`relay`)
-    agenda    what will happen: messages land, sleeps and timeouts end     (`agenda`)
+    simulated threads   threads or greenlets, of which one holds the baton           (`sim_threads`)
+    scheduler     who has it, and who is next                                  (`scheduler`)
+    event queue    what will happen: messages land, sleeps and timeouts end     (`event_queue`)
 
-Instants are whole picoseconds. Ties in the heaps are broken by a counter, and the order in which
-strands wake is a policy: first come first served, or shuffled by a seed. So a program runs the same
-way each time. What costs no virtual time costs none: only sleeping, and what the network does.
+Instants are whole picoseconds. A counter breaks ties in the heaps. The order in which simulated threads
+wake is a policy: first come first served, or shuffled by a seed. So a program runs the same way each time.
+Only sleeping and the network cost virtual time.
 
     clock = VirtualClock()
     for rank in range(4):
@@ -25,22 +25,25 @@ from importlib.util import find_spec
 from transports.clock import Clock, picoseconds
 from transports.contract import Waiting
 from transports.virtual.condition import VirtualCondition
-from transports.virtual.relay import Relay
-from transports.virtual.strands import Stopped, Strand, ThreadStrand
+from transports.virtual.scheduler import Scheduler
+from transports.virtual.sim_thread import OsSimThread, SimThread, Stopped
 
-ENGINE = "threads"  # what strands are where nothing is said
+ENGINE = "threads"  # what simulated threads are where nothing is said
 SPINS = 16  # fruitless looks at one instant before looking counts as waiting
 
 
-class VirtualClock(Relay, Clock):
-    """`seed` shuffles the order in which strands wake; None: first come, first served.
+class VirtualClock(Scheduler, Clock):
+    """`seed` shuffles the order in which simulated threads wake; None: first come, first served.
 
-    `endless`: waits with a timeout of at least so many seconds count as waits without one when
-    nothing else is left to happen, so that a deadlock is reported when it arises and not when the
-    first default timeout is over. `limit`: seconds of virtual time after which everything fails;
-    `events`: after how many events it does (Livelock).
-    `engine`: "threads" (None, too), or "greenlet", where that is installed: the same, faster.
+    `endless`: waits with a timeout of at least so many seconds count as waits without one when nothing else
+    is left to happen. So a deadlock is reported when it arises, and not when the first default timeout is
+    over. `limit`: seconds of virtual time after which everything fails; `events`: after how many events it
+    does (Livelock). `engine`: "threads" (None, too), or "greenlet", where that is installed: the same,
+    faster.
     """
+
+    is_virtual = True
+    of_time = " of virtual time"
 
     def __init__(
         self,
@@ -53,33 +56,33 @@ class VirtualClock(Relay, Clock):
         super().__init__(seed, endless, limit, events)
         self.engine = engine or ENGINE
         self._made = maker(self.engine)
-        self.at: Callable[[int, Callable[[], None]], None] = self._agenda.at
-        """`at(instant, act)` lets `act` happen. It may wake strands, and may not wait."""
+        self.at: Callable[[int, Callable[[], None]], None] = self._event_queue.at
+        """`at(instant, act)` lets `act` happen. It may wake simulated threads, and may not wait."""
 
     # ------------------------------------------------------------------------------- the clock
 
     def now(self) -> int:
-        return self._agenda.now
+        return self._event_queue.now
 
     def condition(self, waits_for: Callable[[], str] | str = "") -> VirtualCondition:
         return VirtualCondition(self, waits_for)
 
-    def start(self, function: Callable[[], None], name: str) -> Strand:
-        """Within a strand: a helper of its rank. From outside, before `run`: the next rank."""
+    def start(self, function: Callable[[], None], name: str) -> SimThread:
+        """Within a simulated thread: a helper of its rank. From outside, before `run`: the next rank."""
         if self._is_running:
-            head: Strand | None = self.me().head
+            main: SimThread | None = self.me().main
             rank = self.me().rank
         else:
-            head, rank = None, len(self._heads)
-        strand = self._made(function, name, rank, head, self._live, self._join)
-        self._strands[strand] = None
-        if head is None:
-            self._heads.append(strand)
+            main, rank = None, len(self._heads)
+        sim_thread = self._made(function, name, rank, main, self._live, self._join)
+        self._sim_threads[sim_thread] = None
+        if main is None:
+            self._heads.append(sim_thread)
             self._living += 1
         else:
-            strand.head.helpers.append(strand)
-        self._ready.append(strand)
-        return strand
+            sim_thread.main.helpers.append(sim_thread)
+        self._ready.append(sim_thread)
+        return sim_thread
 
     def sleep(self, seconds: float) -> None:
         self.pause(picoseconds(seconds))
@@ -89,10 +92,10 @@ class VirtualClock(Relay, Clock):
         me = self.me()
         if span <= 0:
             return self.look(gives_way=True)
-        until = self._agenda.now + span
+        until = self._event_queue.now + span
         self.at(until, lambda: self.wake(me))
         waited = me.waited
-        while self._agenda.now < until:  # a sleep that was broken off may wake us too early
+        while self._event_queue.now < until:  # a sleep that was broken off may wake us too early
             self.park(why=_sleeping)
         me.slept += me.waited - waited
         me.waited = waited
@@ -100,28 +103,28 @@ class VirtualClock(Relay, Clock):
     @property
     def happened(self) -> int:
         """How many events there were."""
-        return self._agenda.happened
+        return self._event_queue.happened
 
     # ----------------------------------------------------------- for conditions and transports
 
     def settle(self, act: Callable[[], None]) -> None:
         """Let `act` happen at the end of this instant, when nobody has anything left to do in it:
         then it does not matter who did it first."""
-        self._agenda.settle(act)
+        self._event_queue.settle(act)
 
     def park(
         self, timeout: int | None = None, why: Callable[[], Waiting] | None = None,
-        me: Strand | None = None,
+        me: SimThread | None = None,
     ) -> bool:  # fmt: skip
-        """Wait until `wake` (True), or for `timeout` picoseconds (False). `me`: who calls, if he
-        has asked already."""
+        """Wait until `wake` (True), or for `timeout` picoseconds (False). `me`: the calling thread, if it has
+        been looked up already."""
         me = me or self.me()
         if me.is_stopped:
             raise Stopped
         me.is_parked, me.was_woken, me.why = True, False, why
         if timeout is not None:
-            self._agenda.arm(me, timeout)
-        began = self._agenda.now
+            self._event_queue.arm(me, timeout)
+        began = self._event_queue.now
         self._hand_over(me)
         me.deadline = me.why = None  # which knows what was waited for, and its arrays
         self._resumed(me, began)
@@ -133,8 +136,8 @@ class VirtualClock(Relay, Clock):
         me = self.me()
         if me.is_stopped:
             raise Stopped
-        me.spins = me.spins + 1 if me.spun_at == self._agenda.now else 1
-        me.spun_at = began = self._agenda.now
+        me.spins = me.spins + 1 if me.spun_at == self._event_queue.now else 1
+        me.spun_at = began = self._event_queue.now
         if me.spins >= SPINS:
             self._lookers.append(me)
             me.is_parked, me.why = True, _looking
@@ -145,25 +148,25 @@ class VirtualClock(Relay, Clock):
         self._hand_over(me)
         self._resumed(me, began)
 
-    def _join(self, strand: Strand, timeout: float | None) -> None:
+    def _join(self, sim_thread: SimThread, timeout: float | None) -> None:
         if not self._is_running:
             return self.run()
-        if not strand.is_over:
+        if not sim_thread.is_over:
             me = self.me()
-            strand.joiners.append(me)
+            sim_thread.joiners.append(me)
             self.park(
                 None if timeout is None else picoseconds(timeout),
-                lambda: Waiting((), f"the end of {strand.name!r}"),
+                lambda: Waiting((), f"the end of {sim_thread.name!r}"),
             )
 
     def __repr__(self) -> str:
-        return f"<VirtualClock, {len(self._strands)} strands, {self._agenda!r}>"
+        return f"<VirtualClock, {len(self._sim_threads)} simulated threads, {self._event_queue!r}>"
 
 
-def maker(engine: str) -> Callable[..., Strand]:
-    """What makes the strands of one clock."""
+def maker(engine: str) -> Callable[..., SimThread]:
+    """The class of the simulated threads of one clock."""
     if engine == "threads":
-        return ThreadStrand
+        return OsSimThread
     if engine != "greenlet":
         raise ValueError(f"a clock's engine is 'threads' or 'greenlet', not {engine!r}")
     if not has_greenlets():
@@ -173,7 +176,7 @@ def maker(engine: str) -> Callable[..., Strand]:
         )
     from transports.virtual import greenlets
 
-    return partial(greenlets.GreenStrand, greenlets.Host())
+    return partial(greenlets.GreenletSimThread, greenlets.GreenletThread())
 
 
 def has_greenlets() -> bool:

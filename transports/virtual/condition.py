@@ -1,7 +1,7 @@
 """A condition under virtual time: what `threading.Condition` does, without a lock of the system.
 
-Only one strand runs at a time and it is never interrupted, so entering is a matter of two fields;
-only who meets a strand that parked while holding the condition has to queue.
+Only one simulated thread runs at a time and it is never interrupted, so entering is a matter of two fields;
+only who meets a simulated thread that parked while holding the condition has to queue.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any, Protocol
 
 from transports.clock import picoseconds
 from transports.contract import Waiting
-from transports.virtual.strands import Strand
+from transports.virtual.sim_thread import SimThread
 
 
 class Parking(Protocol):
-    """What a condition needs of the clock."""
+    """The part of the clock that a condition needs."""
 
-    def current(self) -> Strand | None: ...
+    def current(self) -> SimThread | None: ...
     def park(
         self, timeout: int | None = None, why: Callable[[], Waiting] | None = None
     ) -> bool: ...
-    def wake(self, strand: Strand) -> None: ...
+    def wake(self, sim_thread: SimThread) -> None: ...
 
 
 class VirtualCondition:
@@ -30,11 +30,11 @@ class VirtualCondition:
 
     def __init__(self, clock: Parking, waits_for: Callable[[], str] | str = "") -> None:
         self._clock, self._waits_for = clock, waits_for
-        self._holder: Strand | None = None  # None while `_depth` > 0: somebody outside
+        self._holder: SimThread | None = None  # None while `_depth` > 0: somebody outside
         self._depth = 0
-        self._queue: deque[Strand] = deque()  # who wants to enter
-        self._waiters: deque[Strand] = deque()
-        self._ousted: set[Strand | None] = (
+        self._queue: deque[SimThread] = deque()  # threads that want to enter
+        self._waiters: deque[SimThread] = deque()
+        self._ousted: set[SimThread | None] = (
             set()
         )  # their wait ended with an error, others are inside
 
@@ -93,11 +93,11 @@ class VirtualCondition:
         words = self._waits_for() if callable(self._waits_for) else self._waits_for
         return Waiting((), words or "a notification of another thread")
 
-    def _line_up(self, me: Strand | None) -> None:
+    def _line_up(self, me: SimThread | None) -> None:
         """Return when it is free for us."""
         if me is None:
             raise AssertionError(
-                "what happens by itself met a condition that a parked strand holds"
+                "what happens by itself met a condition that a parked simulated thread holds"
             )
         while self._depth:
             self._queue.append(me)
@@ -118,14 +118,14 @@ class VirtualCondition:
         if self._queue:
             self._clock.wake(self._queue.popleft())
 
-    def _forget(self, me: Strand) -> None:
+    def _forget(self, me: SimThread) -> None:
         if me in self._waiters:
             self._waiters.remove(me)
 
-    def _held(self) -> Strand:
+    def _held(self) -> SimThread:
         me = self._clock.current()
         if me is None or self._holder is not me or not self._depth:
-            raise RuntimeError("only who holds a condition, in a strand, can wait for it")
+            raise RuntimeError("only who holds a condition, in a simulated thread, can wait for it")
         return me
 
     def _held_or_outside(self) -> None:

@@ -1,4 +1,4 @@
-"""A deadlock in words: who is blocked, in what and where, whom each waits for, and the circle.
+"""A deadlock in words: the blocked ranks, their calls and lines, the ranks they wait for, and the circle.
 
     deadlock at 1.204 ms: ranks 0, 1, 2 of 4 wait, and nothing is under way that could wake them
       rank 0 waits for rank 1 in all_reduce #17 of group 'dp', at train.py:41
@@ -20,64 +20,75 @@ from types import FrameType
 
 from transports.contract import Waiting
 from transports.quantities import in_words
-from transports.virtual.strands import Strand
+from transports.virtual.sim_thread import SimThread
 
 INSIDE = ("transports", "minitorch_dist", "threading", "functools")
 
 
 def report(
     now: int,
-    heads: Sequence[Strand],
-    blocked: Sequence[Strand],
+    heads: Sequence[SimThread],
+    blocked: Sequence[SimThread],
     remark: Callable[[int], str] | None = None,
 ) -> str:
-    """`heads` are the ranks, `blocked` all strands, each of which waits. `remark` knows more of a
+    """`heads` are the ranks, `blocked` all simulated threads, each of which waits. `remark` knows more of a
     rank."""
     frames = sys._current_frames()
     waits: dict[int, list[int]] = {}
     lines = []
-    for head in heads:
-        if head.is_over:
-            lines.append(f"  rank {head.rank} is finished, since {in_words(head.ended)}")
-        for strand in blocked:
-            if strand.head is head and (strand is head or waiting(strand).ranks):
-                ranks, what = waiting(strand)
-                waits.setdefault(head.rank, []).extend(ranks)
-                who = f"rank {head.rank}" + ("" if strand is head else f", thread {strand.name!r},")
-                more = remark(head.rank) if remark is not None and strand is head else ""
-                where = _place(strand, frames)
+    for main in heads:
+        if main.is_over:
+            lines.append(f"  rank {main.rank} is finished, since {in_words(main.ended)}")
+        for sim_thread in blocked:
+            if sim_thread.main is main and (sim_thread is main or waiting(sim_thread).ranks):
+                ranks, what, _ = waiting(sim_thread)
+                waits.setdefault(main.rank, []).extend(ranks)
+                who = f"rank {main.rank}" + (
+                    "" if sim_thread is main else f", thread {sim_thread.name!r},"
+                )
+                more = remark(main.rank) if remark is not None and sim_thread is main else ""
+                where = _place(sim_thread, frames)
                 if where.removeprefix(", at ") in what:  # it says so itself
                     where = ""
                 lines.append(
                     f"  {who} waits for {_object(ranks, what)}{where}{more and '; ' + more}"
                 )
-    stuck = [head.rank for head in heads if not head.is_over]
+    stuck = [main.rank for main in heads if not main.is_over]
     return "\n".join(
         [
             f"deadlock at {in_words(now)}: {listed(stuck)} of {len(heads)} wait, and nothing is "
             "under way that could wake them",
             *(lines if len(lines) <= 40 else [*lines[:40], f"  … and {len(lines) - 40} more"]),
-            advice(waits, [head.rank for head in heads if head.is_over]),
+            advice(waits, [main.rank for main in heads if main.is_over], senders(blocked)),
         ]
     )
 
 
-def waiting(strand: Strand) -> Waiting:
-    """Whom a blocked strand waits for."""
-    return strand.why() if strand.is_parked and strand.why is not None else Waiting((), "")
+def waiting(sim_thread: SimThread) -> Waiting:
+    """The ranks that a blocked simulated thread waits for."""
+    return (
+        sim_thread.why() if sim_thread.is_parked and sim_thread.why is not None else Waiting((), "")
+    )
 
 
-def stands(strand: Strand) -> str:
-    """In what a strand waits, and at which line; "" if it does not."""
-    ranks, what = waiting(strand)
+def stands(sim_thread: SimThread) -> str:
+    """In what a simulated thread waits, and at which line; "" if it does not."""
+    ranks, what, _ = waiting(sim_thread)
     if not (ranks or what):
         return ""
-    return f"waits for {_object(ranks, what)}{_place(strand, sys._current_frames())}"
+    return f"waits for {_object(ranks, what)}{_place(sim_thread, sys._current_frames())}"
 
 
-def advice(waits: dict[int, list[int]], over: Sequence[int]) -> str:
+def senders(blocked: Sequence[SimThread]) -> list[int]:
+    """The ranks that wait in sends, because nobody has posted the receives."""
+    return sorted({sim_thread.main.rank for sim_thread in blocked if waiting(sim_thread).is_send})
+
+
+def advice(waits: dict[int, list[int]], over: Sequence[int], sending: Sequence[int] = ()) -> str:
     """The likely cause and the next step."""
     circle = find_circle(waits)
+    if sending:
+        return buffering(circle, sending)
     if circle:
         chain = " → ".join(map(str, [*circle, circle[0]]))
         return (
@@ -94,6 +105,20 @@ def advice(waits: dict[int, list[int]], over: Sequence[int]) -> str:
             )
     return (
         "Nobody sends what they wait for: compare what each rank waits for with what the others do"
+    )
+
+
+def buffering(circle: Sequence[int], sending: Sequence[int]) -> str:
+    """The advice where sends wait for their receives."""
+    one = len(sending) == 1
+    chain = " → ".join(map(str, [*circle, *circle[:1]]))
+    round_ = f"In a circle each rank waits for the next: {chain}. " if circle else ""
+    return (
+        f"{round_}{listed(sending).capitalize()} {'waits in a send' if one else 'wait in sends'}, since on "
+        "this network a send returns when its receive is posted (rendezvous), as with NCCL, and with "
+        f"MPI beyond its eager limit. Where sends are buffered, as ours are, {'it' if one else 'they'} would "
+        "go on: this is no deadlock there. To need no buffer let one of them receive first, or "
+        "begin with isend, or batch_isend_irecv, and wait afterwards"
     )
 
 
@@ -135,9 +160,9 @@ def _object(ranks: Sequence[int], what: str) -> str:
     return what or "something"
 
 
-def _place(strand: Strand, frames: dict[int, FrameType]) -> str:
-    """The innermost line of the user's own that the strand stands in."""
-    frame = strand.frame(frames)
+def _place(sim_thread: SimThread, frames: dict[int, FrameType]) -> str:
+    """The innermost line of the user's own that the simulated thread stands in."""
+    frame = sim_thread.frame(frames)
     while frame is not None:
         module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if module not in INSIDE or frame.f_globals.get("PROGRAM", False):

@@ -1,9 +1,9 @@
-"""Strands as greenlets: all ranks live in one thread, and a hand-over is one switch of stacks.
+"""Simulated threads as greenlets: all ranks live in one thread, and a hand-over is one switch of stacks.
 
-    strand A ◄──► strand B ◄──► …                  from strand to strand, without a hub
+    simulated thread A ◄──► simulated thread B ◄──► …                  from simulated thread to simulated thread, without a hub
        │ ▲
        ▼ │
-    the host's loop                                where strands begin, and where they end
+    the thread's loop                                where simulated threads begin, and where they end
 
 They run in the same order as threads do, since the clock chooses and knows no difference. The host is
 a thread of its own, so that the one that called `run` stays free to take Ctrl-C.
@@ -19,18 +19,18 @@ from types import FrameType
 
 import greenlet
 
-from transports.virtual.strands import Strand, stop_thread
+from transports.virtual.sim_thread import SimThread, stop_thread
 
 STACK = 16 << 20  # bytes for the host's thread, in which all stacks take turns
 
 
-class Host:
+class GreenletThread:
     """The thread in which the greenlets of one clock live, for as long as one of them does."""
 
     def __init__(self) -> None:
         self.thread: threading.Thread | None = None
         self.loop: greenlet.greenlet | None = None
-        self.chosen: GreenStrand | None = None  # who goes on when the running one has ended
+        self.chosen: GreenletSimThread | None = None  # it goes on when the running one has ended
 
     def begin(self) -> None:
         thread = threading.Thread(target=self._run, name="ranks", daemon=True)
@@ -54,22 +54,22 @@ class Host:
         return f"<Host in {self.thread!r}>"
 
 
-class GreenStrand(Strand):
+class GreenletSimThread(SimThread):
     """One greenlet of a host."""
 
     __slots__ = ("_greenlet", "_host")
 
     def __init__(
         self,
-        host: Host,
+        host: GreenletThread,
         function: Callable[[], None],
         name: str,
         rank: int,
-        head: Strand | None,
-        live: Callable[[Strand], None],
-        join: Callable[[Strand, float | None], None],
+        main: SimThread | None,
+        live: Callable[[SimThread], None],
+        join: Callable[[SimThread, float | None], None],
     ) -> None:
-        super().__init__(function, name, rank, head, live, join)
+        super().__init__(function, name, rank, main, live, join)
         self._host = host
         self._greenlet: greenlet.greenlet | None = None
 
@@ -77,13 +77,13 @@ class GreenStrand(Strand):
         return True
 
     def resume(self) -> None:
-        """From the end of another strand, or from outside, to begin."""
+        """From the end of another simulated thread, or from outside, to begin."""
         self._host.chosen = self
         if not self._host.is_here():
             self._host.begin()
 
-    def hand_over(self, to: Strand) -> None:
-        assert isinstance(to, GreenStrand)
+    def hand_over(self, to: SimThread) -> None:
+        assert isinstance(to, GreenletSimThread)
         if to._greenlet is not None:
             to._greenlet.switch()
         else:
@@ -92,8 +92,8 @@ class GreenStrand(Strand):
             self._host.loop.switch()
 
     def switch(self) -> None:
-        """Called by the loop: run it now. Only there does a greenlet begin, because it begins at the
-        depth of stack and recursion of whoever switches to it first."""
+        """Called by the loop: run it now. A greenlet begins only there, because it begins at the depth of stack
+        and recursion of the thread that first switches to it."""
         if self._greenlet is None:
             self._greenlet = greenlet.greenlet(self._begin, self._host.loop)
             self.is_begun = True
@@ -110,7 +110,7 @@ class GreenStrand(Strand):
             stop_thread(self._host.thread.ident)
 
     def see_off(self) -> None:
-        """The host ends with the last of its strands."""
+        """The host ends with the last of its simulated threads."""
         if self._host.thread is not None and not self._host.is_here():
             self._host.thread.join()
             self._host.thread = None

@@ -1,7 +1,7 @@
-"""Ctrl-C, taken note of instead of raised: for whoever must not be torn out of what it does.
+"""Ctrl-C, noted instead of raised: for code that must not be interrupted in the middle.
 
-An exception that can come between any two instructions also comes between starting a thread and
-knowing that it was started, or between getting a lock and knowing that one has it.
+An exception that can come between any two instructions also comes at bad moments. It comes between starting
+a thread and knowing that it was started, or between getting a lock and knowing that one has it.
 """
 
 from __future__ import annotations

@@ -3,39 +3,54 @@
     depart ──► wait for the transmit port ──► wire ──► wait for the receive port ──► land
                held for α + βm                         held for α + βm
 
-Each arrow is an event of the clock, and each is one method here, so that whatever disturbs messages
-(faults) has its place. Ports serve in the order of arrival, and what comes to a port at the same
-instant in the order of the senders' ranks: so it does not show in the times who was simulated first.
-What the ranks sent and received is counted, and every departure and landing goes into a digest: two
-runs with equal digests did the same things at the same instants.
+Each arrow is an event of the clock, and each is one method here, so that faults, which disturb messages, have
+their place. Ports serve in the order of arrival. Messages that come to a port at the same
+instant are served in the order of the senders' ranks. So the times do not show which rank was simulated
+first. Sent and received messages are counted, and every departure and landing goes into a digest. Two runs
+with equal digests did the same things at the same instants.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
+from operator import attrgetter
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from transports.quantities import amount, span
 from transports.virtual import topology
-from transports.virtual.agenda import Timeline
 from transports.virtual.clock import VirtualClock
-from transports.virtual.topology import Link, Port, Topology
+from transports.virtual.event_queue import Timeline
+from transports.virtual.fair_sharing import FairSharing
+from transports.virtual.stations import Stations
+from transports.virtual.topology import Route, Topology
+
+FIRST_COME, MAX_MIN = SHARING = ("first-come", "max-min")
 
 
 @dataclass(frozen=True)
 class Network:
-    """What a simulated network is like, and how sends behave in it.
+    """The properties of a simulated network, and how sends behave in it.
 
     A send returns at once (it is eager), its message in a buffer of its own. But one of more than
     `eager` bytes meets its receiver: the transfer begins when the receiver waits for something, and
     the send returns when it is over (rendezvous). And where a rank has more than `window` bytes on
     their way, its send waits until there is room. None: no such limit.
+
+    `rendezvous` is stricter than `eager`; NCCL (0) and MPI (its eager limit) have it. The transfer of a
+    message of so many bytes or more begins when its own receive is posted, and the send returns when
+    it is over. The talk of the two ranks before the transfer costs nothing, so it is over after
+    max(send, receive) + α + βm. Messages that no receive is posted for (remote calls, notices)
+    and those to oneself are not concerned.
+
+    `sharing` is the rule for messages that meet at a link: "first-come" (they pass it one after another, see
+    `stations`) or "max-min" (they share its rate, see `fair_sharing`).
     """
 
     topology: Topology = field(default_factory=lambda: topology.DEFAULT)
@@ -44,18 +59,27 @@ class Network:
     detection: int = span(
         "1s"
     )  # picoseconds after which the death of a rank is known to the others
+    rendezvous: int | None = None
+    sharing: str = FIRST_COME
+
+    def __post_init__(self) -> None:
+        if self.sharing not in SHARING:
+            raise ValueError(f"sharing is one of {', '.join(SHARING)}, not {self.sharing!r}")
 
     @classmethod
     def parse(cls, address: str) -> Network:
-        """`sim://?latency=2us&rate=100Gb/s&wire=0&eager=64KB&window=1MB`, each where wanted."""
+        """`sim://?latency=2us&rate=100Gb/s&wire=0&eager=64KB&window=1MB&rendezvous=0`, each where
+        wanted."""
         words = dict(parse_qsl(address.partition("?")[2], keep_blank_values=True))
         known = {"latency": "5us", "rate": "100Gb/s", "wire": "0s"}
         settings: dict[str, Any] = {}
         for word, text in words.items():
-            if word in ("eager", "window"):
+            if word in ("eager", "window", "rendezvous"):
                 settings[word] = amount(text)
             elif word == "detection":
                 settings[word] = span(text)
+            elif word == "sharing":
+                settings[word] = text
             elif word in known:
                 known[word] = text
             else:
@@ -64,7 +88,7 @@ class Network:
         return cls(topology.uniform(known["latency"], known["rate"], known["wire"]), **settings)
 
 
-class End(Protocol):
+class Endpoint(Protocol):
     """A rank's transport, as its messages see it."""
 
     rank: int
@@ -75,10 +99,10 @@ class End(Protocol):
     def kill(self, why: str) -> None:
         """This rank is gone: it does nothing any more, and the others hear so in a while."""
 
-    def take(self, message: Message) -> None:
+    def take(self, message: SimMessage) -> None:
         """It has landed here."""
 
-    def landed(self, message: Message) -> None:
+    def landed(self, message: SimMessage) -> None:
         """It was ours, and has landed there."""
 
 
@@ -102,14 +126,19 @@ class Way:
     """From one rank to another: its ports, those who count there, and how long the last message held
     the ports; the next one is often as long."""
 
-    __slots__ = ("hold", "link", "nbytes", "receiver", "rx", "sender", "tx", "wire")
+    __slots__ = (
+        "hold", "is_plain", "link", "nbytes", "receiver", "route", "rx", "sender", "tx", "via", "wire"
+    )  # fmt: skip
 
     def __init__(
-        self, link: Link, tx: Port, rx: Port, sender: Counters, receiver: Counters
+        self, route: Route, sender: Counters, receiver: Counters, sharing: str = FIRST_COME
     ) -> None:
-        self.link, self.tx, self.rx, self.wire = link, tx, rx, link.wire
+        self.link, self.tx, self.rx, self.via = route
+        self.is_plain = not self.via and sharing == FIRST_COME  # nothing but the two ports
+        self.route = None if self.is_plain else route
+        self.wire = self.link.wire
         self.sender, self.receiver = sender, receiver
-        self.nbytes, self.hold = 0, link.hold(0)
+        self.nbytes = self.hold = -1  # not measured yet
 
     def measure(self, nbytes: int) -> int:
         """Picoseconds for which a message holds each port."""
@@ -117,16 +146,20 @@ class Way:
         return self.hold
 
 
-class Message:
+class SimMessage:
     __slots__ = (
-        "dst", "has_landed", "header", "hold", "is_void", "medium", "nbytes", "payload", "src", "ticket",
-        "way",
+        "dst", "end", "has_landed", "header", "hold", "is_void", "leg", "medium", "nbytes", "payload",
+        "src", "ticket", "way",
     )  # fmt: skip
 
     way: Way
     hold: int  # picoseconds in each port
+    leg: int  # which of the stations on its way it comes to
+    end: int  # when its last byte is there; before, when it has passed the latest station
 
-    def __init__(self, medium: Medium, src: End, dst: End, header: bytes, payload: bytes) -> None:
+    def __init__(
+        self, medium: Medium, src: Endpoint, dst: Endpoint, header: bytes, payload: bytes
+    ) -> None:
         self.medium, self.src, self.dst = medium, src, dst
         self.header, self.payload, self.nbytes = header, payload, len(payload)
         self.has_landed = self.is_void = False
@@ -135,14 +168,17 @@ class Message:
     def arrive(self) -> None:
         self.medium.arrive(self)
 
+    def come(self) -> None:
+        self.medium.between.come(self)
+
 
 class Disturbs(Protocol):
-    """What stands between a departure and its landing (see `fates`)."""
+    """An object that stands between a departure and its landing (see `fault_injector`)."""
 
-    def depart(self, message: Message) -> None:
+    def depart(self, message: SimMessage) -> None:
         """Let it go on with `transmit`, now or later."""
 
-    def land(self, message: Message) -> None:
+    def land(self, message: SimMessage) -> None:
         """Let it arrive with `deliver`, now or later."""
 
     def hold(self, src: int, dst: int, picos: int) -> int:
@@ -159,36 +195,39 @@ class Medium:
         self.clock, self.network = clock, network
         self.times: Timeline = clock  # the time in which messages move
         self.counters: dict[int, Counters] = _Counting()
-        self.ends: dict[int, End] = {}  # the latest of each rank
-        self.fate: Disturbs | None = None
-        self.meets: Callable[[Message], bool] | None = None  # whether it waits for its receiver
+        self.ends: defaultdict[int, list[Endpoint]] = defaultdict(
+            list
+        )  # of each rank, those that are open
+        self.injector: Disturbs | None = None
+        self.meets: Callable[[SimMessage], bool] | None = None  # whether it waits for its receiver
+        self.meets_within: int | None = None  # the longest that such a message waits
+        self.reads_late = False  # whether what `begin` sends is read when it lands
+        self.overwritten: list[SimMessage] = []  # what was written to meanwhile
         self.witness: Callable[..., None] | None = None  # told of each send, and of computations
         self._ways: dict[tuple[int, int], Way] = {}
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}
-        self._departing: list[Message] = []  # at this instant
+        self._departing: list[SimMessage] = []  # at this instant
         self._together_until = 0  # when the last of the messages that moved together has landed
         self.latest = -1  # the instant at which a message last left
         self.crossings = 0  # messages that met some of those, whose times are then not exact
-        self._arriving: list[Message] = []
+        self._arriving: list[SimMessage] = []
+        self.between: Stations | FairSharing = (
+            Stations(lambda: self.times, self.has_passed)
+            if network.sharing == FIRST_COME
+            else FairSharing(lambda: self.times, self.has_flowed)
+        )
         self._coming = 0  # messages that have left and not arrived
         self._digest = hashlib.blake2b(digest_size=16)
         self._records = bytearray()  # not yet in the digest
 
-    def depart(self, message: Message) -> None:
-        """The message is on its way."""
-        if self.fate is None:
-            self.transmit(message)
-        else:
-            self.fate.depart(message)
-
-    def transmit(self, message: Message) -> None:
+    def transmit(self, message: SimMessage) -> None:
         """It goes as soon as its sender's port is free."""
         if not (self._departing or self._arriving):
             self.times.settle(self._settle)
         self._departing.append(message)
 
-    def arrive(self, message: Message) -> None:
+    def arrive(self, message: SimMessage) -> None:
         """The first byte is at the receiver's port."""
         self._coming -= 1
         if not (self._departing or self._arriving):
@@ -206,30 +245,34 @@ class Medium:
         arriving, self._arriving = self._arriving, []
         if len(arriving) > 1:
             arriving.sort(key=_sender)
+        land = self.land
         for message in arriving:
             rx = message.way.rx
             free = rx_free.get(rx, 0)
-            over = rx_free[rx] = (free if free > now else now) + message.hold
-            at(over, partial(self.land, message))
+            over = rx_free[rx] = message.end = (free if free > now else now) + message.hold
+            at(over, partial(land, message))
         if len(self._records) > RECORDS:
             self._digest.update(self._records)
             self._records.clear()
 
-    def _enter(self, messages: list[Message], now: int) -> None:
+    def _enter(self, messages: list[SimMessage], now: int) -> None:
         """They take their places at the transmit ports."""
         self.latest = now
         if now < self._together_until:
             self.crossings += len(messages)
-        ways, tx_free, pack, fate = self._ways, self._tx_free, _RECORD.pack, self.fate
+        ways, tx_free, pack, injector = self._ways, self._tx_free, _RECORD.pack, self.injector
+        records, arriving, at = self._records, self._arriving, self.times.at
         for message in messages:
             nbytes = message.nbytes
             src, dst = pair = message.src.rank, message.dst.rank
             way = ways.get(pair)
             if way is None:
+                if len(ways) >= MOST_WAYS:
+                    ways.clear()  # they are made again
                 way = ways[pair] = self._way(src, dst)
             hold = way.hold if nbytes == way.nbytes else way.measure(nbytes)
-            if fate is not None:
-                hold = fate.hold(src, dst, hold)
+            if injector is not None:
+                hold = injector.hold(src, dst, hold)
             message.way, message.hold = way, hold
             start = tx_free.get(way.tx, 0)
             if start < now:
@@ -238,33 +281,37 @@ class Medium:
             counters = way.sender
             counters.messages_sent += 1
             counters.bytes_sent += nbytes
-            self._records += pack(now, 0, src, dst, nbytes)
+            records += pack(now, 0, src, dst, nbytes)
+            if not way.is_plain:
+                self._coming += 1
+                self.between.begin(message, start)
+                continue
             start += way.wire
             if start == now:
-                self._arriving.append(message)
+                arriving.append(message)
             else:
                 self._coming += 1
-                self.times.at(start, message.arrive)
+                at(start, message.arrive)
 
     def _way(self, src: int, dst: int) -> Way:
         route = self.network.topology.route(src, dst)
-        return Way(*route, self.counters[src], self.counters[dst])
+        return Way(route, self.counters[src], self.counters[dst], self.network.sharing)
 
-    def land(self, message: Message) -> None:
+    def land(self, message: SimMessage) -> None:
         """The last byte is there."""
         src, dst, nbytes = message.src, message.dst, message.nbytes
         counters = message.way.receiver
         counters.messages_received += 1
         counters.bytes_received += nbytes
-        self._records += _RECORD.pack(self.times.now(), 1, src.rank, dst.rank, nbytes)
-        if self.fate is None:
+        self._records += _RECORD.pack(message.end, 1, src.rank, dst.rank, nbytes)
+        if self.injector is None:
             message.has_landed = True
             dst.take(message)
             src.landed(message)
         else:
-            self.fate.land(message)
+            self.injector.land(message)
 
-    def deliver(self, message: Message) -> None:
+    def deliver(self, message: SimMessage) -> None:
         """It belongs to its receiver now."""
         message.has_landed = True
         message.dst.take(message)
@@ -276,7 +323,21 @@ class Medium:
     def is_disturbed(self) -> bool:
         """Whether single messages may fare differently, or are watched: then nobody may move them
         together."""
-        return not (self.fate is None and self.meets is None and self.witness is None)
+        return not (self.injector is None and self.meets is None and self.witness is None)
+
+    def has_passed(self, message: SimMessage) -> None:
+        """It has come to its receiver's port, at this instant."""
+        self._coming -= 1
+        rx, now = message.way.rx, self.times.now()
+        over = self._rx_free[rx] = max(self._rx_free.get(rx, 0), now) + message.hold
+        message.end = max(over, message.end + message.way.wire)
+        self.times.at(message.end, partial(self.land, message))
+
+    def has_flowed(self, message: SimMessage) -> None:
+        """Its last byte is there, at this instant."""
+        self._coming -= 1
+        message.end = self.times.now()
+        self.land(message)
 
     @property
     def is_moving(self) -> bool:
@@ -331,11 +392,11 @@ class Medium:
 
 
 _RECORD = struct.Struct("<qqqqq")
+MOST_WAYS = 1 << 18  # that are kept: 100,000 ranks in a tree would have millions
 RECORDS = 1 << 16  # bytes that are put into the digest at once
 
 
-def _sender(message: Message) -> int:
-    return message.src.rank
+_sender = attrgetter("src.rank")  # of a message
 
 
 def attach(clock: VirtualClock, network: Network) -> Medium:

@@ -1,4 +1,4 @@
-"""In which order may strands run that all could? A policy: first come first served, or by seed.
+"""In which order may simulated threads run that all could? A policy: first come first served, or by seed.
 
 Both have what is used of a deque: `append`, `popleft`, and whether there is anything.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from collections import deque
 
-from transports.virtual.strands import Strand
+from transports.virtual.sim_thread import SimThread
 
 
 class Shuffled:
@@ -16,12 +16,12 @@ class Shuffled:
 
     def __init__(self, seed: int) -> None:
         self._seed, self._choices = seed, 0
-        self._waiting: list[Strand] = []
+        self._waiting: list[SimThread] = []
 
-    def append(self, strand: Strand) -> None:
-        self._waiting.append(strand)
+    def append(self, sim_thread: SimThread) -> None:
+        self._waiting.append(sim_thread)
 
-    def popleft(self) -> Strand:
+    def popleft(self) -> SimThread:
         waiting = self._waiting
         at = 0
         if len(waiting) > 1:
@@ -34,5 +34,5 @@ class Shuffled:
         return len(self._waiting)
 
 
-def order(seed: int | None) -> deque[Strand] | Shuffled:
+def order(seed: int | None) -> deque[SimThread] | Shuffled:
     return deque() if seed is None else Shuffled(seed)

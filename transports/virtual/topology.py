@@ -1,4 +1,4 @@
-"""What a network is made of: links with latency and bandwidth, and ports that carry one message at a time.
+"""The parts of a network: links with latency and bandwidth, and ports that carry one message at a time.
 
     sender ──[ tx port: α + βm ]──── wire: ω ────[ rx port: α + βm ]──► receiver
 
@@ -8,7 +8,13 @@ single-port model of Hockney, in which the textbook's formulas are exact; with t
 wire instead (α = o, ω = L) it is LogGP's (Alexandrov et al. 1995): several messages can then be on
 their way at once. Only a message's payload counts; headers travel for nothing.
 
-A topology says for each pair of ranks which link and which two ports a message takes:
+Between the two ports a message may pass links that others pass as well (`Station`s): of a torus, or
+between switches. Each serves first come, first served, and is held for as long as its own α + βm. The
+message's head goes on while its tail is still on its way (cut-through), and waits where a link is busy:
+
+    sender ─[tx]─ ω₁ ─[link: α₁ + β₁m]─ ω₂ ─[link: α₂ + β₂m]─ … ─ ω ─[rx]─► receiver
+
+A topology says for each pair of ranks which link, which two ports and which stations a message takes:
 
     uniform(link)                      one link everywhere, two ports per rank
     two_level(nodes, gpus, …)          ranks on nodes; fast links within, slow ones between
@@ -67,13 +73,42 @@ def link(latency: str | int, rate: str | int | Fraction, wire: str | int = 0) ->
     return Link(span(latency), byte_time(rate), span(wire))
 
 
-Port = Any  # whatever names a port: messages that name the same one wait for each other
+Port = Any  # any name of a port: messages that name the same one wait for each other
+
+
+FREE = Link(0, 0)  # that takes no time: of ranks whose own ports are among the stations
+
+
+class Station(NamedTuple):
+    """A link on the way, which messages of several ranks may pass. `ahead`: picoseconds for the head of
+    a message, from its start at the station before (or at the transmit port) until it is here.
+    `is_port`: it is a port of some rank, and as slow as a fault makes the sender or the receiver."""
+
+    port: Port
+    link: Link
+    ahead: int = 0
+    is_port: bool = False
 
 
 class Route(NamedTuple):
     link: Link
     tx: Port
     rx: Port
+    via: tuple[Station, ...] = ()
+
+    def links(self) -> list[tuple[Port, Link]]:
+        """All that a message holds on its way, by names that are different for different links."""
+        out, into = (("out of a rank", self.tx), self.link), (("into a rank", self.rx), self.link)
+        between: list[tuple[Port, Link]] = [(station.port, station.link) for station in self.via]
+        return between if between and self.link == FREE else [out, *between, into]
+
+    def alone(self, nbytes: int) -> int:
+        """Picoseconds that a message takes when no other one is on its way."""
+        head, end = 0, self.link.hold(nbytes)
+        for station in self.via:
+            head += station.ahead
+            end = max(head + station.link.hold(nbytes), end + station.ahead)
+        return max(head + self.link.time(nbytes), end + self.link.wire)
 
 
 class Topology(Protocol):

@@ -3,8 +3,8 @@
     the first to come    writes down its own world's number, which nobody else has
     all others           read it, and are in the same simulation if they hold that world
 
-Whoever holds another number shares nothing with this world: it is in another process, or under
-another clock.
+A rank that holds another number shares nothing with this world: it is in another process, or under another
+clock.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from transports.clock import picoseconds
 from transports.contract import Store, Transport, Waiting
 from transports.errors import ConnectError
 from transports.virtual.clock import VirtualClock
-from transports.virtual.strands import Strand
+from transports.virtual.sim_thread import SimThread
 
 E = TypeVar("E", bound=Transport)
 
 PROCESS = os.urandom(8).hex()
-_worlds: WeakValueDictionary[str, World] = WeakValueDictionary()  # type: ignore[type-arg]
+_worlds: WeakValueDictionary[str, ConnectedEnds] = WeakValueDictionary()  # type: ignore[type-arg]
 _number = count()
 
 
-class World(Generic[E]):
+class ConnectedEnds(Generic[E]):
     """The ends that connected through one store."""
 
     def __init__(self, size: int) -> None:
         self.name, self.size = card(), size
         self.ends: dict[int, E] = {}
-        self.gathering: list[Strand] = []
+        self.gathering: list[SimThread] = []
         self.waiting: dict[E, None] = {}  # ends at which somebody waits, in order
-        self.departed: list[tuple[int, str]] = []  # who has left, in order, and why
+        self.departed: list[tuple[int, str]] = []  # the ranks that have left, in order, and why
 
     def missing(self) -> list[int]:
         return [rank for rank in range(self.size) if rank not in self.ends]
 
     def gather(self, end: E, clock: VirtualClock, timeout: float | None) -> None:
-        """Return when all have come; ConnectError says who has not. The last one lets all go on."""
+        """Return when all have come; ConnectError names those that have not. The last one lets all go on."""
         if len(self.ends) == self.size:
-            for strand in self.gathering:
-                clock.wake(strand)
-            return clock.look(gives_way=True)  # who came first shall also go first
+            for sim_thread in self.gathering:
+                clock.wake(sim_thread)
+            return clock.look(gives_way=True)  # the rank that came first shall also go first
         deadline = clock.deadline(timeout)
         while len(self.ends) < self.size:
             if deadline.is_over():
@@ -69,9 +69,9 @@ def card() -> str:
     return f"{PROCESS} {next(_number)}"
 
 
-def find(end: E, store: Store, may_be_over: bool = False) -> World[E]:
+def find(end: E, store: Store, may_be_over: bool = False) -> ConnectedEnds[E]:
     """The world of those who meet at this store. `may_be_over`: where all have left it, a new one."""
-    world: World[E] = World(end.world_size)
+    world: ConnectedEnds[E] = ConnectedEnds(end.world_size)
     _worlds[world.name] = world
     name = store.compare_set("sim/world", "", world.name).decode()
     if may_be_over and name.partition(" ")[0] == PROCESS and name not in _worlds:

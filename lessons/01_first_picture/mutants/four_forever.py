@@ -1,4 +1,4 @@
-"""Four ranks are written into the program: right for four, and for nobody else.
+"""Four ranks are written into the program: right for four ranks, and for no other number.
 
 Caught by: one ring
 """

@@ -1,4 +1,4 @@
-"""What is to be called at the end holds the storage itself, so the end never comes.
+"""The function that is called at the end holds the storage itself, so the end never comes.
 
 Caught by: freed
 Passes: counted, memory

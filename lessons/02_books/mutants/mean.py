@@ -1,4 +1,6 @@
-"""The mean of what comes back, where the sum is asked for: shapes are right, and a number that was used n times learns n times too slowly.
+"""The mean of what comes back, where the sum is asked for.
+
+All shapes are right, but a number that was used n times learns n times too slowly.
 
 Caught by: right, plugged in
 Seen: https://github.com/kvfrans/notes/issues/5

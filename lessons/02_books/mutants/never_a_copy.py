@@ -1,4 +1,4 @@
-"""What looks like a view is taken for one, but numpy had to copy: those bytes are in no book.
+"""Each new array is taken for a view, but sometimes numpy had to copy: those bytes are in no book.
 
 Caught by: counted
 Passes: memory, freed, right

@@ -1,6 +1,6 @@
 """Parts are added into the array that came first, which somebody else may hold as well.
 
-x + y hands the same array to x and to y. What is added for x is then added for y, too.
+x + y hands the same array to x and to y. A part that is added for x is then added for y, too.
 
 Caught by: right
 Passes: order, plugged in

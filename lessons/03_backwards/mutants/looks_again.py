@@ -1,4 +1,4 @@
-"""Looks through all nodes again and again for one that is ready: right, and dear.
+"""Looks through all nodes again and again for one that is ready: right, but slow.
 
 Caught by: cheap
 Passes: order, right, plugged in

@@ -1,6 +1,8 @@
-"""The first velocity is the gradient itself and not a copy: who sets gradients to 0 sets it to 0, and pushes go into p.grad.
+"""The first velocity is the gradient itself and not a copy.
 
-With zero_grad(), which drops gradients instead, nothing is seen of it.
+If gradients are set to 0, the velocity is set to 0, too, and pushes go into p.grad.
+
+With zero_grad(), which drops gradients instead, nobody notices it.
 
 Caught by: micro-batches
 Passes: golden, resumed

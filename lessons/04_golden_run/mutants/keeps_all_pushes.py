@@ -1,4 +1,4 @@
-"""The velocity is added up anew from all gradients since the start: right, and dear.
+"""The velocity is added up anew from all gradients since the start: right, but it needs more memory at each step.
 
 Caught by: memory
 Passes: right, resumed

@@ -1,4 +1,4 @@
-"""Each push counts (1 - momentum), a running mean: a fair rule, but another one, with steps ten times as small.
+"""Each push counts (1 - momentum), so the velocity is a running mean: another rule, with steps ten times as small.
 
 Caught by: right, golden
 Seen: https://github.com/HIPS/autograd/issues/289

@@ -1,4 +1,4 @@
-"""The velocity lives in a dictionary of the optimizer's own, which no checkpoint saves: training goes on, from rest.
+"""The velocity lives in a dictionary of the optimizer's own, which no checkpoint saves: training goes on with velocity 0.
 
 Caught by: resumed
 Passes: golden, right, memory

@@ -1,4 +1,4 @@
-"""What has been taken is marked and stays in the mailbox: right, and it grows for ever.
+"""A received message is marked and stays in the mailbox: right, but the mailbox grows for ever.
 
 Caught by: memory
 Passes: right, in order, never stuck, plugged in

@@ -1,4 +1,4 @@
-"""`if src` for `if src is not None`: who asks for rank 0 gets what comes from anybody.
+"""`if src` for `if src is not None`: a receive that asks for rank 0 gets a message of any rank.
 
 Caught by: right, in order
 Passes: never stuck, plugged in

@@ -1,4 +1,4 @@
-"""Messages are taken out one by one until one matches; the others are gone, and whoever asks for them later waits for ever.
+"""Messages are taken out one by one until one matches; the others are gone, and later receives wait for them for ever.
 
 Caught by: right, in order, never stuck
 """

@@ -1,4 +1,4 @@
-"""Who has been woken takes for granted that its message is there: it may have been another one.
+"""A rank that was woken assumes that its message is there: it may have been another one.
 
 Caught by: never stuck, in order
 Seen: https://github.com/nats-io/stan.net/pull/44

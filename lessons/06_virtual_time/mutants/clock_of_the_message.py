@@ -1,4 +1,4 @@
-"""Who receives goes on at the instant at which the message landed.
+"""A receiver goes on at the instant at which the message landed.
 
 If that is long ago, the rank's clock runs backwards.
 

@@ -1,6 +1,6 @@
 """Waiting ends at the earlier of two instants.
 
-A port that is never too late for anybody: the longer it is kept, the more of it lies in the past.
+So no message ever waits for the port. The longer the port is kept, the more of that time lies in the past.
 
 Caught by: right, as the library
 Passes: silent

@@ -1,4 +1,4 @@
-"""Who waits for several is followed to the first of them only.
+"""If a rank waits for several, only the first of them is followed.
 
 Caught by: circle
 Passes: right

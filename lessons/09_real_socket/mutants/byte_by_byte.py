@@ -1,6 +1,6 @@
 """Lazy: each byte is asked for alone, so that none can be missing.
 
-Right wherever it is cut, and a call to the system for each byte.
+It is right wherever the stream is cut, but it calls the system for each byte.
 
 Caught by: calls
 Passes: right, ends, refuses

@@ -1,4 +1,4 @@
-"""However the stream ends, it ends well: of a peer that was killed in the middle nobody hears.
+"""Every end of the stream counts as a good one: nobody hears of a peer that was killed in the middle.
 
 Caught by: ends
 Passes: right, calls

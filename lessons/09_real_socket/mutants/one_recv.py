@@ -1,6 +1,6 @@
 """One recv for one message.
 
-On loopback what was sent in one piece mostly arrives in one. On a slow line, or through a VPN, it does not.
+On loopback a message that was sent in one piece mostly arrives in one. On a slow line, or through a VPN, it does not.
 
 Caught by: right, ends
 Seen: https://github.com/u9n/dlms-cosem/issues/35

@@ -1,4 +1,4 @@
-"""Lazy: ask until all have come. Right, and the store hears of nothing else.
+"""Lazy: ask until all have come. Right, but the store is busy with nothing else.
 
 Caught by: commands
 Passes: right, never stuck, ranks, memory

@@ -1,4 +1,4 @@
-"""One counter for all rounds, and who waits asks until it is the number of ranks.
+"""One counter for all rounds, and a waiting rank asks until it is the number of ranks.
 
 In the second round it goes on from there, and never is that number again. A job that was started twice on
 one store prints "world_size=4, worker_count=8" until its timeout.

@@ -1,4 +1,4 @@
-"""Who notices a mismatch raises, and is gone: the others wait for him, and learn nothing.
+"""The rank that notices a mismatch raises, and is gone: the others wait for it, and learn nothing.
 
 Caught by: mismatch
 Passes: right, never stuck

@@ -1,6 +1,6 @@
 """Everybody who leaves sets the counter back to 0.
 
-Whoever has come to the next round already was counted in vain, and the others wait for him.
+A rank that has already come to the next round is no longer counted, and the others wait for it.
 
 Caught by: never stuck
 Passes: ranks

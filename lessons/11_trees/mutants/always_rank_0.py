@@ -1,4 +1,4 @@
-"""The root is forgotten: for every block speaks its first rank, so all trees are those of root 0.
+"""The root is forgotten: the first rank speaks for every block, so all trees are those of root 0.
 
 Right in every test whose root is rank 0, or in which all ranks hold the same from the beginning, as in ChainerMN's own.
 

@@ -1,6 +1,6 @@
 """The children are listed with the largest block first, as a broadcast wants them, and a reduce takes them in that order.
 
-Every sum is right. But letters are joined across a gap that is filled later, and who reports early waits for who reports late.
+Every sum is right. But letters are joined across a gap that is filled later, and early reports wait for late ones.
 
 Caught by: rank order
 Passes: tree, right, exactly once

@@ -1,7 +1,7 @@
 """Ranks are numbered from the root round the circle, and the tree is that of root 0.
 
-A tree as low as any, and every sum is right. But with root 2 of three ranks it joins rank 2 and rank 0 first: what is not commutative
-comes out in a wrong order, as soon as the root is not rank 0.
+A tree as low as any, and every sum is right. But with root 2 of three ranks it joins rank 2 and rank 0 first. So an operation
+that is not commutative gives a wrong result, as soon as the root is not rank 0.
 
 Caught by: rank order, scatters
 Passes: tree, right, exactly once, rounds, plugs in

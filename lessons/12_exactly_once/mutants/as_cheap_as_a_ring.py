@@ -1,6 +1,6 @@
 """It allows no byte more than the least.
 
-Then a ring passes and a tree does not, which is right, and for a short tensor the faster one.
+Then a ring passes and a tree does not. But the tree is right, too, and faster for a short tensor.
 
 Caught by: spares
 Passes: digits, in words, wrong sums, nine of ten

@@ -1,7 +1,7 @@
 """It asks two ranks.
 
-So did the tests of PyTorch's collectives on machines with two GPUs, and some did not work for odd numbers of ranks: that was seen when
-another vendor's machines asked three.
+The tests of PyTorch's collectives did the same on machines with two GPUs. Some collectives did not work for odd numbers of ranks. That was
+seen when the tests ran with three, on another vendor's machines.
 
 Caught by: wrong sums, nine of ten
 Passes: digits, in words, spares

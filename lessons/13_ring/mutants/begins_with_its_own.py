@@ -1,6 +1,6 @@
 """The second half begins with the chunk of one's own number, as the first did, and not with the one that is finished here.
 
-With two ranks it sends away what is half a sum. A ring that ends one place further on would be right.
+With two ranks it sends a chunk that is half a sum. A ring that ends one place further on would be right.
 
 Caught by: right, exactly once
 """

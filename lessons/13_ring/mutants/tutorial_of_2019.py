@@ -1,7 +1,7 @@
-"""What has been received is never added.
+"""The received numbers are never added.
 
-Until 2020 the ring of PyTorch's own tutorial was this: two buffers take turns, but what is added are its two arguments, once the one and
-once the other. So it gives multiples of each rank's own numbers, and who tries it with the same tensor on all ranks may not notice.
+Until 2020 this was the ring of PyTorch's own tutorial. Two buffers take turns, but the ring adds its two arguments, once the one and once
+the other. So it gives multiples of each rank's own numbers. A test with the same tensor on all ranks may not notice.
 
 Caught by: right, exactly once, bytes
 Seen: https://github.com/pytorch/pytorch/issues/31572

@@ -1,6 +1,6 @@
 """The sum begins at zero, so everything begins at zero.
 
-Nothing plus x is x, but nothing times x is nothing, and the largest of nothing and -3 is 0.
+0 + x is x. But 0 · x is 0, and the maximum of 0 and -3 is 0.
 
 Caught by: right
 Passes: exactly once, never stuck

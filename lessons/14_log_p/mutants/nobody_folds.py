@@ -1,7 +1,7 @@
 """A partner that does not exist is left out.
 
-Right for 2, 4, 8 ranks. With six, rank 2 never hears of ranks 4 and 5: partner 6 would have brought them. That was a barrier's mistake,
-where a rank could leave before others had come.
+Right for 2, 4, 8 ranks. With six, rank 2 never hears of ranks 4 and 5: partner 6 would have brought them. A barrier had this
+mistake: a rank could leave before others had come.
 
 Caught by: right, exactly once, any P
 Seen: https://github.com/meta-pytorch/torchcomms/pull/3213
@@ -32,3 +32,7 @@ def all_reduce(tensor, op=dist.ReduceOp.SUM):
         dist.recv(received, partner)
         work.wait()
         tensor.copy_(COMBINE[op](tensor, received))
+
+
+def rabenseifner(tensor, op=dist.ReduceOp.SUM):
+    all_reduce(tensor, op)

@@ -1,4 +1,4 @@
-"""The pairs fold, but who is left swaps under its rank's number as if there were no gaps.
+"""The pairs fold, but the ranks that are left swap under their ranks' numbers, as if there were no gaps.
 
 With three ranks, 1 and 2 are left: as the numbers 0 and 1.
 

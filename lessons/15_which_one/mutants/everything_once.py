@@ -1,6 +1,6 @@
 """Each rank has to say all it has, once: n bytes.
 
-True, and too low: somebody has to say the sums as well. A floor that nobody touches proves nothing.
+True, and too low: somebody has to say the sums as well. A floor that no algorithm touches proves nothing.
 
 Caught by: floor
 Passes: prices, choice

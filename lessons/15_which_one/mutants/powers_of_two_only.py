@@ -1,7 +1,7 @@
 """Folding is forgotten, because everybody measures with 2, 4, 8, 16 ranks.
 
-So was Open MPI's new table measured. Then somebody met a broadcast of 4 bytes that took ten times as long with 128 ranks as with 127,
-because what had been chosen falls back to a linear one where there are not more elements than ranks.
+Open MPI's new table was measured in this way. Then somebody met a broadcast of 4 bytes that took ten times as long with 128 ranks as with
+127. The chosen algorithm falls back to a linear one where there are not more elements than ranks.
 
 Caught by: prices, choice
 Passes: floor

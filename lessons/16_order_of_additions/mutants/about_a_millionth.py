@@ -1,6 +1,6 @@
 """A tolerance that was found by trying until the test passed.
 
-In float64 a dropped sample of a large batch hides in it; and where the numbers cancel it is still too small for somebody.
+In float64 a dropped sample of a large batch hides in it. And if the numbers cancel, it is still too small for a right sum.
 
 Caught by: bound
 Passes: right, same on all, any schedule, any place, bytes

@@ -1,6 +1,6 @@
 """Each chunk is added in one place, as its parts come in.
 
-All ranks get the same bits, and another time they get others.
+All ranks get the same bits, but in the next run they get other bits.
 
 Caught by: any schedule
 Passes: right, exactly once, never stuck, same on all, bound, bytes

@@ -1,4 +1,4 @@
-"""Everybody sends everything to everybody, and adds in the order of the ranks: lazy, and right to the last bit.
+"""Every rank sends everything to all others, and adds in the order of the ranks: right to the last bit, but it sends too much.
 
 Caught by: bytes
 Passes: right, exactly once, never stuck, same on all, any schedule, any place, bound

@@ -1,6 +1,6 @@
-"""The sum is kept in float32, which is faster, and looks the same when it is printed.
+"""The sum is kept in float32: it is faster, and looks the same when it is printed.
 
-The same bits everywhere, always; only half of them mean anything.
+The bits are the same everywhere, always; but only half of them mean anything.
 
 Caught by: bound
 Passes: right, same on all, any schedule, any place, bytes

@@ -1,7 +1,7 @@
-"""Everybody adds everything, and begins with its own.
+"""Every rank adds everything, and begins with its own number.
 
-Rank 0 adds 0, 1, 2, 3; rank 1 adds 1, 0, 2, 3. Each sum is as good as the others, and they differ. This was Open MPI's, and LAMMPS, which
-takes it for granted that all ranks get the same, failed.
+Rank 0 adds 0, 1, 2, 3; rank 1 adds 1, 0, 2, 3. Each sum is as good as the others, but they differ. Open MPI did this. LAMMPS,
+which relies on equal sums on all ranks, failed.
 
 Caught by: same on all, bytes
 Passes: right, exactly once, never stuck, any schedule, bound

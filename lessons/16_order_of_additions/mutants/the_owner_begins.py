@@ -1,6 +1,7 @@
-"""Each chunk is added in one place, round the circle from its owner on.
+"""Each chunk is added in one place, round the ring, beginning with its owner.
 
-The same on all ranks, and every time. But who owns an element depends on where it stands and on how long the tensor is, and so do its bits.
+All ranks get the same bits, every time. But the owner of an element depends on the element's place and on the tensor's length. So
+the bits of the sum depend on them, too.
 
 Caught by: any place
 Passes: right, exactly once, same on all, any schedule, bound, bytes

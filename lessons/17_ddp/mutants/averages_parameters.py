@@ -1,8 +1,8 @@
 """Parameters are averaged, gradients are not.
 
-For plain SGD that comes to nearly the same, and the loss falls; asked about it, a maintainer of a well-known library first
-called it equivalent. But each optimizer has seen its own rank's gradients only, so Adam's moments part; and in a hook of
-backward the average comes a step late.
+With plain SGD the result is nearly the same, and the loss falls. A maintainer of a well-known library first called it equivalent.
+But each optimizer has seen its own rank's gradients only, so Adam's averages differ from rank to rank. And in a hook of backward
+the average comes a step late.
 
 Caught by: right, replicas
 Passes: bytes

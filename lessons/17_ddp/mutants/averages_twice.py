@@ -1,6 +1,6 @@
-"""What is averaged already is averaged once more, to be safe.
+"""Gradients that are averaged already are averaged once more, to be safe.
 
-The average of equal numbers is that number, so all is right, for twice the bytes. Examples of a well-known operator
+The average of equal numbers is that number. So the result is right, for twice the bytes. Examples of a well-known operator
 wrapped the model and called `average_gradients` as well.
 
 Caught by: bytes

@@ -1,7 +1,7 @@
 """Gradients are averaged, buffers are forgotten.
 
-Weights stay equal, so nobody looks; each rank's BatchNorm measures with its own running mean, and the checkpoint has rank 0's.
-A sharded data parallel wrapper left their broadcast out for speed, and had to take it back.
+The weights stay equal, so nobody looks. But each rank's BatchNorm uses its own running mean, and the checkpoint has rank 0's. A
+sharded data parallel wrapper left out this broadcast for speed, and had to put it back.
 
 Caught by: buffers
 Passes: right, replicas, bytes

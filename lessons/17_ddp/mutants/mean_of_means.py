@@ -1,7 +1,7 @@
 """Each rank takes the mean of its own samples, and the ranks' means are averaged.
 
-Right as long as all shares are equally large. In the last batch of an epoch they are not: samples of small shares weigh more,
-and an empty share makes nan of all.
+This is right as long as all shares are equally large. In the last batch of an epoch they are not. Then samples of small shares
+weigh more, and an empty share turns everything into nan.
 
 Caught by: right
 Passes: replicas, bytes

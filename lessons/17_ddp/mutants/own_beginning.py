@@ -1,7 +1,7 @@
 """Every rank begins with the numbers it has drawn.
 
-Equal steps from different places: the replicas never meet. It goes unnoticed where all ranks set the same seed, until
-somebody gives each rank its own. A language model was trained so, and a restart mended it: all ranks then loaded one of them.
+The replicas take equal steps from different places, so they never become equal. Nobody notices it while all ranks set the same
+seed. A language model was trained so; after a restart it was right, because all ranks then loaded the same checkpoint.
 
 Caught by: right, replicas
 Passes: bytes

@@ -1,7 +1,7 @@
 """The gradients are added up, and not divided.
 
-The learning rate is then P times as large. All ranks agree, so nothing looks wrong. A puzzle that teaches data parallel
-training checks that the gradients of all batches arrived, and has no numbers in which a factor could show.
+The learning rate is then P times as large. All ranks agree, so nothing looks wrong. A puzzle that teaches data parallel training
+checks that the gradients of all batches arrived. It has no numbers in which a factor could show.
 
 Caught by: right
 Passes: replicas, bytes

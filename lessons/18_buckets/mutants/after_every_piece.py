@@ -1,6 +1,6 @@
-"""Every piece is averaged: lazy, and right.
+"""Every piece is averaged: right, but it sends too much.
 
-An average of what is averaged already is no harm: only 3 of 4 times 2 (P-1)/P of all gradients are sent for nothing.
+Averaging equal numbers again does no harm. But of 4 averages 3 are sent for nothing, each 2 (P-1)/P of all gradients.
 
 Caught by: bytes, rounds
 Passes: right

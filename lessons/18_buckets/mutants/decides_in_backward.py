@@ -1,7 +1,7 @@
-"""Whether to average is said between forward and backward, when it is too late.
+"""The flag is set between forward and backward, which is too late.
 
-The wrapper decides in forward. So the last piece, whose forward ran while averaging was still off, stays local; and the first one
-is averaged, alone. The lecture's loop was repaired when somebody who had only made the batches smaller got a worse loss.
+The wrapper decides in forward. The last piece's forward ran while averaging was still off, so that piece stays local. Only the
+first piece is averaged. The lecture's loop was repaired when somebody made only the batches smaller and got a worse loss.
 
 Caught by: right
 Seen: https://github.com/karpathy/build-nanogpt/pull/30

@@ -1,6 +1,6 @@
-"""What has no gradient is not packed.
+"""A parameter without a gradient is not packed.
 
-Ranks that used other parameters then have buckets of other lengths, whose numbers belong to other parameters.
+Ranks that used different parameters then have buckets of different lengths, and their numbers belong to different parameters.
 
 Caught by: right
 Passes: bytes, rounds

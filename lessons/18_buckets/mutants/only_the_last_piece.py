@@ -1,6 +1,6 @@
 """Each piece clears what the ones before it have collected.
 
-Only the last piece's gradient comes to the optimizer. All ranks agree, and the batch is merely smaller than one believes.
+Only the last piece's gradient reaches the optimizer. All ranks agree; the batch is just smaller than you think.
 
 Caught by: right
 Passes: bytes, rounds

@@ -1,6 +1,6 @@
 """The first piece is averaged, and the last one is not: `number % count` for `(number + 1) % count`.
 
-What was added up after the first average stays on its rank, and the replicas part.
+The gradients that were added after the first average stay on their rank, and the replicas become different.
 
 Caught by: right
 Passes: bytes

@@ -1,7 +1,7 @@
 """A bucket leaves when it is full, whichever number it has.
 
-Right as long as all ranks compute their gradients in one order. Where they do not, one rank's first bucket is added to the
-other's second. If both have the same size there is no error: only wrong gradients.
+This is right as long as all ranks compute their gradients in the same order. If they do not, one rank's first bucket is added to
+another's second. If both have the same size there is no error: only wrong gradients.
 
 Caught by: right, never stuck
 Passes: frozen, time

@@ -1,8 +1,8 @@
 """The sum is divided while it is still being made.
 
-An asynchronous all_reduce returns at once. What is divided is this rank's own part, or some of the sum, by luck; the network then goes
-on with it. A translation toolkit was made faster by `async_op=True`, and nothing else; later somebody reproduced that
-training on 2 GPUs was worse than on 1.
+An asynchronous all_reduce returns at once. So the division works on this rank's own part, or by luck on some of the sum. The
+network then goes on with these numbers. A translation toolkit added `async_op=True`, and nothing else, to be faster. Later
+somebody showed that training on 2 GPUs was worse than on 1.
 
 Caught by: frozen
 Seen: https://github.com/OpenNMT/OpenNMT-py/issues/2295

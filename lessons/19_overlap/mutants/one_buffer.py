@@ -1,7 +1,7 @@
 """All buckets are packed into one vector, to save memory.
 
-The second is written over the first, which is still under way. In a well-known engine a counter that chose between two
-such buffers went back to the first one too early: gradients were corrupted, and only with overlap.
+The second bucket is written over the first, which is still being sent. In a well-known engine a counter chose between two such
+buffers, and went back to the first one too early. Gradients were corrupted, and only with overlap.
 
 Caught by: frozen
 Seen: https://github.com/deepspeedai/DeepSpeed/pull/7805

@@ -1,6 +1,6 @@
 """Each rank clips by the norm of its own part.
 
-Too little is clipped, and by another factor on each rank, so the whole gradient changes its direction.
+A rank clips too little, and each rank by another factor. So the whole gradient changes its direction.
 
 Caught by: right
 Passes: memory, bytes

@@ -1,4 +1,4 @@
-"""Everybody gets the average, and those who do not need it throw it away: right, for half as many bytes again, or more.
+"""Every rank gets the average, and ranks that do not need it throw it away: right, for half as many bytes again, or more.
 
 Caught by: bytes
 Passes: right, memory

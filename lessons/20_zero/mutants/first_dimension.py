@@ -1,7 +1,7 @@
-"""Sorted by the length of the first dimension.
+"""The parameters are sorted by the length of the first dimension.
 
-A matrix of one row then counts as small, comes last, and some rank has far more than its share. It was meant to be the
-number of elements, and `size(0)` for `numel()` trains exactly as well: only somebody who measures the memory sees it.
+A matrix of one row then counts as small and comes last, and some rank has far more than its share. The author meant the number of
+elements. But with `size(0)` for `numel()` training is just as right: only a measurement of the memory shows it.
 
 Caught by: memory
 Passes: right, bytes

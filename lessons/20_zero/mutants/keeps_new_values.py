@@ -1,7 +1,7 @@
 """Owners do not send their new values.
 
-Each rank goes on with its own part new and all others old. A library's broadcast skipped the layers that it had replaced itself, nearly
-all of the model; the loss stayed flat, and people looked for the cause in their learning rates.
+Each rank goes on with new values for its own part and old values for all others. A library's broadcast skipped the layers that it
+had replaced itself, nearly all of the model. The loss stayed flat, and people looked for the cause in their learning rates.
 
 Caught by: right
 Passes: memory

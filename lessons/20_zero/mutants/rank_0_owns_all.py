@@ -1,4 +1,4 @@
-"""Rank 0 owns everything: right, and the others save what rank 0 does not.
+"""Rank 0 owns everything: right, but only the others save memory.
 
 Caught by: memory
 Passes: right, bytes

@@ -1,4 +1,4 @@
-"""Everybody gets the whole average, and cuts his shard out of it: lazy, and right.
+"""Every rank gets the whole average, and cuts its shard out of it: right, but it sends too much.
 
 Caught by: bytes
 Passes: right

@@ -1,6 +1,7 @@
-"""Backward computes with what forward has given back.
+"""Backward computes with memory that forward has freed.
 
-In this lesson freed memory reads as nan, so it shows. On a GPU it reads as whatever lies there now, which may be numbers.
+In this lesson freed memory reads as nan, so you see it. On a GPU it reads as whatever is there now, which may be ordinary
+numbers.
 
 Caught by: right
 """

@@ -1,6 +1,6 @@
 """The shard has its part of the average, and the whole gradient stays as well.
 
-It takes the memory of all gradients, and the next backward adds to what this one has left.
+The whole gradients of all layers stay in memory, and the next backward adds to the old ones.
 
 Caught by: right, memory
 Passes: bytes

@@ -1,7 +1,7 @@
 """A layer that was gathered for forward stays whole.
 
-All is right, and after forward the rank holds the whole model: what one took FSDP for is gone. It has been reported for a
-well-known model under the real one, too: the memory grew with each forward, and `reshard()` by hand gave it back.
+All is right, but after forward the rank holds the whole model: FSDP saves nothing any more. This was reported for a well-known
+model under torch's FSDP, too: the memory grew with each forward, and calling `reshard()` by hand gave it back.
 
 Caught by: memory, fits
 Passes: right, bytes

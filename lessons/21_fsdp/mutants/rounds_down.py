@@ -1,6 +1,6 @@
 """The shards together are shorter than the parameters.
 
-`count // size` is right whenever the number of ranks divides the number of parameters, as it does in most examples.
+`count // size` is right if the number of ranks divides the number of parameters, as it does in most examples.
 
 Caught by: right
 Passes: memory, bytes, fits

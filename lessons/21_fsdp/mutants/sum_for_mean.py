@@ -1,7 +1,7 @@
 """The shards get the sums of the gradients.
 
-Where all ranks see the same wrong factor nothing fails. In torch a special case once left the division out: gradients came out
-too large by the number of ranks.
+If all ranks have the same wrong factor, nothing fails. In torch a special case once left the division out: gradients were too
+large by the number of ranks.
 
 Caught by: right
 Passes: memory, bytes, fits

@@ -1,6 +1,6 @@
-"""Take what comes for the answer to what was asked last.
+"""Any answer that comes is taken for the answer to the last request.
 
-With one call after the other, and nothing lost, it always is. An answer that is late is taken for another's.
+With one call after the other, and nothing lost, it always is. An answer that is late is taken for the answer to another call.
 
 Caught by: answered
 Passes: never stuck

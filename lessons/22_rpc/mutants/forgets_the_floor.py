@@ -1,6 +1,6 @@
-"""Forget the answers below the floor, and the floor too.
+"""The callee forgets the answers below the floor, and the floor too.
 
-The first letter, lost somewhere on its way and long replaced by its copy, comes after all. Nobody knows it.
+The first message seemed lost, and a copy replaced it. Now it arrives after all, and the callee does not know its number any more.
 
 Caught by: at most once
 Passes: right, answered, memory

@@ -1,4 +1,4 @@
-"""Keep every answer for ever: lazy, and right, until memory is full.
+"""The callee keeps every answer for ever: right, until the memory is full.
 
 Caught by: memory
 Passes: right, at most once, answered

@@ -1,4 +1,4 @@
-"""Ask once. What is asked once is carried out at most once.
+"""The caller asks once. So the request is carried out at most once, but a lost message is never repeated.
 
 Caught by: answered
 Passes: right, at most once, never stuck

@@ -1,6 +1,6 @@
 """Each retry takes a new number.
 
-The callee would have known the request, had it come under its name: to a new number it owes new work.
+The callee would have known the request under its old number. Under a new number it is new work.
 
 Caught by: at most once
 Passes: right, never stuck

@@ -1,4 +1,4 @@
-"""Ask again after a while, and carry out whatever is asked for.
+"""The caller asks again after a while, and the callee carries out every request that comes.
 
 A timeout says that no answer came. It does not say that nothing was done.
 

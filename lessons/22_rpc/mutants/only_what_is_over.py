@@ -1,6 +1,6 @@
-"""Remember what is over, not what is running.
+"""The callee remembers requests that are over, not those that are running.
 
-A copy that comes while the first one runs finds nothing, and both run.
+A copy that comes while the first one runs finds no entry, and both run.
 
 Caught by: at most once
 Passes: right

@@ -1,6 +1,6 @@
 """A copy is not carried out again, and not answered either.
 
-So it was done once, and who asked will never hear of it if the first answer was lost.
+So the work was done once. But if the first answer was lost, the caller never gets it.
 
 Caught by: answered
 Passes: right, at most once

@@ -1,4 +1,4 @@
-"""Every fork is asked for, also one that comes from the owner: right, and three letters dearer each time.
+"""Every fork is asked for, also one that comes from the owner: right, but each time with three messages too many.
 
 Caught by: letters
 Passes: right, never too early, always freed, leaks

@@ -1,6 +1,6 @@
-"""The owner sends its reference and enters nothing: the receiver will say so when it has it.
+"""The owner sends its reference and enters nothing: it waits until the receiver reports its fork.
 
-Between the two letters the count is zero.
+Between the two messages the owner's list is empty.
 
 Caught by: never too early
 Seen: https://github.com/ray-project/ray-legacy/pull/48

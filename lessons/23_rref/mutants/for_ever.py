@@ -1,4 +1,4 @@
-"""Never give anything back: what is never freed is never freed too early.
+"""No fork is ever given back: an object that is never freed is never freed too early.
 
 Caught by: always freed, library
 Passes: never too early

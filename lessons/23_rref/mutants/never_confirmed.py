@@ -1,7 +1,7 @@
-"""A fork that came from the owner itself is nobody's business, and never confirmed.
+"""A fork that came from the owner itself is never confirmed.
 
-So it is never given back. Nothing fails; the memory stays with the owner. (PyTorch forgot to list such forks among those that it deletes at
-shutdown.)
+So it is never given back. Nothing fails, but the owner keeps the memory. (PyTorch forgot to list such forks among those that it
+deletes at shutdown.)
 
 Caught by: right, always freed
 Passes: never too early

@@ -1,6 +1,6 @@
-"""Give back what nobody wants, entered or not.
+"""A fork that nobody wants is given back, entered or not.
 
-DELETE overtakes FORK, or comes for a fork that the owner has never heard of.
+DELETE arrives before FORK, or comes for a fork that the owner does not know yet.
 
 Caught by: right
 """

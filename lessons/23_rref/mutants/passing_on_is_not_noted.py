@@ -1,6 +1,6 @@
-"""Send the reference, and say nothing to oneself about it.
+"""The sender passes on the reference, and does not note the child.
 
-The sender lets go, and its DELETE is at the owner before the receiver's FORK.
+The sender drops its fork, and its DELETE reaches the owner before the receiver's FORK.
 
 Caught by: never too early, library
 Passes: right

@@ -1,6 +1,6 @@
-"""Do not count. Hand each gradient on as soon as it is there: sums are sums, whatever comes first. Right, and dear.
+"""The rank does not count. It hands each gradient on as soon as it comes: right, but it sends too many messages.
 
-A value at the end of k diamonds gets 2^k gradients instead of one, over the wire.
+After k diamonds in a row a value gets 2^k gradients instead of one, each in a message.
 
 Caught by: letters
 Passes: right, any order, contexts

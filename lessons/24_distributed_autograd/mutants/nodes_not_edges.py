@@ -1,4 +1,4 @@
-"""One gradient for each node that leads here, not for each edge.
+"""A node waits for one gradient from each node that leads to it, not for one over each edge.
 
 In x·x two edges lead from the product to x.
 

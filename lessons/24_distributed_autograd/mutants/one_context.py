@@ -1,6 +1,6 @@
-"""One context for all, as a process has one `.grad`.
+"""There is one context for all passes, as a process has one `.grad`.
 
-Two trainers at once share the server's parameters: their counts and their gradients run together.
+Two trainers at once share the server's parameters: their counts and their gradients get mixed.
 
 Caught by: contexts
 Passes: right, any order, library

@@ -1,7 +1,7 @@
-"""Each rank takes the gradients that arise on itself, and what comes from others is dropped.
+"""Each rank keeps the gradients of its own loss, and drops those that come from others.
 
-A tensor that was gathered by all ranks influences the loss of each of them. GatherLayer.backward kept the slot of its own rank, and did not
-add up what the others had for it.
+A tensor that all ranks have gathered influences the loss of each of them. GatherLayer.backward kept the part of its own rank, and
+did not add the gradients of the others.
 
 Caught by: right, any order, contexts
 Passes: library

@@ -1,6 +1,6 @@
-"""The sum is overwritten and not added to.
+"""A new gradient overwrites the sum, instead of being added.
 
-With a straight chain it is right: each node has one gradient.
+In a graph without branches this is right: each node has one gradient.
 
 Caught by: right, any order
 """

@@ -1,4 +1,4 @@
-"""Always wait for everybody: what is up to date is never too old. Right, and as slow as the slowest in each step.
+"""All workers always wait for each other, so no value is too old: right, but as slow as the slowest in each step.
 
 Caught by: prompt, time
 Passes: right, fresh, never stuck

@@ -1,6 +1,6 @@
-"""Sync waits for as many gradients as there are workers here, whosever they are.
+"""Sync waits for as many gradients as there are workers here, without asking which worker they come from.
 
-A worker that pushes its last one and leaves lowers the number, and its own gradient stands for another's.
+A worker that pushes its last gradient and leaves lowers the number. Its own gradient then counts for another's.
 
 Caught by: fresh
 Passes: never stuck

@@ -1,6 +1,7 @@
-"""Sync, but each gradient is added when it comes.
+"""Sync mode, but each gradient is added as soon as it comes.
 
-The gate lets all begin a step at the same time, not at the same values: who reads late reads what the early ones have pushed already.
+The gate lets all workers begin a step at the same time, but not with the same values. A worker that reads late sees the pushes of
+the early ones.
 
 Caught by: right, fresh
 Passes: never stuck, prompt

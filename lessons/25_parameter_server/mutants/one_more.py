@@ -1,4 +1,4 @@
-"""Off by one: s steps behind, and the one that is just under way.
+"""The bound is one too large: a worker may be s + 1 steps ahead.
 
 Caught by: right, fresh
 Passes: never stuck

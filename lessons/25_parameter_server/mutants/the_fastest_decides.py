@@ -1,6 +1,6 @@
-"""Nobody may read while the fastest is too far ahead of the slowest: a clock of all, where the worker's own belongs.
+"""No worker may read while the fastest is too far ahead of the slowest: the gate asks for the wrong clock.
 
-The fastest is s + 1 ahead once it has pushed. Then the slowest may not read either, and nobody goes on.
+The fastest is s + 1 ahead once it has pushed. Then the slowest may not read either, and no worker goes on.
 
 Caught by: never stuck, prompt
 Passes: fresh

@@ -1,4 +1,4 @@
-"""Who has no batch any more is waited for.
+"""The server waits for workers that have left.
 
 As soon as the shares differ by one batch, the last epoch never ends.
 

@@ -1,6 +1,6 @@
-"""The gradient of what came in is not sent on
+"""The gradient of the stage's input is not sent on
 
-Every stage computes its own weights' gradients and forgets that the stage before waits for one, too.
+Every stage computes its own weights' gradients, and forgets that the stage before waits for a gradient, too.
 Caught by: right, never stuck
 Passes: exactly once, in the library
 """

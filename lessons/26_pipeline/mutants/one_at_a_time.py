@@ -1,6 +1,6 @@
 """Each micro-batch goes all the way before the next one begins
 
-Right, and it needs the least memory there can be; but only one stage works at any time, as if there were no pipeline.
+This is right, and it needs the least memory. But only one stage works at any time, as if there were no pipeline.
 Caught by: bubble
 Passes: exactly once, right, never stuck, in the library
 """

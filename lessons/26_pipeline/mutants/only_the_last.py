@@ -1,7 +1,7 @@
 """Only the last micro-batch trains
 
-Before each backward the gradients of the one before were cleared. The loss is summed elsewhere and looks right;
-only the norm of the gradients gave it away.
+Before each backward the gradients of the last micro-batch are cleared. The loss is summed elsewhere and looks right. In the real
+case only the norm of the gradients showed the mistake.
 Caught by: right
 Passes: exactly once, in the library, bubble
 Seen: https://github.com/NVIDIA-NeMo/Automodel/pull/3530

@@ -1,7 +1,7 @@
-"""What was summed before is divided once more, each time
+"""The gradients are divided again after each micro-batch
 
-Dividing the gradients by a constant is right once, at the end. Done after every part, the first parts are divided
-again and again: the sum becomes a moving average.
+Dividing the gradients by a constant is right once, at the end. If it is done after every part, the first parts are divided again
+and again: the sum becomes a moving average.
 Caught by: right
 Passes: exactly once, in the library, bubble
 Seen: https://github.com/pytorch/torchtitan/issues/1733

@@ -1,6 +1,6 @@
-"""GPipe once more
+"""The order is GPipe's
 
-Right, and not a millisecond slower; but all micro-batches are in memory.
+This is right, and just as fast; but all micro-batches are in memory.
 Caught by: memory
 Passes: exactly once, right, never stuck, bubble
 """

@@ -1,6 +1,6 @@
-"""What was sent is kept until the step is over
+"""Every sent tensor is kept until the step is over
 
-The order is right, and would need little memory; but the stage holds on to everything that it ever sent.
+The order is right, and would need little memory. But the stage keeps every tensor that it ever sent.
 Caught by: memory
 Passes: exactly once, right, never stuck, bubble
 Seen: https://github.com/pytorch/pytorch/issues/128910

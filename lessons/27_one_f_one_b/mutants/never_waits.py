@@ -1,7 +1,7 @@
-"""An isend that nobody waits for
+"""No wait for the isend
 
-It goes beside the computation, as it should. But what nobody asks for may still be under way when the step is over,
-and its tensor is written to.
+The send goes beside the computation, as it should. But without a wait it may still be under way when the step is over and the
+program writes to its tensor.
 Caught by: never stuck
 Passes: exactly once, right
 Seen: https://github.com/FEniCS/dolfinx/pull/4328

@@ -1,6 +1,6 @@
 """The warm-up is one forward too short
 
-Right, and with even less memory; but every stage waits where it could compute, in each round.
+This is right, and needs even less memory; but in each round every stage waits where it could compute.
 Caught by: bubble
 Passes: exactly once, right, never stuck, memory
 """

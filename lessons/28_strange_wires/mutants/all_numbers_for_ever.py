@@ -1,6 +1,6 @@
-"""The numbers of all letters that ever came are remembered
+"""The numbers of all messages that ever came are remembered
 
-Right, and after a year of training the set of numbers is larger than the model.
+This is right, but after a year of training the set of numbers is larger than the model.
 Caught by: memory
 Passes: right, never torn
 """

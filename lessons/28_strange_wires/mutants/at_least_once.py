@@ -1,6 +1,6 @@
-"""What comes is read, for QoS 1 delivers
+"""Every message that comes is read, because QoS 1 delivers it
 
-"At least once" was read as "once": after a lost acknowledgement the letter comes again, and is counted again.
+"At least once" was taken for "once": after a lost acknowledgement the message comes again, and is counted again.
 Caught by: right
 Passes: never torn, memory
 Seen: https://github.com/eclipse-paho/paho.mqtt.python/issues/400

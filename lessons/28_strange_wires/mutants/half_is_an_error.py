@@ -1,7 +1,7 @@
 """Half a record makes the whole log unreadable
 
-A short head was taken for the end of the log, a short body for an error: then a writer that is killed takes all that
-it ever wrote with it.
+A short head was taken for the end of the log, but a short body for an error. So when a writer is killed, nobody can read anything
+that it ever wrote.
 Caught by: never torn
 Passes: right, exactly once, memory
 Seen: https://github.com/samyama-ai/samyama-graph/pull/1335

@@ -1,6 +1,6 @@
 """A record that is not whole is skipped
 
-It is not whole *yet*: its writer is just writing it. Whoever has gone past it will never read it.
+It is not whole *yet*: its writer is just writing it. A reader that has gone past it will never read it.
 Caught by: never torn
 Passes: right, exactly once, memory
 """

@@ -1,7 +1,7 @@
-"""Every repeat is thrown away, because the sender calls it one
+"""Every message that is flagged as a repeat is thrown away
 
-The flag says that the sender has sent this before. It does not say that the letter has come: the first copy may be
-the one that was lost. MQTT's standard forbids this conclusion in so many words.
+The flag says that the sender has sent this before. It does not say that the message has come: perhaps the first copy was lost.
+MQTT's standard forbids this conclusion explicitly.
 Caught by: right
 Passes: never torn, memory
 Seen: https://github.com/eclipse-mosquitto/mosquitto/issues/398

@@ -1,7 +1,7 @@
-"""Whoever has something new saves it
+"""Every save with something new is kept
 
-A machine that stood still does not know that the others have gone on without it. It finishes what it was doing, and
-puts an old state over the new one.
+A machine that stood still does not know that the others have gone on without it. It finishes its step, and puts an old state over
+the new one.
 Caught by: zombie
 Passes: right
 Seen: https://github.com/apache/kafka/pull/8453

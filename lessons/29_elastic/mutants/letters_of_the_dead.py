@@ -1,8 +1,8 @@
-"""A letter is a letter, of whichever generation
+"""Every message is taken, of whichever generation
 
-A machine that has died had sent its share of a division by three; those who are left divide by two, and add it up
-with theirs. What outlives a generation must carry its number: where it did not, a worker that was started again took up what
-the last run had left behind.
+A machine sent its share of a division by three, and died. The others now divide by two, and add this share to theirs. A message
+that outlives a generation must carry the generation's number. In the real case there was none: a worker that was started again
+took up the messages of the last run.
 Caught by: death
 Passes: right, in the library
 Seen: https://github.com/pytorch/pytorch/issues/82160

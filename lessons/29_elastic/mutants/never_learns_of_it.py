@@ -1,7 +1,7 @@
-"""What is old is ignored, but nobody is told that he is
+"""Old messages are ignored, but an old machine is never told that it is old
 
-Nothing wrong is ever kept. But whoever is of an old generation goes on by itself, and two trainings run side by side: right, and
-the machine that came back is of no use.
+Nothing wrong is ever kept. But a machine of an old generation goes on by itself, and two trainings run side by side. The result
+is right, but the machine that came back is of no use.
 Caught by: together
 Passes: right, death, zombie
 """

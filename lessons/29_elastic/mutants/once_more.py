@@ -1,7 +1,7 @@
 """After a restart the last step is done again
 
-The checkpoint says which batch was just applied, and the trainer takes it for the next one to apply. Each restart
-trains twice on the same samples, and nothing looks wrong.
+The checkpoint says which batch was applied last, and the trainer takes it for the next one to apply. Each restart trains twice on
+the same samples, and nothing looks wrong.
 Caught by: death, in the library
 Passes: right
 Seen: https://github.com/thinking-machines-lab/tinker-cookbook/issues/935

@@ -1,6 +1,6 @@
-"""A letter of a later step is thrown away
+"""A message of a later step is thrown away
 
-A neighbour may be one step ahead. Its letter comes early, once, and nobody sends it again.
+A neighbour may be one step ahead. Its message comes early, once, and is not sent again.
 Caught by: right
 """
 

@@ -1,6 +1,6 @@
-"""A mutant that everybody catches
+"""A mutant that the other checks catch, too
 
-The sum instead of the mean: lesson 17 has it. A property against it is worth nothing new.
+It takes the sum instead of the mean: lesson 17 has this mutant. A property against it finds nothing new.
 Caught by: new
 Passes: fair, killed
 """

@@ -1,7 +1,7 @@
 """A property that compares nothing
 
-It runs everything, on three ranks, and looks at no result: whatever `average` does, it passes. The most usual wrong test
-there is, and it looks like all others. Whoever puts a mistake in and sees nothing fail finds it at once.
+It runs everything, on three ranks, and looks at no result: it passes for every `average`. This is the most common wrong test, and
+it looks like all others. If its author puts a mistake in and sees nothing fail, the author finds it at once.
 Caught by: killed
 Passes: fair, new
 Seen: https://github.com/rustledger/rustledger/pull/1971

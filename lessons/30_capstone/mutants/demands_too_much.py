@@ -1,7 +1,8 @@
 """A property that forbids what is right
 
-It wants the gradients to be the same objects afterwards, as in the version that its author has before him. Others make new
-tensors, or add in another order: as right, and forbidden. Such tests fail on another machine, and are then switched off.
+It demands that the gradients are the same objects afterwards, as in its author's version. Other versions make new tensors, or add
+in another order. They are just as right, and the property forbids them. Such tests fail on another machine, and are then switched
+off.
 Caught by: fair
 Passes: new, killed
 Seen: https://github.com/RichieHakim/ROICaT/pull/634

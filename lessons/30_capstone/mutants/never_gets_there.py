@@ -1,7 +1,7 @@
 """A property that fails before it has looked
 
-It calls `average` with an argument too many. It catches every mutant there is, and everything else too; in the course
-where this was found nobody had ever run the cell, and so nobody saw that the solution behind it was wrong.
+It calls `average` with one argument too many. It catches every mutant, and every right version, too. In the course where this was
+found nobody had ever run the cell. So nobody saw that its solution was wrong.
 Caught by: fair
 Passes: new, killed
 Seen: https://github.com/callummcdougall/ARENA_3.0/pull/407

@@ -10,4 +10,5 @@ rpc         calls, beside torch's (`rpc_worker`, `rpc_pipeline`)
 sim         how fast virtual time passes, beside SimGrid (`simgrid`)
 faults      how fast a program runs while things go wrong
 journal     what it costs to write down what happens
+lessons     what each lesson's check takes, in yardsticks
 """

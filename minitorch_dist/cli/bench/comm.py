@@ -1,10 +1,10 @@
 """`mtd bench comm`: collectives over each transport, beside torch's gloo and Open MPI where they are.
 
 All worlds are alive at the same time and take turns, one short measurement each, so that a noisy
-machine hits all of them; what counts is the median of the ratios of neighbours in time. Bandwidths
-are those of nccl-tests: algorithm bandwidth is bytes by time, bus bandwidth multiplies it by what the
-best algorithm must move, 2(P-1)/P for all_reduce and (P-1)/P for its halves and all_to_all. "held" is
-what a rank held at most beyond what it was given, in multiples of its bytes.
+machine hits all of them. The result is the median of the ratios of neighbours in time. Bandwidths are those
+of nccl-tests. Algorithm bandwidth is bytes by time. Bus bandwidth multiplies it by the traffic of the best
+algorithm: 2(P-1)/P for all_reduce, and (P-1)/P for its halves and all_to_all. The column `held` is the
+memory that a rank held at most beyond its input, in multiples of its bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from minitorch_dist.cli.bench import comm_brokers
-from minitorch_dist.cli.bench.comm_worlds import PEERS, World, missing
+from minitorch_dist.cli.bench.comm_worlds import PEERS, BenchWorld, missing
 
 OPERATIONS = (
     "barrier", "send_recv", "broadcast", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
@@ -33,7 +33,7 @@ TRANSPORTS = ("tcp", "file", "queue", "mqtt")
 TURN = 0.03  # seconds
 
 
-class Cell(NamedTuple):
+class BenchCell(NamedTuple):
     """One operation of one size: seconds by world and turn, and bytes held by world."""
 
     operation: str
@@ -57,7 +57,7 @@ def bus_factor(operation: str, size: int) -> float:
     return 1.0
 
 
-def measure(worlds: list[World], operation: str, size: str, pairs: int) -> Cell:
+def measure(worlds: list[BenchWorld], operation: str, size: str, pairs: int) -> BenchCell:
     """Let the worlds take turns."""
     nbytes, repeats = SIZES[size], {}
     for world in worlds:
@@ -69,7 +69,9 @@ def measure(worlds: list[World], operation: str, size: str, pairs: int) -> Cell:
             seconds = world.ask("time", operation, nbytes, repeats[world.name])
             times[world.name].append(seconds)
     ours = [world for world in worlds if world.name not in PEERS]
-    return Cell(operation, size, times, {w.name: w.ask("memory", operation, nbytes) for w in ours})
+    return BenchCell(
+        operation, size, times, {w.name: w.ask("memory", operation, nbytes) for w in ours}
+    )
 
 
 def duration(seconds: float) -> str:
@@ -80,7 +82,7 @@ def duration(seconds: float) -> str:
 
 
 def table_of(
-    name: str, called: str, ranks: int, cells: list[Cell], peers: list[str], pairs: int
+    name: str, called: str, ranks: int, cells: list[BenchCell], peers: list[str], pairs: int
 ) -> Table:
     """One transport: time, bandwidths, what it held beyond its tensors, and the ratios."""
     title = f"{called}, {ranks} ranks, medians of {pairs} turns"
@@ -103,7 +105,7 @@ def table_of(
     return table
 
 
-def summary(cells: list[Cell], ours: str, theirs: str, called: str) -> str:
+def summary(cells: list[BenchCell], ours: str, theirs: str, called: str) -> str:
     """`file / gloo: geometric mean 0.13, worst 0.47 (send_recv 64MB)`"""
     ratios = {str(cell): cell.ratio(ours, theirs) for cell in cells}
     mean = math.exp(statistics.fmean(math.log(r) for r in ratios.values()))
@@ -115,9 +117,9 @@ def report(console: Console, ranks: int, names: dict[str, str], peers: list[str]
            operations: list[str], sizes: list[str], pairs: int) -> None:  # fmt: skip
     """Measure one number of ranks, and print it. `names`: what each transport is called."""
     with tempfile.TemporaryDirectory() as folder:
-        worlds: list[World] = []
+        worlds: list[BenchWorld] = []
         try:
-            worlds += (World(name, ranks, Path(folder)) for name in [*names, *peers])
+            worlds += (BenchWorld(name, ranks, Path(folder)) for name in [*names, *peers])
             cells = [
                 measure(worlds, operation, size, pairs)
                 for operation in operations

@@ -1,4 +1,4 @@
-"""What `mtd bench comm` times: the same operations in the words of torch and in those of MPI.
+"""The operations that `mtd bench comm` times, in the words of torch and in those of MPI.
 
 Each takes a number of float32 elements (at least one per rank) and returns a function that does the
 operation once. Sizes are nccl-tests': of the gathered, or the whole scattered, vector.

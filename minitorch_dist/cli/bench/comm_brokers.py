@@ -7,8 +7,8 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from transports.channel import address as addresses
-from transports.channel.address import Address
+from transports.mqtt_protocol import address as addresses
+from transports.mqtt_protocol.address import Address
 
 OURS = "mqtt"
 PATIENCE = 5.0  # seconds for a broker to let us in

@@ -67,7 +67,7 @@ def in_process(library: str, backend: str, address: str, rank: int, world: int) 
 
 
 def in_threads(world: int) -> None:
-    """All ranks in this process. What they answer is the slowest's, or the greediest's."""
+    """All ranks in this process. The answer is that of the slowest rank, or of the one that held most."""
     t = importlib.import_module("minitorch_dist")
     dist = importlib.import_module("minitorch_dist.distributed")
     launching = importlib.import_module("minitorch_dist.launching")

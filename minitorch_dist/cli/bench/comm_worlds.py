@@ -42,7 +42,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class World:
+class BenchWorld:
     """The processes, and a pipe to and from each."""
 
     def __init__(self, name: str, size: int, folder: Path, worker: str = WORKER) -> None:

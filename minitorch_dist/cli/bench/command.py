@@ -1,6 +1,6 @@
 """`mtd bench nn`, `comm`, `train`, …: time steps, collectives, training, beside torch's where it is.
 
-What follows the target is for the target: `mtd bench comm --help` lists it.
+Arguments after the target are for the target: `mtd bench comm --help` lists them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ TARGETS = {
     "comm": "minitorch_dist.cli.bench.comm",
     "faults": "minitorch_dist.cli.bench.faults",
     "journal": "minitorch_dist.cli.bench.journal",
+    "lessons": "minitorch_dist.cli.bench.lessons",
     "sim": "minitorch_dist.cli.bench.sim",
     "train": "minitorch_dist.cli.bench.train",
     "rpc": "minitorch_dist.cli.bench.rpc",

@@ -1,8 +1,8 @@
 """`mtd bench journal`: what a journal costs, where nobody keeps one and where somebody does.
 
-Switched off it is a look at `Mailbox.recorder` wherever something happens. These looks are counted
-by a mailbox that counts them, and one look is timed by itself: a difference of a percent could not
-be told from noise by timing operations. Switched on, runs take turns with and without.
+Switched off it is a look at `Mailbox.recorder` wherever something happens. A special mailbox counts these
+looks, and one look is timed by itself. The reason: timing operations could not tell a difference of a
+percent from noise. Switched on, runs take turns with and without.
 """
 
 from __future__ import annotations

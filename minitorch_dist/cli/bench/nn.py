@@ -1,8 +1,8 @@
 """Time the steps of `steps`, ours and torch's in alternation, one thread each.
 
-The two take turns within one process, so that a noisy machine hits both; what counts is the median
-of the ratios of neighbours. Memory is the peak of a fresh process each, once as it stands and once
-beyond what importing took.
+The two take turns within one process, so that a noisy machine hits both. The result is the median of the
+ratios of neighbours. Memory is the peak of a fresh process each, once as it stands and once beyond what
+importing took.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`mtd bench rpc`: remote calls over TCP between two processes, beside torch.distributed.rpc.
 
-Both worlds live at the same time and take turns, one measurement each, so that a noisy machine hits
-both; what counts is the median of the ratios of neighbours. `--long` is the pipeline of `programs/`.
+Both worlds live at the same time and take turns, one measurement each, so that a noisy machine hits both.
+The result is the median of the ratios of neighbours. `--long` is the pipeline of `programs/`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORDS = {
 }  # fmt: skip
 
 
-class World:
+class RpcPair:
     """Two processes of one library."""
 
     def __init__(self, library: str) -> None:
@@ -75,7 +75,7 @@ class World:
                 worker.stdout.close()
 
 
-def measure(worlds: list[World], what: str, pairs: int) -> list[list[float]]:
+def measure(worlds: list[RpcPair], what: str, pairs: int) -> list[list[float]]:
     """Seconds of each world, in turns; about 50 ms a turn."""
     first = max(world.time(what, 2) for world in worlds)
     repeats = max(1, min(500, int(0.05 / first)))
@@ -97,7 +97,7 @@ def main() -> int:
     )  # fmt: skip
     options = parser.parse_args()
     has_torch = importlib.util.find_spec("torch") is not None
-    worlds: list[World] = []
+    worlds: list[RpcPair] = []
     table = Table(title=f"tcp, 2 processes, medians of {options.pairs} turns", box=SIMPLE)
     for heading in ["call", "time", *(["torch", "ratio", "goal"] if has_torch else [])]:
         table.add_column(heading, justify="left" if heading == "call" else "right")
@@ -108,7 +108,7 @@ def main() -> int:
             )
             rpc_pipeline.measure(table, has_torch, options.long)
         else:
-            worlds += [World("minitorch_dist"), *([World("torch")] if has_torch else [])]
+            worlds += [RpcPair("minitorch_dist"), *([RpcPair("torch")] if has_torch else [])]
         for what in () if options.long else options.only or GOALS:
             times = measure(worlds, what, options.pairs)
             row = [WORDS[what], duration(statistics.median(times[0]))]

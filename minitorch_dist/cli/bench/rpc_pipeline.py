@@ -49,7 +49,7 @@ def translated(folder: Path) -> Path:
 
 
 def seconds(folder: Path, split: int) -> float:
-    """What one run of the program in this folder says that it took."""
+    """The time that one run of the program in this folder says that it took."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", PROGRAM, "--num_split", str(split), *FLAGS],

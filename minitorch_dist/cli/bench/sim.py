@@ -22,17 +22,18 @@ from rich.table import Table
 
 from minitorch_dist import sim
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.collectives import How
+from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules.choice import named
 from minitorch_dist.sim import estimates
 from transports import simulation
 from transports.errors import Deadlock
-from transports.simulation import Node
+from transports.simulation import SimulatedNode
 from transports.virtual.clock import has_greenlets
+from transports.virtual.medium import Network
 from transports.virtual.topology import uniform
 
 
-class Line(NamedTuple):
+class BenchRow(NamedTuple):
     what: str
     found: float
     target: float | None  # None: only to be seen beside others
@@ -52,10 +53,10 @@ def seconds(function: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
-def ring_of_bytes(rounds: int) -> Callable[[Node], None]:
-    """What a ring all_reduce sends in so many rounds, without values."""
+def ring_of_bytes(rounds: int) -> Callable[[SimulatedNode], None]:
+    """The messages of a ring all_reduce in so many rounds, without values."""
 
-    def program(node: Node) -> None:
+    def program(node: SimulatedNode) -> None:
         right, left = (node.rank + 1) % node.world_size, (node.rank - 1) % node.world_size
         chunk = bytes(64)
         for _ in range(rounds):
@@ -78,7 +79,7 @@ def nothing() -> None:
 def rate(engine: str, ranks: int, rounds: int) -> float:
     """Messages a second between ranks that move bytes, with ports, counters and digest."""
     net = uniform("5us", "100Gb/s")
-    outcome: list[simulation.Outcome[None]] = []
+    outcome: list[simulation.SimulationOutcome[None]] = []
     taken = seconds(
         lambda: outcome.append(simulation.run(ring_of_bytes(rounds), ranks, net, engine=engine))
     )
@@ -96,11 +97,18 @@ def full_rate(engine: str, ranks: int, turns: int) -> float:
     return found[0].messages / taken
 
 
+def light_rate(ranks: int) -> float:
+    """Messages without bytes a second, with ports, counters and digest: those of a ring."""
+    ring, net = named("all_reduce", "ring"), Network(uniform("5us", "100Gb/s"))
+    taken = seconds(lambda: estimates.message_by_message(ring, ranks, 400 * ranks, net, 0))
+    return 2 * ranks * (ranks - 1) / taken
+
+
 def deadlock(ranks: int) -> float:
     """Seconds from the moment when everybody waits until the report is there."""
     begin = [0.0]
 
-    def program(node: Node) -> None:
+    def program(node: SimulatedNode) -> None:
         begin[0] = time.process_time()
         node.receive((node.rank + 1) % ranks)
 
@@ -115,55 +123,60 @@ SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's python3-simgrid is for this one
 BUCKETS = [1000, 400, 2500, 2500, 2500, 2500, 2500, 2500, 1200, 600]  # elements
 
 
-def lines(scale: str) -> list[Callable[[], Line]]:
+def lines(scale: str) -> list[Callable[[], BenchRow]]:
     ring = named("all_reduce", "ring")
     net = uniform("5us", "100Gb/s")
     greenlet = "greenlet" if has_greenlets() else "threads"
-    short: list[Callable[[], Line]] = [
-        lambda: Line(
+    short: list[Callable[[], BenchRow]] = [
+        lambda: BenchRow(
             "a world of 8 starts and ends",
             1000 * statistics.median(seconds(lambda: sim.run(nothing, 8)) for _ in range(20)), 3, "ms",
         ),
-        lambda: Line(
+        lambda: BenchRow(
             "ring all_reduce, 10,000 ranks, lockstep",
             seconds(lambda: estimates.time_of(ring, 10_000, 40_000_000, net)), 1, "s",
         ),
-        lambda: Line(f"messages, {greenlet}, 64 ranks", rate(greenlet, 64, 504), 250_000, "/s", True),
-        lambda: Line("messages, threads, 64 ranks", rate("threads", 64, 252), 50_000, "/s", True),
-        lambda: Line(
+        lambda: BenchRow(f"messages, {greenlet}, 64 ranks", rate(greenlet, 64, 504), 250_000, "/s", True),
+        lambda: BenchRow("messages, threads, 64 ranks", rate("threads", 64, 252), 50_000, "/s", True),
+        lambda: BenchRow(
             f"messages within all_reduce, {greenlet}, 64 ranks", full_rate(greenlet, 64, 4), 50_000,
             "/s", True,
         ),
-        lambda: Line("a deadlock of 64 ranks is told", 1000 * deadlock(64), 50, "ms"),
-        lambda: Line(
+        lambda: BenchRow("messages without bytes, 256 ranks", light_rate(256), 300_000, "/s", True),
+        lambda: BenchRow("a deadlock of 64 ranks is told", 1000 * deadlock(64), 50, "ms"),
+        lambda: BenchRow(
             "ten all_reduces, 1,024 ranks run", seconds(lambda: sim.run(all_reduces, 1024, (BUCKETS,))),
             1, "s",
         ),
     ]  # fmt: skip
-    long: list[Callable[[], Line]] = [
-        lambda: Line(
+    long: list[Callable[[], BenchRow]] = [
+        lambda: BenchRow(
             "ten all_reduces, 10,000 ranks run",
             seconds(lambda: sim.run(all_reduces, 10_000, ([n // 10 for n in BUCKETS],))), 20, "s",
         ),
-        lambda: Line(
+        lambda: BenchRow(
             "ring all_reduce, 1,024 ranks on threads",
             seconds(lambda: sim.run(all_reduces, 1024, ([1024], "ring"), engine="threads")), 30, "s",
         ),
-        lambda: Line("memory of 10,000 idle ranks", idle_memory(10_000), 600, "MB"),
+        lambda: BenchRow(
+            "an all_reduce, 100,000 ranks run", seconds(lambda: sim.run(all_reduces, 100_000, ([100],))),
+            30, "s",
+        ),
+        lambda: BenchRow("memory of 10,000 idle ranks", idle_memory(10_000), 600, "MB"),
     ]  # fmt: skip
     if scale == "short":
         return [*short, *beside(64, 126)]
-    far: list[Callable[[], Line]] = [
-        lambda: Line(f"messages, {greenlet}, 1,024 ranks", rate(greenlet, 1024, 64), None, "/s")
+    far: list[Callable[[], BenchRow]] = [
+        lambda: BenchRow(f"messages, {greenlet}, 1,024 ranks", rate(greenlet, 1024, 64), None, "/s")
     ]
     return [*short, *beside(64, 126), *far, *beside(1024, 64), *long]
 
 
-def beside(ranks: int, rounds: int) -> list[Callable[[], Line]]:
-    """What SimGrid does, if it is here."""
+def beside(ranks: int, rounds: int) -> list[Callable[[], BenchRow]]:
+    """The same work in SimGrid, if it is here."""
     found = simgrid_rate(ranks, rounds)
     what = f"messages, SimGrid's actors (Python), {ranks:,} ranks"
-    return [] if found is None else [lambda: Line(what, found, None, "/s")]
+    return [] if found is None else [lambda: BenchRow(what, found, None, "/s")]
 
 
 def simgrid_rate(ranks: int, rounds: int) -> float | None:

@@ -1,9 +1,9 @@
 """`mtd bench train`: DDP and FSDP over each transport, beside torch's over gloo.
 
 All worlds are alive at the same time and take turns, one short measurement each, so that a noisy
-machine hits all of them; a ratio is the median of the ratios of neighbours. Three questions: samples
-per second beside torch; what sending beside the computing saves; what DDP costs where there is nobody
-to send to.
+machine hits all of them; a ratio is the median of the ratios of neighbours. It answers three questions. How
+many samples per second are there beside torch? How much time does sending beside the computing save? What
+does DDP cost on one rank, where there is no peer?
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from minitorch_dist.cli.bench.comm import duration
-from minitorch_dist.cli.bench.comm_worlds import PEER, World
+from minitorch_dist.cli.bench.comm_worlds import PEER, BenchWorld
 from minitorch_dist.cli.bench.train_worker import BATCHES
 
 WORKER = "minitorch_dist.cli.bench.train_worker"
@@ -45,7 +45,7 @@ def main() -> int:
         together = [m for m in chosen if m != "overhead"]
         if together:
             among = [*names, *([PEER] if has_torch else [])]
-            worlds = [World(name, options.ranks, Path(folder), WORKER) for name in among]
+            worlds = [BenchWorld(name, options.ranks, Path(folder), WORKER) for name in among]
             try:
                 for way in options.ways.split(","):
                     beside_torch(console, worlds, together, options.pairs, way)
@@ -55,7 +55,7 @@ def main() -> int:
                 for world in worlds:
                     world.close()
         if "overhead" in chosen:
-            alone = World("tcp", 1, Path(folder), WORKER)
+            alone = BenchWorld("tcp", 1, Path(folder), WORKER)
             try:
                 overhead(console, alone, options.pairs)
             finally:
@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def turns(
-    worlds: list[World], model: str, hows: list[str], pairs: int, seconds: float = TURN
+    worlds: list[BenchWorld], model: str, hows: list[str], pairs: int, seconds: float = TURN
 ) -> dict[tuple[str, str], list[float]]:
     """Seconds of a step for each world and each way, taken in turns."""
     runs = [(world, how) for world in worlds for how in hows]
@@ -86,7 +86,7 @@ WAYS = {"ddp": "DDP", "fsdp": "FullyShardedDataParallel", "rows": "fully_shard"}
 
 
 def beside_torch(
-    console: Console, worlds: list[World], models: list[str], pairs: int, way: str
+    console: Console, worlds: list[BenchWorld], models: list[str], pairs: int, way: str
 ) -> None:
     ranks = worlds[0].size
     table = Table(title=f"{WAYS[way]}, {ranks} ranks, medians of {pairs} turns", box=SIMPLE)
@@ -107,7 +107,7 @@ def beside_torch(
     console.print(table)
 
 
-def overlap(console: Console, worlds: list[World], pairs: int) -> None:
+def overlap(console: Console, worlds: list[BenchWorld], pairs: int) -> None:
     """Buckets that are sent beside the computing, against one bucket at the end."""
     times = turns(worlds, "wide", ["ddp", "whole"], pairs)
     for world in worlds:
@@ -119,7 +119,7 @@ def overlap(console: Console, worlds: list[World], pairs: int) -> None:
         )
 
 
-def overhead(console: Console, alone: World, pairs: int) -> None:
+def overhead(console: Console, alone: BenchWorld, pairs: int) -> None:
     """One rank with DDP and without, in turns of a step or two: the difference is small."""
     for model in ("convnet", "mlp"):
         times = turns([alone], model, ["ddp", "plain"], 8 * pairs, seconds=0.02)

@@ -11,26 +11,28 @@ from pathlib import Path
 
 from rich.console import Console as Terminal
 
-from minitorch_dist.cli.classroom.screen import Lines, Whole
+from minitorch_dist.cli.classroom.screen import ScreenLines, Whole
 from minitorch_dist.cli.lessons import keyboard
 from minitorch_dist.cli.page import Page, refuse
 from minitorch_dist.course.classroom import pages, racing, words
 from minitorch_dist.course.classroom.console import Console, Finish
-from minitorch_dist.course.classroom.guard import Guard
-from minitorch_dist.course.classroom.host import PORT, STORE, Host
-from minitorch_dist.course.classroom.room import Plan, Room
+from minitorch_dist.course.classroom.guard import StoreGuard
+from minitorch_dist.course.classroom.host import PORT, STORE, ClassHost
+from minitorch_dist.course.classroom.room import ClassPlan, Room
 from minitorch_dist.course.classroom.training import STEPS
 from transports import keys
 from transports.broker import launch
 from transports.broker.credentials import OWNER, OWNER_KEY, owner_password
-from transports.channel.store import MQTTStore
 from transports.clock import SYSTEM
 from transports.errors import DistError, DistNetworkError
+from transports.mqtt_protocol.store import MQTTStore
 
 MOST_SEATS = 256
 TICK = 0.02  # seconds between two looks at the desk
 FRESH = 1.0  # seconds between two pages
-FAREWELL = 2.0  # seconds for the last orders to be fetched
+FAREWELL = (
+    20.0  # seconds for the laptops to say goodbye; one that is silent is waited for less long
+)
 
 
 class NoClass(ValueError):
@@ -45,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         return refuse("class host", error)
     os.environ[keys.VARIABLE] = words.key(word)
     os.environ.pop(keys.GENERATION, None)
-    guard, owner = Guard(), os.urandom(32).hex()
+    guard, owner = StoreGuard(), os.urandom(32).hex()
     try:
         broker = Broker(options.listen, options.port, owner)
     except DistNetworkError as error:
@@ -59,9 +61,12 @@ def run(options: argparse.Namespace) -> int:
             print(f"mtd class host: {error}", file=sys.stderr)
             return 1
         try:
-            room = Room(options.seats, Plan(steps=options.steps, pace=options.pace))
+            room = Room(options.seats, ClassPlan(steps=options.steps, pace=options.pace))
             return teach(
-                options, Host(store, room, guard), broker, join_with(options, broker.port, word)
+                options,
+                ClassHost(store, room, guard),
+                broker,
+                join_with(options, broker.port, word),
             )
         finally:
             store.close()
@@ -82,7 +87,7 @@ class Broker:
         )  # fmt: skip
 
     def tend(self) -> str:
-        """What had to be done, if anything. All clients come back by themselves."""
+        """Start the broker again if it has died, and say so. All clients come back by themselves."""
         if self._process.is_alive():
             return ""
         self._process.stop()
@@ -151,11 +156,11 @@ def join_with(options: argparse.Namespace, port: int, word: str) -> str:
     return f"mtd class join {shown} --word {word}"
 
 
-def teach(options: argparse.Namespace, host: Host, broker: Broker, join: str) -> int:
+def teach(options: argparse.Namespace, host: ClassHost, broker: Broker, join: str) -> int:
     """The console, until finish or Ctrl-C."""
     room, is_whole = host.room, keyboard.is_there() and not options.plain
     with (
-        Whole(room, join) if is_whole else Lines(room, join, Page(Terminal(highlight=False)))
+        Whole(room, join) if is_whole else ScreenLines(room, join, Page(Terminal(highlight=False)))
     ) as screen:
         status = _converse(host, broker, screen, options, join)
         _end(host, status)
@@ -165,7 +170,11 @@ def teach(options: argparse.Namespace, host: Host, broker: Broker, join: str) ->
 
 
 def _converse(
-    host: Host, broker: Broker, screen: Whole | Lines, options: argparse.Namespace, join: str
+    host: ClassHost,
+    broker: Broker,
+    screen: Whole | ScreenLines,
+    options: argparse.Namespace,
+    join: str,
 ) -> int:
     console, fresh = Console(host.room, options.race), SYSTEM.deadline(0)
     screen.say(f"The page for the projector: {options.page}   help lists all words")
@@ -189,8 +198,8 @@ def _converse(
         return 130
 
 
-def _end(host: Host, status: int) -> None:
-    """Tell everybody, and wait a little until they have heard it."""
+def _end(host: ClassHost, status: int) -> None:
+    """Tell everybody, and wait until they have answered: an order that was fetched may still be on its way."""
     room = host.room
     if status == 0 and room.is_golden:
         text = f"The class is over: {room.step} steps, and the weights are the golden ones, bit for bit."
@@ -202,10 +211,9 @@ def _end(host: Host, status: int) -> None:
     host.send()
     deadline = SYSTEM.deadline(FAREWELL)
     with suppress(KeyboardInterrupt):
-        waiting = [f"to/{seat.me}" for seat in room.seats.here()]
-        while waiting and not deadline.is_over():
+        while room.unparted and not deadline.is_over():
             SYSTEM.sleep(TICK)
-            waiting = [queue for queue in waiting if host.store.queue_len(queue)]
+            host.pump()
 
 
 def _write(path: Path, text: str) -> str:

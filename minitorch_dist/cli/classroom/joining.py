@@ -17,8 +17,8 @@ from minitorch_dist.course.classroom import names, words
 from minitorch_dist.course.classroom.host import PORT, STORE
 from minitorch_dist.course.classroom.pupil import Ended, Pupil
 from transports import keys
-from transports.channel.store import MQTTStore
 from transports.errors import DistNetworkError, TrustError
+from transports.mqtt_protocol.store import MQTTStore
 
 PATIENCE = 10.0  # seconds to reach the host
 AWAY = 120  # seconds for which it may then be out of reach
@@ -100,7 +100,7 @@ def login() -> str:
 
 
 def where(host: str, port: int) -> str:
-    """What this machine is called, and by which address it would reach the host."""
+    """The name of this machine, and the address by which it would reach the host."""
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, port))  # sends nothing
         return f"{socket.gethostname()}, {probe.getsockname()[0]}"

@@ -27,7 +27,7 @@ MOST_TYPED: Final = 200
 SAID: Final = 12  # lines of answers that stay
 
 
-class Lines:
+class ScreenLines:
     def __init__(self, room: Room, join: str, page: Page) -> None:
         self.room, self.join, self.page = room, join, page
         self._told = 0
@@ -40,10 +40,10 @@ class Lines:
             self.page.as_it_is(line)
 
     def show(self) -> None:
-        """What has happened since the last time."""
-        for line in self.room.story[self._told :]:
+        """The lines for all that has happened since the last time."""
+        for line in self.room.story.since(self._told):
             self.page.say(Text(line))
-        self._told = len(self.room.story)
+        self._told = self.room.story.told
         step = f"{self.room.generation.number}/{self.room.step // 20}"
         if self.room.step and step != self._phase:
             self._phase = step
@@ -79,7 +79,7 @@ class Lines:
         self._rest = self._rest[-MOST_TYPED:]
         return [line[:MOST_TYPED].decode(errors="replace") for line in lines if line.strip()]
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> ScreenLines:
         self.say("A class is open. On each laptop:")
         self.say("")
         self.say(f"    {self.join}")

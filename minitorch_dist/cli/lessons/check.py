@@ -11,12 +11,12 @@ from rich.progress import Progress as Bar, SpinnerColumn, TextColumn, TimeElapse
 
 from minitorch_dist.cli.lessons import report
 from minitorch_dist.cli.lessons.commands import about, opened
-from minitorch_dist.cli.lessons.desk import Desk
+from minitorch_dist.cli.lessons.desk import LessonDesk
 from minitorch_dist.cli.page import Page, listed, marked, refuse
 from minitorch_dist.course import bounds
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson, LessonError
-from minitorch_dist.course.verdict import Verdict
+from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.testing.collectives import parse
 from transports.clock import SystemClock
@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
     parser.add_argument("--all", action="store_true", help="every lesson that you have begun")
     parser.add_argument("--watch", action="store_true", help="again whenever you save; Ctrl-C ends")
+    parser.add_argument("-q", "--quiet", action="store_true", help="the lamps, and one line")
     parser.add_argument("--only", metavar="LAMP", help="only what decides about this lamp")
     parser.add_argument("--replay", metavar="TOKEN", help="only the run of this token (mtc1:…)")
     parser.add_argument(
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _watched(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
     """The course without keys, for terminals that give none."""
-    desk, clock, seen = Desk(workspace, lesson), SystemClock(), None
+    desk, clock, seen = LessonDesk(workspace, lesson), SystemClock(), None
     status = 0
     while True:
         stamp = desk.look()
@@ -66,8 +67,9 @@ def _watched(page: Page, workspace: Workspace, lesson: Lesson, options: argparse
 
 def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
     text = workspace.text_of(lesson)
-    report.heading(page, lesson)
-    page.say()
+    if not options.quiet:
+        report.heading(page, lesson)
+        page.say()
     for earlier in workspace.gone(lesson, workspace.progress()):
         page.say(f"({report.gone(workspace, earlier)})", "dim")
     for earlier in workspace.changed_since(lesson, workspace.progress()):
@@ -87,6 +89,9 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
     if token is not None and verdict.is_passed:
         page.say("This run does not fail: the file is not that of then.")
         return 0
+    if options.quiet:
+        report.quietly(page, verdict)
+        return 0 if verdict.is_passed else 1
     report.verdict(page, workspace, lesson, exam, verdict, text, workspace.progress())
     if verdict.lamps:
         workspace.explained(lesson)
@@ -119,7 +124,7 @@ def examined(
     page: Page, workspace: Workspace, lesson: Lesson, *, only: list[str] | None = None,
     limit: float | None = None, text: str | None = None, token: str | None = None,
 ) -> Examination:  # fmt: skip
-    """Check it, with something that moves meanwhile; what was found is entered."""
+    """Check it, with something that moves meanwhile, and enter the result."""
     text = workspace.text_of(lesson) if text is None else text
     with (
         Examination.of(workspace, lesson, only=only, limit=limit, token=token) as exam,
@@ -167,7 +172,7 @@ def _all(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def state(verdict: Verdict | None) -> list[str | tuple[str, str]]:
+def state(verdict: CheckVerdict | None) -> list[str | tuple[str, str]]:
     if verdict is None:
         return [("could not be checked", "red")]
     if verdict.unwritten:

@@ -1,4 +1,4 @@
-"""What the commands of the course have in common: the learner's folder, and a lesson."""
+"""The common parts of the commands of the course: the learner's folder, and a lesson."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def takes_lesson(parser: argparse.ArgumentParser, name: str, act: Act, example: 
 
 
 def about(name: str, act: Act) -> Callable[[argparse.Namespace], int]:
-    """`act` with the lesson that is named; what cannot be done is said."""
+    """Run `act` with the lesson that is named, and print the error if that cannot be done."""
 
     def run(options: argparse.Namespace) -> int:
         page = Page()

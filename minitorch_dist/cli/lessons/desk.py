@@ -1,7 +1,7 @@
 """The file that a learner works at: whether it was saved, and what is being found out about it meanwhile.
 
 desk = Desk(workspace, lesson)
-found = desk.tick()                a `Found` as soon as a check or a picture is ready, else None; never waits
+found = desk.tick()                a `DeskResult` as soon as a check or a picture is ready, else None; never waits
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ CHECK, PICTURE, STEP = "check", "picture", "step"
 Stamp = tuple[int, int, int] | None
 
 
-class Found(NamedTuple):
+class DeskResult(NamedTuple):
     purpose: str
     exam: Examination
     written: str  # the text that was looked at
 
 
-class Desk:
+class LessonDesk:
     def __init__(self, workspace: Workspace, lesson: Lesson) -> None:
         self.workspace, self.lesson = workspace, lesson
         self.exam: Examination | None = None
@@ -38,7 +38,7 @@ class Desk:
         return f"<Desk with {self.workspace.file(self.lesson)}, {self.exam!r}>"
 
     def look(self) -> Stamp:
-        """What tells one state of the file from the next, however it was saved."""
+        """A mark that differs between one state of the file and the next, however it was saved."""
         try:
             found = self.workspace.file(self.lesson).stat()
         except OSError:
@@ -46,7 +46,7 @@ class Desk:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def forget(self) -> None:
-        """What was written by us need not be checked."""
+        """Do not check the present text: we have written it ourselves."""
         self._stamp = self.look()
 
     @property
@@ -80,15 +80,15 @@ class Desk:
             self.exam.stop()
         self.exam, self._waiting, self._wanted = None, [], ""
 
-    def interrupt(self) -> Found | None:
-        """End what is under way; what is known of it."""
+    def interrupt(self) -> DeskResult | None:
+        """End what is under way, and return what is known of it."""
         if self.exam is None:
             return None
         self._waiting, self._wanted = [], ""
         self.exam.stop()
         return self._finished(self.exam)
 
-    def tick(self) -> Found | None:
+    def tick(self) -> DeskResult | None:
         """Look at the file, and at what is being found out."""
         stamp = self.look()
         if stamp != self._stamp:
@@ -115,14 +115,14 @@ class Desk:
             else:
                 self._waiting, self.trouble = [], str(error)
 
-    def _finished(self, exam: Examination) -> Found | None:
+    def _finished(self, exam: Examination) -> DeskResult | None:
         self.exam = None
         if self._purpose == CHECK and exam.verdict is not None and exam.stopped != "you stopped it":
             self.workspace.keep(exam.lesson, self._written, exam.verdict)
             if self._waiting:
                 self._begin(CHECK)
                 return None
-        found = Found(self._purpose, exam, self._written)
+        found = DeskResult(self._purpose, exam, self._written)
         wanted, self._wanted = self._wanted, ""
         if wanted:
             self.draw(wanted)

@@ -11,7 +11,7 @@ from rich.text import Text
 from minitorch_dist.cli.lessons import report
 from minitorch_dist.cli.lessons.commands import opened
 from minitorch_dist.cli.page import Page, marked, refuse
-from minitorch_dist.course import rooms
+from minitorch_dist.course import achievements
 from minitorch_dist.course.lesson import Lesson, LessonError, all_lessons
 from minitorch_dist.course.progress import Progress
 from minitorch_dist.course.workspace import Workspace, WorkspaceError
@@ -62,7 +62,7 @@ def show(
         beside = Table.grid(padding=(0, 1, 0, 0))
         for width in (4, title, page.width - title - 8):
             beside.add_column(width=width)
-        for room, said, is_begun in rooms.lines(progress):
+        for room, said, is_begun in achievements.lines(progress):
             beside.add_row("", room, Text(said, "yellow" if is_begun else ""))
         page.say(beside)
     minutes = sum(lesson.minutes for lesson in lessons)

@@ -1,4 +1,6 @@
-"""A verdict as a learner reads it: what is wrong, where, a picture, how to see it again; lamps; what comes next."""
+"""A verdict as a learner reads it: the fault and its place, a picture, how to see it again, lamps, and the
+next step.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ from minitorch_dist.course import source
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson
 from minitorch_dist.course.progress import Progress
-from minitorch_dist.course.verdict import STARS, Verdict
+from minitorch_dist.course.verdict import STARS, CheckVerdict
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 
 MOST_ARROWS = 12
-LINES = 14  # of one complaint
+LINES = 10  # of one complaint
 PRINTED = 12  # lines of what the code printed
 LONGEST = 200  # characters of one of them
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
@@ -26,7 +28,7 @@ SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
 
 
 def verdict(
-    page: Page, workspace: Workspace, lesson: Lesson, exam: Examination, found: Verdict, text: str, progress: Progress,
+    page: Page, workspace: Workspace, lesson: Lesson, exam: Examination, found: CheckVerdict, text: str, progress: Progress,
 ) -> None:  # fmt: skip
     """All that is to be said about a check of this text."""
     if found.unwritten:
@@ -39,6 +41,8 @@ def verdict(
             "   a hint: ",
             page.way("hint", number),
         ]
+        if lesson.questions and not any(one.lesson == number for one in progress.predictions):
+            parts[:0] = ["Guess first: ", page.way("predict", number), "   "]
         parts += ["   then save it."] if page.has_keys else ["   then: ", page.way("check", number)]
         page.say(marked(*parts))
         return
@@ -50,8 +54,8 @@ def verdict(
             found,
             {name: said for name, said in found.said.items() if name not in skipped},
         )
-    elif exam.printed:
-        _printed(page, exam.printed)
+    elif exam.printed or exam.remarks:
+        _printed(page, exam)
         page.say()
     for name in sorted(skipped):
         page.say(marked(SIGNS[None], f" {name}: {found.said[name]}"))
@@ -64,12 +68,22 @@ def verdict(
     next_steps(page, workspace, lesson, found, asked)
 
 
+def quietly(page: Page, found: CheckVerdict) -> None:
+    """The lamps, and what is wrong with the first that is out, in a line."""
+    for said in found.unwritten[:1]:
+        page.say(f"{len(found.unwritten)} to be written; the first is {said}")
+    for name, said in [*found.said.items()][:1]:
+        page.say(marked(("✘ ", "red"), (f"{name}: ", "bold"), said.splitlines()[0]))
+    if found.lamps:
+        page.say(lamps(found, page.width))
+
+
 def heading(page: Page, lesson: Lesson) -> None:
     page.say(marked((f"{lesson.number:02} {lesson.title}", "bold"), f"  {lesson.question}"))
 
 
 def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
-    """What is still to be written, where, and what that function is for."""
+    """List the blanks that are left: where each is, and what its function is for."""
     tasks = {blank.number: blank for blank in lesson.source.blanks}
     found = []
     for line, said in source.missing(text, lesson.number):
@@ -90,7 +104,7 @@ def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
             page.say(f"in {place}", "dim", indent=4)
 
 
-def lamps(found: Verdict, width: int) -> Text:
+def lamps(found: CheckVerdict, width: int) -> Text:
     """✔ right  ✘ bytes 4.50× optimum   ★★☆"""
     words: list[Text] = []
     for name, burns in found.lamps.items():
@@ -112,19 +126,32 @@ def stars(count: int) -> str:
     return "★" * count + "☆" * (STARS - count)
 
 
-def wrong(page: Page, exam: Examination, found: Verdict, complaints: dict[str, str]) -> None:
-    """What, where, a picture, and how to see it again; of other lamps only what is wrong."""
-    (first, said), *others = complaints.items()
-    _complain(page, [first], said, LINES)
-    if exam.printed:
-        _printed(page, exam.printed)
-    page.say()
+def wrong(page: Page, exam: Examination, found: CheckVerdict, complaints: dict[str, str]) -> None:
+    """Show the fault, its place, a picture, and how to see it again. Other lamps show their fault only.
+
+    The fault comes first on a screen that is read from its top. It comes last in a terminal, where the eye
+    is at the bottom.
+    """
+    said = next(iter(complaints.values()))
+    if page.has_keys:
+        _complaints(page, found, complaints)
+    if exam.printed or exam.remarks:
+        _printed(page, exam)
+        page.say()
     if exam.caption:
         page.say(f"{exam.caption}:", "dim")
     is_told = bool(exam.no_picture) and _kind(exam.no_picture) == _kind(said)
     draw(page, exam.scene, exam.text, "" if is_told else exam.no_picture)
+    if not page.has_keys:
+        _complaints(page, found, complaints)
+
+
+def _complaints(page: Page, found: CheckVerdict, complaints: dict[str, str]) -> None:
+    (first, said), *others = complaints.items()
+    _complain(page, [first], said, LINES)
     page.say(marked("again: ", (again(found, first), "bold")))
-    page.say()
+    if page.has_keys:
+        page.say()
     alike: dict[str, list[str]] = {}
     for name, words in others:
         alike.setdefault(_kind(words), []).append(name)
@@ -133,8 +160,7 @@ def wrong(page: Page, exam: Examination, found: Verdict, complaints: dict[str, s
             page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same error"))
         else:
             _complain(page, names, found.said[names[0]], 2)
-    if others:
-        page.say()
+    page.say()
 
 
 def _complain(page: Page, names: list[str], said: str, most: int) -> None:
@@ -155,7 +181,7 @@ def _kind(said: str) -> str:
     return f"{error[0].lower()} {place[0]}" if error and place else said
 
 
-def again(found: Verdict, name: str) -> str:
+def again(found: CheckVerdict, name: str) -> str:
     if name in found.tokens:
         return f'mtd check {found.lesson.number} --replay "{found.tokens[name]}"'
     if name == "runs" or len(found.lamps) == 1:
@@ -163,13 +189,18 @@ def again(found: Verdict, name: str) -> str:
     return f'mtd check {found.lesson.number} --only "{name}"'
 
 
-def _printed(page: Page, text: str) -> None:
-    lines = [line[:LONGEST] for line in CONTROL.sub("", text).split("\n")]
-    page.say("your code printed:", "dim", indent=4)
-    if len(lines) > PRINTED:
-        page.say(f"… ({len(lines) - PRINTED} lines before)", "dim", indent=6)
-    for line in lines[-PRINTED:]:
-        page.say(line, indent=6)
+def _printed(page: Page, exam: Examination) -> None:
+    """Show the output of the learner's code, and, apart from it, the remarks of the library."""
+    if exam.printed:
+        lines = [line[:LONGEST] for line in CONTROL.sub("", exam.printed).split("\n")]
+        page.say("your code printed:", "dim", indent=4)
+        if len(lines) > PRINTED:
+            page.say(f"… ({len(lines) - PRINTED} lines before)", "dim", indent=6)
+        for line in lines[-PRINTED:]:
+            page.say(line, indent=6)
+    for words in exam.remarks[:1]:
+        page.say("the library remarks:", "dim", indent=4)
+        page.say(words, indent=6)
 
 
 def draw(
@@ -202,7 +233,7 @@ def why_it_matters(page: Page, lesson: Lesson) -> None:
     page.say()
 
 
-def used(page: Page, found: Verdict) -> None:
+def used(page: Page, found: CheckVerdict) -> None:
     """Whose modules of earlier lessons it stood on."""
     own = [number for number, is_own in found.used.items() if is_own]
     rest = [number for number, is_own in found.used.items() if not is_own]
@@ -222,9 +253,9 @@ def gone(workspace: Workspace, earlier: Lesson) -> str:
 
 
 def next_steps(
-    page: Page, workspace: Workspace, lesson: Lesson, found: Verdict, asked: bool
+    page: Page, workspace: Workspace, lesson: Lesson, found: CheckVerdict, asked: bool
 ) -> None:
-    """What a learner can do now."""
+    """Show what a learner can do now."""
     number = lesson.number
     if not found.is_passed:
         way: list[str | tuple[str, str]] = ["Save the file and it is checked again."]

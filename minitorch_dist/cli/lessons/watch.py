@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from minitorch_dist.cli.lessons import hint, listing, predict, report, reset, solution, text
-from minitorch_dist.cli.lessons.desk import CHECK, PICTURE, STEP, Desk, Found
+from minitorch_dist.cli.lessons.desk import CHECK, PICTURE, STEP, DeskResult, LessonDesk
 from minitorch_dist.cli.lessons.keyboard import Closed, Keyboard
 from minitorch_dist.cli.lessons.screen import Draw, Screen
 from minitorch_dist.cli.page import Page, marked
@@ -26,7 +26,7 @@ from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.pictures import player
 
 TICK = 0.15  # seconds between two looks at the file
-KEYS = "n next|h hint|l list|p picture|s step|x reset|q quit|? help|t text"  # by importance
+KEYS = "n next|h hint|g guess|l list|p picture|s step|q quit|? help|x reset|t text"  # by importance
 MEANINGS = {
     "n": "the next lesson",
     "h": "a hint, and one more",
@@ -46,8 +46,8 @@ TURNING = "-\\|/"
 SCROLLS = {"down": 1, "up": -1, "j": 1, "k": -1}
 
 
-class Watch:
-    """What is shown, what is being found out, and what each key does."""
+class WatchScreen:
+    """The screen of `mtd`: its text, the check under way, and the action of each key."""
 
     def __init__(self, workspace: Workspace, screen: Screen, keyboard: Keyboard) -> None:
         self.workspace, self.screen, self.keyboard = workspace, screen, keyboard
@@ -57,7 +57,7 @@ class Watch:
         self.turns = 0
         self.view = ""
         self.draw: Draw = lambda page: None
-        self.desk = Desk(workspace, workspace.present(workspace.progress()))
+        self.desk = LessonDesk(workspace, workspace.present(workspace.progress()))
         self.enter(self.lesson)
 
     @property
@@ -118,7 +118,7 @@ class Watch:
 
     def enter(self, lesson: Lesson) -> None:
         self.desk.stop()
-        self.desk, self.said = Desk(self.workspace, lesson), Text()
+        self.desk, self.said = LessonDesk(self.workspace, lesson), Text()
         with progresses.changing(self.workspace.folder) as progress:
             progress.present = lesson.number
         self.read()
@@ -162,7 +162,7 @@ class Watch:
             self.say((self.desk.trouble, "yellow"))
             self.desk.trouble = ""
 
-    def take(self, found: Found | None) -> None:
+    def take(self, found: DeskResult | None) -> None:
         if found is None:
             return
         self.said = Text()
@@ -171,7 +171,7 @@ class Watch:
         else:
             self._drawn(found)
 
-    def _judged(self, found: Found) -> None:
+    def _judged(self, found: DeskResult) -> None:
         exam, verdict, workspace = found.exam, found.exam.verdict, self.workspace
         if verdict is None:
             self.say((f"the check did not begin: {exam.printed.splitlines()[-1:]}", "red"))
@@ -189,7 +189,7 @@ class Watch:
         if verdict.is_passed:
             self.say(("passed", "green"), "  ", ("n", "bold"), " goes on")
 
-    def _drawn(self, found: Found) -> None:
+    def _drawn(self, found: DeskResult) -> None:
         exam = found.exam
         if exam.scene is None and not exam.text:
             why = exam.no_picture or (exam.verdict.said["runs"] if exam.verdict else exam.printed)
@@ -371,7 +371,7 @@ def watch(workspace: Workspace) -> int:
     """Until somebody leaves."""
     with Keyboard() as keyboard, Screen() as screen:
         screen.on_return = keyboard.enter
-        here = Watch(workspace, screen, keyboard)
+        here = WatchScreen(workspace, screen, keyboard)
         size = screen.size()
         is_on = True
         while is_on:

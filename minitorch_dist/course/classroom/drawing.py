@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
+from minitorch_dist.course.classroom import names
 from minitorch_dist.distributed.journal import reading
 from minitorch_dist.distributed.journal.events import Event, JournalError
 from minitorch_dist.distributed.journal.matching import matched_messages
@@ -22,13 +23,17 @@ from minitorch_dist.pictures.scene import Scene
 
 HEAD: Final = '{"journal":1,"of":"minitorch_dist"}'
 MAX_EVENTS: Final = 400  # of one laptop
+LONGEST: Final = 1 << 62  # picoseconds, bytes, whatever is counted
+MAX_DIMS: Final = 8
+WIDEST: Final = 40  # columns of a word
+WORDS: Final = ("group", "operation", "dtype", "reduce", "algorithm", "site", "error")
 
 
-class Drawing:
+class StepDrawing:
     """What all did in one step."""
 
-    def __init__(self, generation: int, step: int, names: Sequence[str]) -> None:
-        self.generation, self.step, self.names = generation, step, list(names)
+    def __init__(self, generation: int, step: int, laptops: Sequence[str]) -> None:
+        self.generation, self.step, self.names = generation, step, list(laptops)
         self.lines: dict[int, str] = {}  # by rank
 
     def add(self, rank: int, lines: str) -> None:
@@ -42,9 +47,13 @@ class Drawing:
             events += _of(rank, lines, len(self.names))
         offsets = compare(events)
         events = [_shifted(event, offsets[event.rank]) for event in events if event.rank in offsets]
-        scene = Journal([], events).scene()
+        title = f"step {self.step}, generation {self.generation}"
+        try:
+            scene = Journal([], events).scene()
+        except JournalError:  # each was read; together they cannot be true
+            return Scene(title, self.names, note="these journals contradict each other")
         lanes = [*self.names, *(f"rank {n}" for n in range(len(self.names), len(scene.lanes)))]
-        return replace(scene, title=f"step {self.step}, generation {self.generation}", lanes=lanes)
+        return replace(scene, title=title, lanes=lanes)
 
     def __repr__(self) -> str:
         return f"<Drawing of step {self.step}, {len(self.lines)} of {len(self.names)} laptops>"
@@ -57,15 +66,28 @@ def _of(rank: int, lines: str, size: int) -> list[Event]:
     except JournalError:
         return []
     return [
-        event
+        _plain(event)
         for event in found.events
-        if event.rank == rank and event.peer < size and _is_sane(event)
+        if event.rank == rank and -1 <= event.peer < size and _is_sane(event)
     ]
 
 
 def _is_sane(event: Event) -> bool:
-    longest = 1 << 62
-    return 0 <= event.at <= event.until < longest and event.arrived < longest
+    """Whether its numbers are some that a step of a class can have."""
+    numbers = (event.sequence, event.step, event.nth, event.nbytes, event.root, event.memory)
+    return (
+        0 <= event.at <= event.until < LONGEST
+        and -1 <= event.arrived < LONGEST
+        and all(-1 <= number < LONGEST for number in numbers)
+        and len(event.shape or ()) <= MAX_DIMS
+        and all(0 <= extent < LONGEST for extent in event.shape or ())
+    )
+
+
+def _plain(event: Event) -> Event:
+    """Its words cut short, and of letters that can be seen: each stands in the picture several times."""
+    words: dict[str, Any] = {name: names.clean(getattr(event, name), WIDEST) for name in WORDS}
+    return event._replace(**words)
 
 
 def _shifted(event: Event, by: int) -> Event:

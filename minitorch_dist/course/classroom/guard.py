@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from minitorch_dist.course.classroom.messages import MAX_MESSAGE, Order, Race, Train
-from transports.stores.protocol import Request
-from transports.stores.shelf import READS, Shelf
+from transports.stores.key_values import READS, KeyValues
+from transports.stores.protocol import StoreRequest
 
 MAX_VALUE: Final = 16 << 10  # bytes; a card has some hundred
 MAX_QUEUE: Final = 20_000  # words at the desk that the host has not heard yet
+MAX_WORDS: Final = 1000  # of these, of one laptop
+MAX_BYTES: Final = 2 << 20  # in these words of one laptop
 MAX_KEYS: Final = 100  # that one laptop may set in a generation
 MEETING: Final = frozenset({"set", "get", "wait", "check", "add", "compare_set", "delete_key"})
 KEY: Final = re.compile(r"g/(\d{1,12})/(\d{1,2})/([!-~]{1,200})")
@@ -28,38 +31,46 @@ OWN: Final = re.compile(
 )  # of one rank
 
 
-class Place(NamedTuple):
+class SeatPlace(NamedTuple):
     """Where an order has put a laptop."""
 
     table: int
     rank: int
 
 
-class Guard:
-    """Asked by the keeper of the store before each command of a laptop."""
+class StoreGuard:
+    """Asked by the server of the store before each command of a laptop."""
 
     def __init__(self) -> None:
         self.refused: Counter[str] = Counter()  # reason: how often
-        self._places: dict[tuple[int, str], Place] = {}  # by generation and laptop
+        self._places: dict[tuple[int, str], SeatPlace] = {}  # by generation and laptop
         self._set: dict[tuple[int, str], set[str]] = {}
+        self._said: dict[str, tuple[int, int]] = {}  # words and bytes at the desk; at most so many
 
     def admit(self, me: str, order: Order) -> None:
         """This order is sent to this laptop."""
         if isinstance(order, Train):
-            self._places[order.generation, me] = Place(0, order.rank)
+            self._places[order.generation, me] = SeatPlace(0, order.rank)
         elif isinstance(order, Race):
-            self._places[order.generation, me] = Place(order.table, order.rank)
+            self._places[order.generation, me] = SeatPlace(order.table, order.rank)
 
-    def __call__(self, mark: int, request: Request, shelf: Shelf) -> str:
-        why = self._why_not(f"{mark:016x}", request, shelf)
+    def forget(self, generation: int) -> list[str]:
+        """Nobody belongs to a generation before this one any more. The keys that were set in them."""
+        keys = {key for place, mine in self._set.items() if place[0] < generation for key in mine}
+        self._places = {key: place for key, place in self._places.items() if key[0] >= generation}
+        self._set = {key: mine for key, mine in self._set.items() if key[0] >= generation}
+        return sorted(keys)
+
+    def __call__(self, mark: int, request: StoreRequest, key_values: KeyValues) -> str:
+        why = self._why_not(f"{mark:016x}", request, key_values)
         if why:
             self.refused[why] += 1
         return why
 
-    def _why_not(self, me: str, request: Request, shelf: Shelf) -> str:
+    def _why_not(self, me: str, request: StoreRequest, key_values: KeyValues) -> str:
         operation, keys = request.operation, request.keys
         if operation == "queue_push":
-            return self._says(me, request, shelf)
+            return self._says(me, request, key_values)
         if keys == [f"to/{me}"]:
             return "" if operation in ("wait", "queue_pop_now") else "orders are only fetched"
         if operation not in MEETING or not keys:
@@ -68,13 +79,32 @@ class Guard:
             return f"at most {MAX_VALUE} bytes"
         return next(filter(None, (self._may(me, operation, key) for key in keys)), "")
 
-    def _says(self, me: str, request: Request, shelf: Shelf) -> str:
+    def _says(self, me: str, request: StoreRequest, key_values: KeyValues) -> str:
         if request.keys != ["desk"]:
             return "a laptop speaks at the desk, and nowhere else"
         said = request.values[0] if len(request.values) == 1 else b""
         if not said.startswith(me.encode() + b" ") or len(said) > MAX_MESSAGE + len(me) + 1:
             return "a laptop speaks in its own name, and not for long"
-        return "too much is being said" if len(shelf.queues.get("desk", ())) >= MAX_QUEUE else ""
+        desk = key_values.queues.get("desk", ())
+        if len(desk) >= MAX_QUEUE or not self._has_room(me, len(said), desk):
+            return "too much is being said"
+        return ""
+
+    def _has_room(self, me: str, nbytes: int, desk: Collection[bytes]) -> bool:
+        """Whether one more word of this laptop may wait at the desk. What it has said is counted here; what
+        the host has heard of that is seen only when it seems to be too much."""
+        words, total = self._said.get(me, (0, 0))
+        if words >= MAX_WORDS or total + nbytes > MAX_BYTES:
+            self._said = {}
+            for said in list(desk):
+                who = said.partition(b" ")[0].decode("ascii", "replace")
+                before = self._said.get(who, (0, 0))
+                self._said[who] = before[0] + 1, before[1] + len(said)
+            words, total = self._said.get(me, (0, 0))
+        if words >= MAX_WORDS or total + nbytes > MAX_BYTES:
+            return False
+        self._said[me] = words + 1, total + nbytes
+        return True
 
     def _may(self, me: str, operation: str, key: str) -> str:
         found = KEY.fullmatch(key)
@@ -85,7 +115,7 @@ class Guard:
             return ""
         own = OWN.search(found[3])
         if own is not None and int(own[1] or own[2]) != place.rank:
-            return f"this laptop is rank {place.rank}, and that is rank {own[1] or own[2]}'s"
+            return f"this laptop is rank {place.rank}, and that is another rank's"
         mine = self._set.setdefault((int(found[1]), me), set())
         mine.add(key)
         return "too many keys" if len(mine) > MAX_KEYS else ""

@@ -1,4 +1,4 @@
-"""The teacher's end: a room on a store. What stands at the desk is heard, what the room orders is sent.
+"""The teacher's end: a room on a store. It reads the messages at the desk, and sends the room's orders.
 
 desk          a queue: "<who> <message>" of every laptop
 to/<who>      a queue: orders for one laptop
@@ -7,10 +7,12 @@ g/<n>/…       what the ranks of generation n tell each other, to find each oth
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from minitorch_dist.course.classroom import messages
-from minitorch_dist.course.classroom.guard import Guard
+from minitorch_dist.course.classroom.guard import StoreGuard
+from minitorch_dist.course.classroom.messages import Race, Train
 from minitorch_dist.course.classroom.room import Room
 from transports.clock import PICO, SYSTEM
 from transports.errors import QueueEmptyError
@@ -20,13 +22,14 @@ PORT: Final = 1883  # MQTT's, unless the teacher says otherwise
 STORE: Final = "class"  # its name at the broker
 AT_ONCE: Final = 500  # words that are heard before time is looked at
 MARK: Final = 16  # letters of who it is
+MOST_ORDERS: Final = 200  # that wait for one laptop
 
 
-class Host:
+class ClassHost:
     """One class."""
 
-    def __init__(self, store: Store, room: Room, guard: Guard | None = None) -> None:
-        self.store, self.room, self.guard = store, room, guard or Guard()
+    def __init__(self, store: Store, room: Room, guard: StoreGuard | None = None) -> None:
+        self.store, self.room, self.guard = store, room, guard or StoreGuard()
 
     def now(self) -> float:
         return SYSTEM.now() / PICO
@@ -53,7 +56,17 @@ class Host:
         orders, self.room.outbox = self.room.outbox, []
         for who, order in orders:
             self.guard.admit(who, order)
-            self.store.queue_push(f"to/{who}", messages.encode(order))
+            if isinstance(order, Train | Race):
+                for key in self.guard.forget(order.generation):  # all have left those worlds
+                    self.store.delete_key(key)
+            self._hand(f"to/{who}", messages.encode(order))
+
+    def _hand(self, key: str, data: bytes) -> None:
+        """To a laptop that fetches its orders. Of one that does not, only the newest are kept."""
+        if self.store.queue_len(key) >= MOST_ORDERS:
+            with suppress(QueueEmptyError):  # it has fetched them just now
+                self.store.queue_pop(key, block=False)
+        self.store.queue_push(key, data)
 
     def __repr__(self) -> str:
         return f"<Host of {self.room!r}>"

@@ -10,7 +10,7 @@ imported or called by what is said; there is no form for code, and none for a ra
 from __future__ import annotations
 
 import json
-from math import isfinite
+import re
 from typing import Any, Final, NamedTuple, TypeAlias, get_type_hints
 
 from minitorch_dist.course.classroom.training import MAX_STATE
@@ -25,6 +25,10 @@ MAX_TEXT: Final = {
 }  # letters; else:
 SHORT: Final = 80
 MOST: Final = 1 << 40  # of any number, and of its negative
+HALF: Final = re.compile("[\ud800-\udfff]")  # a surrogate without the other
+
+
+POLITE: Final = "it closed its transport"  # the `why` of Lost that gives nobody a reason to blame
 
 
 class Nonsense(ValueError):
@@ -197,6 +201,8 @@ def _word(kind: str, name: str, wanted: type[Any], value: Any) -> Any:
         raise Nonsense(f"{name} of {kind} is no {wanted.__name__}")
     if isinstance(value, str) and len(value) > MAX_TEXT.get(name, SHORT):
         raise Nonsense(f"{name} of {kind} has {len(value)} letters, at most {MAX_TEXT.get(name, SHORT)}")  # fmt: skip
-    if isinstance(value, int | float) and not (isfinite(value) and abs(value) <= MOST):
+    if isinstance(value, str) and HALF.search(value):
+        raise Nonsense(f"{name} of {kind} has half a letter, which cannot be written as UTF-8")
+    if isinstance(value, int | float) and not abs(value) <= MOST:  # nan is not, either
         raise Nonsense(f"{name} of {kind} is out of all bounds")
     return value

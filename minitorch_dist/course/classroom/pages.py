@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 900, 120  # of the loss
 
 
 def live(room: Room, join: str) -> str:
-    """What the projector shows; the browser fetches it anew every other second, until the class is over."""
+    """The page for the projector; the browser fetches it anew every other second, until the class is over."""
     refresh = "" if room.is_over else f'<meta http-equiv="refresh" content="{REFRESH}">'
     parts = [
         f"<p class=join>{escape(join)}</p>" if not room.is_over else "",

@@ -42,11 +42,11 @@ from minitorch_dist.course.classroom.messages import (
 )  # fmt: skip
 from minitorch_dist.course.classroom.racing import MOST_FLOATS, MOST_TIMES
 from minitorch_dist.course.classroom.slip import Slip
-from minitorch_dist.course.classroom.training import STEPS, State, Training
+from minitorch_dist.course.classroom.training import STEPS, Training, TrainingState
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.exceptions import DistError, PeerLost
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.tensors.dtypes import float64
+from minitorch_dist.tensors.core.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import full
 from minitorch_dist.version import __version__
 from transports.clock import PICO, SYSTEM, Thread
@@ -93,7 +93,6 @@ class Pupil:
         self._trouble: BaseException | None = None  # the store is gone
         self._ear: Thread | None = None
         self._interrupts: list[Thread] = []
-        self._gone = False
         self._reached = SYSTEM.now()  # when the host's store last answered
 
     # ---------------------------------------------------------------------------------------- the ear
@@ -151,8 +150,7 @@ class Pupil:
             while True:
                 order = self._next()
                 if isinstance(order, Over):
-                    self._gone = True
-                    return order.text
+                    return order.text  # and say goodbye: the host waits for that
                 try:
                     self._carry_out(order)
                 except Superseded:
@@ -218,11 +216,9 @@ class Pupil:
                 rank = error.rank if isinstance(error, PeerLost) else -1
                 self.doing = "waiting for the others"
                 self.say("Somebody is gone. Wait for the next generation.")
-                why = (
-                    error.reason
-                    if isinstance(error, PeerLost)
-                    else f"{type(error).__name__}: {error}"
-                )
+                why = f"{type(error).__name__}: {error}"
+                if isinstance(error, PeerLost):
+                    why = messages.POLITE if error.kind == "closed" else error.reason
                 self.tell(Lost(order.generation, rank, why[:500]))
 
     def _enter_world(self, order: Train | Race, table: int = 0) -> Slip:
@@ -254,7 +250,7 @@ class Pupil:
             order,
         )
         _demand(order.algorithm in choice.known("all_reduce"), "no algorithm", order)
-        state = State.of(order.state)
+        state = TrainingState.of(order.state)
         slip = self._enter_world(order)
         training = Training(state, order.step, order.algorithm)
         self.say(
@@ -330,7 +326,7 @@ class Pupil:
         """Say goodbye, and end the ear."""
         if self._is_closed:
             return
-        if self._trouble is None and not self._gone:
+        if self._trouble is None:
             with suppress(DistError):
                 self.tell(Leave())
         self._is_closed = True

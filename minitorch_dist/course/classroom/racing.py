@@ -52,7 +52,7 @@ class Table:
 
 
 @dataclass
-class Contest:
+class ClassContest:
     algorithms: Sequence[str]
     floats: int = FLOATS
     times: int = TIMES
@@ -116,7 +116,7 @@ class Contest:
         return f"{self.winner.algorithm} wins: {self.winner.seconds:.2f} s; {times}"
 
 
-def contest(words: str, floats: int = FLOATS, times: int = TIMES) -> Contest:
+def contest(words: str, floats: int = FLOATS, times: int = TIMES) -> ClassContest:
     """Of `ring,tree`; NoRace says what is wrong."""
     known = choice.known("all_reduce")
     algorithms = [ALIASES.get(word, word) for word in words.replace(",", " ").split()]
@@ -127,4 +127,4 @@ def contest(words: str, floats: int = FLOATS, times: int = TIMES) -> Contest:
         raise NoRace("a race needs two algorithms at least: race ring,tree")
     if not 1 <= floats <= MOST_FLOATS or not 1 <= times <= MOST_TIMES:
         raise NoRace(f"between 1 and {MOST_FLOATS} floats, and 1 and {MOST_TIMES} times")
-    return Contest(algorithms, floats, times)
+    return ClassContest(algorithms, floats, times)

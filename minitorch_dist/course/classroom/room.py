@@ -9,10 +9,10 @@
       │                  ▲   ▲          │
       └───── race ───────┘   └──────────┘  somebody is gone, has come, or was unplugged: the next generation
 
-Elastic training as in lesson 29: whoever misses somebody says so, the next generation is opened, everybody stops and
-is ready, those who are make the roster, and go on from the last step that was kept. The roster is the host's: a
-laptop's rank is its place in it, and words that come from another generation, another rank, or of another step than
-the next are dropped.
+Elastic training as in lesson 29. A laptop that misses another says so, and the next generation is opened.
+All stop, and say that they are ready. Those that did so make the roster, and go on from the last step that
+was kept. The roster is the host's, and a laptop's rank is its place in it. Messages of another generation,
+another rank, or another step than the next are dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from minitorch_dist.course.classroom import messages, names, racing
-from minitorch_dist.course.classroom.drawing import Drawing
+from minitorch_dist.course.classroom.drawing import StepDrawing
 from minitorch_dist.course.classroom.messages import (
     Done,
     Drawn,
@@ -44,7 +44,7 @@ from minitorch_dist.course.classroom.messages import (
     Unplugged,
     Welcome,
 )  # fmt: skip
-from minitorch_dist.course.classroom.racing import Contest
+from minitorch_dist.course.classroom.racing import ClassContest
 from minitorch_dist.course.classroom.seats import (
     AWAY,
     HERE,
@@ -54,7 +54,8 @@ from minitorch_dist.course.classroom.seats import (
     Seat,
     Seats,
 )
-from minitorch_dist.course.classroom.training import STEPS, State, StateError, golden
+from minitorch_dist.course.classroom.story import Story
+from minitorch_dist.course.classroom.training import STEPS, StateError, TrainingState, golden
 from minitorch_dist.version import __version__
 
 LOBBY, GATHERING, TRAINING, RACING = "lobby", "gathering", "training", "racing"
@@ -63,7 +64,7 @@ SETTLE: Final = (
 )
 PATIENCE: Final = 20.0  # seconds for a laptop to become ready
 MAX_REFUSALS: Final = 1000
-CLOSED: Final = "closed its transport"  # how a polite end is told: no reason to blame anybody
+AHEAD: Final = 20  # steps that a laptop may have made before rank 0's word of them is heard
 
 
 class Cannot(Exception):
@@ -71,7 +72,7 @@ class Cannot(Exception):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ClassPlan:
     """What is the same in all generations."""
 
     steps: int = STEPS
@@ -93,25 +94,26 @@ class Generation:
 
 
 class Room:
-    def __init__(self, seats: int, plan: Plan | None = None) -> None:
-        self.seats, self.plan = Seats(seats), plan or Plan()
+    def __init__(self, seats: int, plan: ClassPlan | None = None) -> None:
+        self.seats, self.plan = Seats(seats), plan or ClassPlan()
         self.phase, self.now = LOBBY, 0.0
         self.generation = Generation(0, "")
         self.past: list[Generation] = []  # that made steps
-        self.story: list[str] = []
+        self.story = Story()
         self.outbox: list[tuple[str, Order]] = []
         self.dropped: Counter[str] = Counter()
-        self.contest: Contest | None = None  # the race that is being run, or was
-        self.races: list[Contest] = []  # that came to an end
-        self.drawing: Drawing | None = None  # the last whole picture
+        self.contest: ClassContest | None = None  # the race that is being run, or was
+        self.races: list[ClassContest] = []  # that came to an end
+        self.drawing: StepDrawing | None = None  # the last whole picture
         self.is_over = False
-        self._drawing: Drawing | None = None  # the one that is being put together
+        self.parted: set[int] = set()  # seats that have said goodbye since
+        self._drawing: StepDrawing | None = None  # the one that is being put together
         self._opened = 0.0
         self._refusals = 0
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self.state = State.beginning()
+        self.state = TrainingState.beginning()
         self.step = 0
         self.losses: list[tuple[int, float]] = []  # the generation, the loss
         self.verdicts: dict[int, bool] = {}  # step: were these the golden weights?
@@ -132,7 +134,7 @@ class Room:
         self.contest = None
         self._gather("training begins" if not self.step else "training goes on")
 
-    def race(self, contest: Contest) -> None:
+    def race(self, contest: ClassContest) -> None:
         """All who are here, at as many tables as there are algorithms; the odd ones out watch."""
         if self.phase != LOBBY:
             raise Cannot(f"the class is {self.phase}: a race is for when it is in the lobby")
@@ -162,7 +164,7 @@ class Room:
         return seat
 
     def stop(self) -> None:
-        """Back to the lobby; what was trained is kept."""
+        """Back to the lobby; the trained weights are kept."""
         if self.phase == LOBBY:
             raise Cannot("nothing is under way")
         self._close_generation()
@@ -180,6 +182,11 @@ class Room:
         for seat in self.seats.all():
             if seat.state != LEFT:
                 self._tell(seat, Over(text))
+
+    @property
+    def unparted(self) -> list[Seat]:
+        """Laptops that are here and have not yet answered that the class is over."""
+        return [seat for seat in self.seats.here() if seat.number not in self.parted]
 
     def _seat(self, said: str) -> Seat:
         seat = self.seats.named(said)
@@ -250,11 +257,15 @@ class Room:
 
     def _listen(self, seat: Seat, said: messages.Said) -> None:
         seat.heard = self.now
+        if self.is_over:
+            if isinstance(said, Leave):
+                self.parted.add(seat.number)
+            return
+        if seat.state == UNPLUGGED:
+            return  # the cable is out: nothing comes through, and no goodbye plugs it in again
         if isinstance(said, Leave):
             self._leaves(seat)
             return
-        if seat.state == UNPLUGGED:
-            return  # the cable is out: nothing comes through
         if seat.state in (AWAY, LEFT):
             seat.state = HERE
             self._say(f"{seat} is back")
@@ -297,7 +308,7 @@ class Room:
         if 0 <= said.rank < len(members) and members[said.rank] is not seat:
             other = members[said.rank]
             why = f"{seat} lost {other}"
-            if CLOSED not in said.why:
+            if messages.POLITE not in said.why:
                 other.is_blamed = True
         self._say(f"{why}: {names.clean(said.why, 200)}" if said.rank < 0 else why)
         self._gather(why)
@@ -319,7 +330,9 @@ class Room:
             self.dropped["not the next step"] += 1
             return
         try:
-            self.state = State.of(said.state)
+            if said.loss < 0:
+                raise StateError("a loss below 0")
+            self.state = TrainingState.of(said.state)
         except StateError:
             self.dropped["no weights"] += 1
             self._say(f"{self.generation.members[0]} brought weights that are none")
@@ -328,6 +341,8 @@ class Room:
         self.losses.append((self.generation.number, said.loss))
         for seat in self.generation.members:
             seat.steps += 1
+            if self.generation.number not in seat.generations:
+                seat.generations.append(self.generation.number)
         wanted = golden().get(self.step)
         if wanted is not None:
             self.verdicts[self.step] = self.state.digest == wanted
@@ -339,6 +354,9 @@ class Room:
 
     def _draw(self, rank: int, said: Drawn) -> None:
         size = len(self.generation.members)
+        if said.step > self.step + AHEAD:  # nobody could draw an earlier one after it
+            self.dropped["not a step of now"] += 1
+            return
         if self._drawing is None or (self._drawing.generation, self._drawing.step) != (
             said.generation,
             said.step,
@@ -349,7 +367,7 @@ class Room:
                 and self._drawing.generation == said.generation
             ):
                 return
-            self._drawing = Drawing(said.generation, said.step, list(self.generation.names))
+            self._drawing = StepDrawing(said.generation, said.step, list(self.generation.names))
         self._drawing.add(rank, said.lines)
         if len(self._drawing.lines) == size:
             self.drawing, self._drawing = self._drawing, None
@@ -428,7 +446,7 @@ class Room:
                 self._tell(seat, Gather(self.generation.number, why))
 
     def _close_generation(self) -> None:
-        if self.phase == TRAINING:
+        if self.phase == TRAINING and self.step > self.generation.first:
             self.generation.last = self.step
             self.past.append(self.generation)
 
@@ -436,6 +454,8 @@ class Room:
         """Who has been silent for too long is away; a gathering may be complete."""
         self.now = now
         for seat in self.seats.all():
+            if seat.number in self.parted:
+                continue
             if seat.state == HERE and now - seat.heard > seat.is_silent_after:
                 seat.state = AWAY
                 self._say(f"{seat} is gone")
@@ -472,7 +492,6 @@ class Room:
         for seat in self.seats.all():
             seat.digest = ""
         for rank, seat in enumerate(here):
-            seat.generations.append(generation.number)
             self._tell(
                 seat,
                 Train(
@@ -486,7 +505,7 @@ class Room:
             self.phase, self.contest = LOBBY, None
             self._say("the race is off: too few are left")
             return
-        self.contest = racing.Contest(
+        self.contest = racing.ClassContest(
             self.contest.algorithms, self.contest.floats, self.contest.times
         )
         orders = self.contest.seat(here, self.generation.number)

@@ -1,4 +1,6 @@
-"""Who sits where. A seat is given by the host; a laptop can only ask for one, and say how it would like to be called."""
+"""The seats of a class, and the laptop on each. A seat is given by the host; a laptop can only ask for one,
+and say how it would like to be called.
+"""
 
 from __future__ import annotations
 

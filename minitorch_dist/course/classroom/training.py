@@ -24,13 +24,14 @@ from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.futures import Future
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import SGD
-from minitorch_dist.tensors.base import Array
-from minitorch_dist.tensors.grad_mode import no_grad
+from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.core.grad_mode import no_grad
 
 LR, MOMENTUM = 0.125, 0.875  # the script's
 STEPS: Final = 160
 EVERY: Final = 20  # steps between two records
 NUMBERS: Final = 97  # weights; there are as many speeds
+FASTEST: Final = 1 << 16  # a step from any such speed, and any weights, leaves one within this, too
 MAX_STATE: Final = 2 * NUMBERS * 16  # letters
 
 
@@ -38,7 +39,7 @@ class StateError(ValueError):
     """These are no weights of this training."""
 
 
-class State(NamedTuple):
+class TrainingState(NamedTuple):
     """Weights and speeds after some steps, as they are kept and sent."""
 
     weights: Array
@@ -49,7 +50,7 @@ class State(NamedTuple):
         return np.concatenate([self.weights, self.speeds]).astype("<f8").tobytes().hex()
 
     @classmethod
-    def of(cls, text: str) -> State:
+    def of(cls, text: str) -> TrainingState:
         try:
             found = np.frombuffer(bytes.fromhex(text), "<f8").astype(np.float64)
         except ValueError:
@@ -58,10 +59,17 @@ class State(NamedTuple):
             raise StateError(
                 f"{len(found)} numbers, or some that are none; {2 * NUMBERS} are wanted"
             )
-        return cls(found[:NUMBERS], found[NUMBERS:])
+        state, largest = cls(found[:NUMBERS], found[NUMBERS:]), script().LARGEST
+        if (np.abs(state.weights) > largest).any() or (state.weights * 256 % 1).any():
+            raise StateError(
+                f"a weight that no step leaves: they are multiples of 1/256 up to {largest}"
+            )
+        if (np.abs(state.speeds) > FASTEST).any():
+            raise StateError(f"a speed of {np.abs(state.speeds).max():.3g}, at most {FASTEST}")
+        return state
 
     @classmethod
-    def beginning(cls) -> State:
+    def beginning(cls) -> TrainingState:
         return cls(_flat(script().network().parameters()), np.zeros(NUMBERS))
 
     @property
@@ -73,7 +81,7 @@ class State(NamedTuple):
 class Training:
     """One laptop's replica."""
 
-    def __init__(self, state: State, step: int = 0, algorithm: str | None = None) -> None:
+    def __init__(self, state: TrainingState, step: int = 0, algorithm: str | None = None) -> None:
         made = script()
         self.made, self.step_number = made, step
         self.x, self.y = made.spirals()
@@ -109,10 +117,10 @@ class Training:
         with no_grad():
             return float(made.loss_of(self.model, self.x, self.y).item())
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         parameters = list(self.model.parameters())
         speeds = [self.optimizer.state[p].get("momentum_buffer", p * 0) for p in parameters]
-        return State(_flat(parameters), _flat(speeds))
+        return TrainingState(_flat(parameters), _flat(speeds))
 
     def __repr__(self) -> str:
         return f"<Training after {self.step_number} steps>"

@@ -1,4 +1,4 @@
-"""What the teacher's terminal shows of a room: text of a given width, names as text and nothing else."""
+"""The view of a room on the teacher's terminal: text of a given width, names as text and nothing else."""
 
 from __future__ import annotations
 
@@ -116,4 +116,4 @@ def loss_line(room: Room, width: int) -> str:
     bars, width = "▁▂▃▄▅▆▇█", min(width, len(losses))
     picked = [losses[place * (len(losses) - 1) // max(width - 1, 1)] for place in range(width)]
     highest = max(picked) or 1.0
-    return "".join(bars[min(int(loss / highest * 8), 7)] for loss in picked)
+    return "".join(bars[int(min(max(loss / highest, 0.0) * 8, 7))] for loss in picked)

@@ -9,7 +9,7 @@ A level is a file. Whoever wants another one writes such a file: `mtd game netwo
     RANKS = 3
     MAY = {"drop": 1, "duplicate": 0, "wait": 2}      how often the player may; 0 where nothing is said
 
-    def run(post, seen): …            what each rank does with its `post.Post`; `seen` is a list for facts
+    def run(post, seen): …            what each rank does with its `sender.Sender`; `seen` is a list for facts
     def always(seen): …               raises AssertionError where they must not be; asked after each move
     def at_the_end(results): …        the same, of what the ranks returned
 

@@ -13,8 +13,8 @@ others: it takes part in each of their collectives, with zeros, until all are do
     rank 2   1 step   1 step   1 step     1 step     0 ─► after       counts who still trains
     sum      3        3        2          1          0
 
-What a shadow has to do is known to whoever calls the collectives: each `Joinable` gives a `JoinHook`
-whose `main_hook` answers the collectives of one iteration, and whose `post_hook` runs at the end.
+Only the caller of the collectives knows what a shadow has to do. So each `Joinable` gives a `JoinHook`:
+its `main_hook` answers the collectives of one iteration, and its `post_hook` runs at the end.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.face.process_group import ProcessGroup
-from minitorch_dist.distributed.face.tensor_collectives import all_reduce
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.ops.making import creation
@@ -36,7 +36,7 @@ MUCH: Final = 1000  # iterations that a rank may shadow without being warned
 
 
 class JoinHook:
-    """What a rank does for one joinable once it has run out of inputs."""
+    """The work of a rank for one joinable once it has run out of inputs."""
 
     def main_hook(self) -> None:
         """Answer the collectives of one iteration of the ranks that still train."""
@@ -129,7 +129,8 @@ class Join:
         shadowed = 0
         while _count(0, self._device, self._group) > 0:
             if self._throws:
-                _count(1, self._device, self._group)  # what the others look at before they go on
+                # The others look at this count before they go on.
+                _count(1, self._device, self._group)
                 raise RuntimeError(f"Rank {self._rank} exhausted all inputs.")
             for hook in self._hooks:
                 hook.main_hook()

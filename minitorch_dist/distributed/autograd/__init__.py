@@ -5,17 +5,17 @@
         dist_autograd.backward(context_id, [loss])       # gradients go back where tensors came from
         grads = dist_autograd.get_gradients(context_id)  # of this worker's tensors; `.grad` is left alone
 
-Read `contexts` (what a context remembers on each worker), `travelling` (how a call enters the graph),
-`passes` (backward).
+Read `contexts` (a context, as each worker remembers it), then `travelling` (how a call enters the graph), then
+`passes` (the part of one worker in a backward pass). `api` has torch's functions.
 """
 
 from minitorch_dist.distributed.autograd import contexts as contexts, travelling as travelling
+from minitorch_dist.distributed.autograd.api import (
+    backward as backward,
+    get_gradients as get_gradients,
+)
 from minitorch_dist.distributed.autograd.contexts import (
     _get_debug_info as _get_debug_info,
     context as context,
-)
-from minitorch_dist.distributed.autograd.passes import (
-    backward as backward,
-    get_gradients as get_gradients,
 )
 from minitorch_dist.distributed.rpc.api import is_available as is_available

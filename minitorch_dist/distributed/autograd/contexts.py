@@ -1,15 +1,15 @@
-"""A context: one forward and backward over several workers, and what each of them remembers of it.
+"""A context: a forward and backward pass over several workers. Each of them remembers its part.
 
     worker a                                        worker b
     x ──► send ═══ call (context, message) ═══► recv ──► f(x) ──► send
     y ◄── recv ◄══ answer (context, message) ═══════════════════════╯
 
-Every message with tensors that require grad leaves a *send* node where it set out, whose edges lead to
-those tensors, and a *recv* node where it arrived, which made the tensors there. A backward pass walks
-to a recv node, sends the gradients to its send node's worker, and goes on there.
+Every message with tensors that require grad leaves two nodes. The *send* node is on the worker that sent it,
+and its edges lead to those tensors. The *recv* node is on the worker that received it, and made the tensors
+there. A backward pass walks to a recv node, sends the gradients to the send node's worker, and goes on there.
 
-The context is that of the calling thread, and of functions called from it, on any worker. When it ends
-it is forgotten everywhere.
+A context belongs to the calling thread, and to the functions called from it, on any worker. When it ends, all
+workers forget it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,21 @@ import itertools
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
 from typing import Any, Final
 
-from minitorch_dist.distributed.rpc import operations
-from minitorch_dist.distributed.rpc.agent import Agent, current
-from minitorch_dist.distributed.rpc.errors import WorkerLost
-from minitorch_dist.tensors import base, engine
-from minitorch_dist.tensors.base import Array, TensorBase
-from minitorch_dist.tensors.nodes import Edge, Gradient, Node
+from minitorch_dist.distributed.codec import DamagedEncoding
+from minitorch_dist.distributed.codec.errors import shown
+from minitorch_dist.distributed.exceptions import WorkerLost
+from minitorch_dist.distributed.rpc import serve
+from minitorch_dist.distributed.rpc.agent import RpcAgent, current
+from minitorch_dist.distributed.rpc.message import context_id
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.graph import Edge, Gradient, Node, as_leaf_gradient
 
-KEY: Final = "autograd"
 MEMORY: Final = 1024  # contexts
 SHIFT: Final = 48  # the worker's number stands above so many bits, as in torch
-
-_present: ContextVar[int | None] = ContextVar("distributed autograd context", default=None)
 
 
 class SendRpcBackward(Node):
@@ -46,12 +45,12 @@ class SendRpcBackward(Node):
         self.outputs = max(1, len(edges))
         self.message, self.what = message, what
 
-    def run(self, grads: Any, is_asked: Any = None) -> list[Gradient]:
+    def run(self, grads: Any) -> list[Gradient]:
         return list(grads)
 
 
 class RecvRpcBackward(Node):
-    """Tensors came with a message; their gradients go back to whence they came."""
+    """Tensors came with a message; their gradients go back to its sender."""
 
     __slots__ = ("message", "src")
 
@@ -61,13 +60,13 @@ class RecvRpcBackward(Node):
 
 
 class Context:
-    """What one worker remembers of a context."""
+    """A context, as one worker remembers it."""
 
     def __init__(self, id: int) -> None:
         self.id = id
         self.lock = Lock()
         self.sends: dict[int, SendRpcBackward] = {}  # by the number of the message
-        self.workers: set[int] = set()  # whom we sent to in it, or heard of
+        self.workers: set[int] = set()  # that we sent to in it, or heard from
         self.grads: dict[TensorBase, Any] = {}
         self.passes: dict[int, Any] = {}
         self.error: Exception | None = None  # why it has failed
@@ -77,11 +76,11 @@ class Context:
             raise self.error
 
     def add(self, leaf: TensorBase, grad: Array, is_ours: bool) -> None:
-        """Collect a gradient of one of our leaves: this very array, if nobody else has it."""
+        """Add a gradient to one of our leaves. If the array is ours alone, it is kept and not copied."""
         with self.lock:
             present = self.grads.get(leaf)
             if present is None:
-                kept = engine.settled(grad, leaf, is_ours)
+                kept = as_leaf_gradient(grad, leaf, is_ours)
                 self.grads[leaf] = base.new(leaf.plain, kept, leaf.storage.device)
             else:
                 present.array += grad
@@ -98,14 +97,13 @@ class Context:
 class Contexts:
     """All contexts that one worker takes part in."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: RpcAgent) -> None:
         self.agent, self.me = agent, agent.me.id
         self._numbers = itertools.count(agent.first_number)
         self._messages = itertools.count(agent.first_number)
         self.known: dict[int, Context] = {}
-        self._ended: deque[int] = deque(maxlen=MEMORY)  # calls of theirs may still come
-        agent.extras[KEY] = self
-        agent.extras.setdefault("when_lost", []).append(self._lost)
+        self._ended: deque[int] = deque(maxlen=MEMORY)  # calls made in them may still come
+        agent.when_lost.append(self._lost)
 
     def new_number(self) -> int:
         return (self.me << SHIFT) + next(self._messages)
@@ -116,7 +114,7 @@ class Contexts:
         return made
 
     def take_part(self, id: int) -> Context:
-        """The context with this number, which another worker may have begun."""
+        """The context with this id. Another worker may have begun it."""
         found = self.known.get(id)
         if found is None:
             made = Context(id)
@@ -129,28 +127,28 @@ class Contexts:
             raise RuntimeError(f"Could not find autograd context with id: {id}")
         return found
 
-    def end(self, id: int) -> None:
-        """Forget a context, here and with all whom we drew into it."""
+    def end(self, id: int, told_by: int = -1) -> None:
+        """Forget a context, and tell the workers that take part in it; `told_by` knows it already."""
         self._ended.append(id)
         found = self.known.pop(id, None)
         if found is None:
             return
-        for worker in found.workers:
-            if worker != self.me and worker not in self.agent.lost_workers:
-                self.tell(worker, operations.CLEAN, id)
+        for worker in found.workers - {self.me, told_by}:
+            if worker not in self.agent.lost_workers:
+                self.tell(worker, serve.CLEAN, id)
         # Nodes know the context and passes know nodes: without this, each step's activations
         # would stay until Python looks for cycles, which large arrays do not make it do.
         found.sends.clear()
         found.passes.clear()
 
-    def fail(self, context: Context, error: Exception, but: int = -1) -> None:
-        """It has failed: so it has for all who take part in it."""
+    def fail(self, context: Context, error: Exception, told_by: int = -1) -> None:
+        """A context has failed: tell the workers that take part in it; `told_by` knows it already."""
         if context.error is not None:
             return
         context.error = error
-        for worker in context.workers - {self.me, but}:
+        for worker in context.workers - {self.me, told_by}:
             if worker not in self.agent.lost_workers:
-                self.tell(worker, operations.ABORT, (context.id, error))
+                self.tell(worker, serve.ABORT, (context.id, error))
 
     def tell(self, worker: int, operation: int, what: Any) -> None:
         self.agent.tell(self.agent.worker(worker), operation, what)
@@ -166,31 +164,33 @@ class Contexts:
         return f"<Contexts of {self.agent.me.name!r}: {list(self.known.values())}>"
 
 
-def contexts_of(agent: Agent) -> Contexts:
-    found = agent.extras.get(KEY)
-    return found if isinstance(found, Contexts) else Contexts(agent)
+def contexts_of(agent: RpcAgent) -> Contexts:
+    return agent.part(Contexts)
 
 
-def present() -> int | None:
-    """The context of the calling thread."""
-    return _present.get()
+class Steps:
+    """The steps of optimizers on one worker: one at a time, and the last step of each parameter."""
+
+    def __init__(self, agent: RpcAgent) -> None:
+        self.turn = agent.clock.condition("another step")
+        self.last: dict[int, str] = {}  # in words, by the parameter's storage
 
 
 @contextmanager
 def standing_in(id: int) -> Iterator[None]:
-    token = _present.set(id)
+    token = context_id.set(id)
     try:
         yield
     finally:
-        _present.reset(token)
+        context_id.reset(token)
 
 
 @contextmanager
 def context() -> Iterator[int]:
-    """Calls within the block are remembered, for a backward pass. Yields the context's id."""
-    if _present.get() is not None:
+    """Remember the calls within the block for a backward pass. It yields the context's id."""
+    if context_id.get() is not None:
         raise RuntimeError(
-            f"Already have an autograd context id for this thread. ({_present.get()}; contexts do not "
+            f"Already have an autograd context id for this thread. ({context_id.get()}; contexts do not "
             "nest: end that one, or use it)"
         )
     ours = contexts_of(current())
@@ -203,23 +203,25 @@ def context() -> Iterator[int]:
 
 
 def _get_debug_info() -> dict[str, int]:
-    """torch's counts of this worker."""
+    """The counts that torch gives of this worker."""
     known = list(contexts_of(current()).known.values())
     running = sum(1 for found in known for one in list(found.passes.values()) if one.is_on)
     return {"num_autograd_contexts": len(known), "num_current_backward_passes": running}
 
 
-def _clean(agent: Agent, src: int, id: Any) -> None:
-    contexts_of(agent).end(id)
+def _clean(agent: RpcAgent, src: int, id: Any) -> None:
+    contexts_of(agent).end(id, told_by=src)
 
 
-def _abort(agent: Agent, src: int, said: Any) -> None:
+def _abort(agent: RpcAgent, src: int, said: Any) -> None:
     id, error = said
+    if not isinstance(error, Exception):
+        raise DamagedEncoding(f"a context failed with {shown(error)}, which is no exception")
     ours = contexts_of(agent)
     found = ours.known.get(id)
     if found is not None:
-        ours.fail(found, error, but=src)
+        ours.fail(found, error, told_by=src)
 
 
-operations.let_handle(operations.CLEAN, _clean)
-operations.let_handle(operations.ABORT, _abort)
+serve.let_handle(serve.CLEAN, _clean)
+serve.let_handle(serve.ABORT, _abort)

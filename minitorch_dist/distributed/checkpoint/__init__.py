@@ -1,8 +1,28 @@
 """Checkpoints of states that lie on many ranks, loaded by any number of them.
 
-From the ground up: `pieces` (boxes, and who writes which), `stateful` and `state` (a nested state as a flat
-table), `folder` (the files), `values` (what is no tensor), `metadata` and `planner` (plans as torch has them),
-`default_planner`, `storage` and `filesystem` (places), `planned` (a plan carried out), `api` (torch's functions).
+From the ground up:
+
+    pieces             boxes of tensors, and which rank writes which
+    cover              whether boxes cover a tensor exactly once
+    stateful           what a checkpoint asks for its state
+    state              a nested state as a flat table
+    values             entries that are no tensors
+    folder             the files
+    index              the file that makes a checkpoint valid
+    attendance         waiting for other ranks, no longer than they live
+    metadata           names, shapes and chunks, known without reading tensors
+    planner            plans as torch has them
+    default_planner    the usual one
+    storage            what a place for checkpoints offers
+    filesystem         a folder as such a place
+    planned            a plan carried out
+    api                torch's functions
+    state_dict_saver   torch's address of `save`
+    state_dict_loader  torch's address of `load`
+    state_dict         states under the bare model's names, whatever wraps it
+    optimizer_names    an optimizer's state by names instead of numbers
+    fresh              state that an optimizer makes at its first step only
+    format_utils       a checkpoint of many ranks as one file, and back
 """
 
 from minitorch_dist.distributed.checkpoint.api import (
@@ -18,10 +38,8 @@ from minitorch_dist.distributed.checkpoint.filesystem import (
     FileSystemReader as FileSystemReader,
     FileSystemWriter as FileSystemWriter,
 )
-from minitorch_dist.distributed.checkpoint.folder import (
-    Checkpoint as Checkpoint,
-    CheckpointException as CheckpointException,
-)
+from minitorch_dist.distributed.checkpoint.folder import Checkpoint as Checkpoint
+from minitorch_dist.distributed.checkpoint.index import CheckpointException as CheckpointException
 from minitorch_dist.distributed.checkpoint.metadata import (
     BytesStorageMetadata as BytesStorageMetadata,
     ChunkStorageMetadata as ChunkStorageMetadata,

@@ -15,27 +15,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d, world
-from minitorch_dist.distributed.checkpoint import folder, planned, state, values
+from minitorch_dist.distributed.checkpoint import folder, fresh, planned, state, values
 from minitorch_dist.distributed.checkpoint.attendance import hear
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     DefaultSavePlanner,
 )
 from minitorch_dist.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from minitorch_dist.distributed.checkpoint.folder import Checkpoint, CheckpointException, Written
+from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Written
+from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
 from minitorch_dist.distributed.checkpoint.planner import LoadPlanner, SavePlanner
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
 from minitorch_dist.distributed.checkpoint.storage import Path_, StorageReader, StorageWriter
 from minitorch_dist.distributed.exceptions import PeerLost
-from minitorch_dist.distributed.face import object_collectives
-from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api import object_collectives
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.futures import Future
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 
-class Plan(NamedTuple):
+class PlainSave(NamedTuple):
     """One save, as all ranks see it."""
 
     folder: Path
@@ -153,25 +154,36 @@ def load(
         planned.load(state_dict, storage_reader, planner, process_group, no_dist)
         return
     checkpoint = Checkpoint(_path(checkpoint_id, storage_reader))
+    names = [*checkpoint.tensors, *checkpoint.values]
+    fresh.initialise_where_saved(state_dict, names)
     told = state.asked(state_dict)
-    missing = []
-    with checkpoint.opened():
-        for leaf in state.leaves(told):
-            if isinstance(leaf.value, Tensor):
-                if leaf.name not in checkpoint.tensors:
-                    missing.append(leaf.name)
-                    continue
-                _fill(checkpoint, leaf.name, leaf.value)
-            elif leaf.name in checkpoint.values:
-                leaf.put(values.unpacked(checkpoint.values[leaf.name]))
-            else:
-                missing.append(leaf.name)
+    wanted: list[state.Leaf] = []
+    missing: list[state.Leaf] = []
+    for leaf in state.leaves(told):
+        there = checkpoint.tensors if isinstance(leaf.value, Tensor) else checkpoint.values
+        if leaf.name in there:
+            wanted.append(leaf)
+        elif not fresh.asks_for_nothing(leaf.name, leaf.value, names):
+            missing.append(leaf)
     if missing and not (isinstance(planner, DefaultLoadPlanner) and planner.allow_partial_load):
         raise CheckpointException(
-            f"Missing key in checkpoint state_dict: {', '.join(missing[:5])}"
+            f"Missing key in checkpoint state_dict: {', '.join(leaf.name for leaf in missing[:5])}"
             f"{' …' if len(missing) > 5 else ''}. {checkpoint!r} has for example "
-            f"{', '.join([*checkpoint.tensors, *checkpoint.values][:5])}"
+            f"{', '.join(names[:5])}"
         )
+    with checkpoint.opened():
+        found = {}  # the values; all is looked at before anything is written to
+        for leaf in wanted:
+            if isinstance(leaf.value, Tensor):
+                _check(checkpoint, leaf.name, leaf.value)
+            else:
+                found[leaf.name] = values.unpacked(leaf.name, checkpoint.values[leaf.name])
+        for leaf in wanted:
+            if isinstance(leaf.value, Tensor):
+                checkpoint.read(leaf.name, state.box_of(leaf.value), state.local(leaf.value))
+                leaf.value.storage.version += 1
+            else:
+                leaf.put(found[leaf.name])
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
             value.load_state_dict(told[key])
@@ -179,18 +191,17 @@ def load(
             state_dict[key] = told[key]
 
 
-def _fill(checkpoint: Checkpoint, name: str, tensor: Tensor) -> None:
-    saved = checkpoint.tensors[name]
-    if tuple(saved["shape"]) != tuple(tensor.shape):
+def _check(checkpoint: Checkpoint, name: str, tensor: Tensor) -> None:
+    saved = checkpoint.tensors[name].shape
+    if saved != tuple(tensor.shape):
         raise CheckpointException(
-            f"{name} is {list(tensor.shape)} here and {saved['shape']} in {checkpoint.folder}"
+            f"{name} is {list(tensor.shape)} here and {list(saved)} in {checkpoint.folder}"
         )
-    checkpoint.read(name, state.box_of(tensor), state.local(tensor))
-    tensor.storage.version += 1
+    checkpoint.check(name, state.box_of(tensor))
 
 
 def _flat(state_dict: MutableMapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """What is in it, and the keys that lead there, by dotted name."""
+    """The contents of a state, and the keys that lead there, by dotted name."""
     found = list(state.leaves(state.asked(state_dict)))
     paths = {leaf.name: list(leaf.path) for leaf in found}
     return {leaf.name: leaf.value for leaf in found}, paths
@@ -215,8 +226,8 @@ def _path(given: Path_ | None, storage: Any) -> Path:
 
 def _planned(
     flat: dict[str, Any], paths: dict[str, list[Any]], target: Path, group: Any, no_dist: bool
-) -> Plan:
-    """What all ranks have, and so who writes what."""
+) -> PlainSave:
+    """The tensors of all ranks, and so which rank writes what."""
     table = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
     others = {name: values.packed(name, v) for name, v in flat.items() if not isinstance(v, Tensor)}
     alone = no_dist or not distributed_c10d.is_initialized()
@@ -234,12 +245,25 @@ def _planned(
     wrong = contradictions(tables)
     if wrong:
         raise CheckpointException("the ranks do not agree: " + "; ".join(wrong[:5]))
+    _check_cover(tables)
     merged: dict[str, Any] = {}
     ways: dict[str, list[Any]] = {}
     for one in reversed(told):
         merged.update(one[1])  # where ranks differ, the first one's word counts
         ways.update(one[3])
-    return Plan(target, generation, rank, size, group, store, tables, writers(tables), merged, ways)
+    return PlainSave(
+        target, generation, rank, size, group, store, tables, writers(tables), merged, ways
+    )
+
+
+def _check_cover(tables: list[dict[str, About]]) -> None:
+    """Check that the ranks together have the whole of each tensor. Otherwise the checkpoint could not be
+    loaded.
+    """
+    shapes = {name: about.shape for table in tables for name, about in table.items()}
+    for name, shape in shapes.items():
+        boxes = {table[name].box for table in tables if name in table}
+        check_cover(name, shape, list(boxes))
 
 
 def _plain(table: dict[str, About], others: Any, generation: str, paths: Any) -> Any:
@@ -255,11 +279,11 @@ def _rebuilt(rows: Any, others: Any, generation: str, paths: Any) -> Any:
     return table, others, generation, paths
 
 
-def _write(plan: Plan, arrays: dict[str, Array]) -> None:
+def _write(plan: PlainSave, arrays: dict[str, Array]) -> None:
     """Write this rank's part; when all have, rank 0 makes it the checkpoint."""
     try:
         _write_together(plan, arrays)
-    except PeerLost:  # whoever is lost will not say that it is over
+    except PeerLost:  # a lost rank will not say that it is over
         raise
     except Exception:
         _sweep(plan)
@@ -267,15 +291,15 @@ def _write(plan: Plan, arrays: dict[str, Array]) -> None:
     _sweep(plan)
 
 
-def _sweep(plan: Plan) -> None:
-    """Whoever is the last to need what was said in the store takes it away."""
+def _sweep(plan: PlainSave) -> None:
+    """The last rank that needs a value in the store takes it away."""
     key = f"checkpoint/{plan.generation}"
     if plan.store is not None and plan.store.add(f"{key}/over", 1) == plan.size:
         for word in (*(f"written/{rank}" for rank in range(plan.size)), "complete", "over"):
             plan.store.delete_key(f"{key}/{word}")
 
 
-def _write_together(plan: Plan, arrays: dict[str, Array]) -> None:
+def _write_together(plan: PlainSave, arrays: dict[str, Array]) -> None:
     parts = [
         Written(folder.file_name(plan.generation, rank, plan.size), boxes)
         for rank, boxes in enumerate(plan.boxes)
@@ -301,7 +325,7 @@ def _write_together(plan: Plan, arrays: dict[str, Array]) -> None:
         hear(plan.group, plan.store, words, f"to write the index of {plan.folder}")
 
 
-def _tell(plan: Plan, trouble: bytes) -> None:
+def _tell(plan: PlainSave, trouble: bytes) -> None:
     """Say that this rank has written, and hear the same of all others."""
     key = f"checkpoint/{plan.generation}/written"
     plan.store.set(f"{key}/{plan.rank}", trouble)

@@ -1,4 +1,4 @@
-"""What is saved unless somebody decides otherwise: everything, once; and read: whatever overlaps.
+"""The default plan of a checkpoint: everything is saved, once; and read: whatever overlaps.
 
 A tensor that several ranks have is written by the one that has least to write so far.
 """
@@ -11,8 +11,8 @@ from collections import defaultdict
 from typing import Any
 
 from minitorch_dist import serialization
-from minitorch_dist.distributed.checkpoint import pieces, state
-from minitorch_dist.distributed.checkpoint.folder import CheckpointException
+from minitorch_dist.distributed.checkpoint import fresh, pieces, state
+from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
 from minitorch_dist.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,
@@ -37,14 +37,14 @@ from minitorch_dist.distributed.checkpoint.planner import (
 )
 from minitorch_dist.distributed.checkpoint.state import Leaf
 from minitorch_dist.distributed.tensor.dtensor import DTensor
-from minitorch_dist.tensors import base
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.tensor import Tensor
 
 
 class DefaultSavePlanner(SavePlanner):
-    """`flatten_state_dict`: entries of nested dicts get names of their own; `dedup_save_to_lowest_rank`:
-    what several ranks have is written by the first of them. The other arguments change nothing here."""
+    """`flatten_state_dict`: entries of nested dicts get names of their own; `dedup_save_to_lowest_rank`: the
+    first of several ranks that have the same data writes it. The other arguments change nothing here."""
 
     mappings: dict[str, Any]
 
@@ -90,6 +90,9 @@ class DefaultSavePlanner(SavePlanner):
             for plan in all_plans:
                 ways.update(plan.planner_data or {})
             metadata = dataclasses.replace(metadata, planner_data=ways)
+        for name, about in metadata.state_dict_metadata.items():
+            if isinstance(about, TensorStorageMetadata):
+                check_cover(name, tuple(about.size), _boxes(about))
         self.global_plan, self.metadata = plans, metadata
         return plans, metadata
 
@@ -116,7 +119,8 @@ class DefaultSavePlanner(SavePlanner):
 
 
 class DefaultLoadPlanner(LoadPlanner):
-    """Fills the tensors that the state has. `allow_partial_load`: what the checkpoint has not stays as it is."""
+    """Fills the tensors that the state has. `allow_partial_load`: a value that is not in the checkpoint stays
+    as it is."""
 
     original_state_dict: dict[str, Any]
     _leaves: dict[str, Leaf]
@@ -233,18 +237,20 @@ def create_default_local_load_plan(
     state_dict: dict[str, Any], metadata: Metadata, strict: bool = True
 ) -> LoadPlan:
     """For each entry the saved chunks that overlap with what this rank has of it."""
-    missing = [name for name in state_dict if name not in metadata.state_dict_metadata]
+    saved = metadata.state_dict_metadata
+    absent = [name for name in state_dict if name not in saved]
+    missing = [n for n in absent if not fresh.asks_for_nothing(n, state_dict[n], saved)]
     if missing and strict:
-        known = ", ".join(list(metadata.state_dict_metadata)[:5])
+        known = ", ".join(list(saved)[:5])
         raise CheckpointException(
             f"Missing key in checkpoint state_dict: {', '.join(missing[:5])}"
             f"{' …' if len(missing) > 5 else ''}. The checkpoint has for example {known}"
         )
     items: list[ReadItem] = []
     for name, value in state_dict.items():
-        if name in missing:
+        if name in absent:
             continue
-        about = metadata.state_dict_metadata[name]
+        about = saved[name]
         if isinstance(about, BytesStorageMetadata) or not isinstance(value, Tensor):
             index, nothing = MetadataIndex(name), Size((0,))
             items.append(ReadItem(LoadItemType.BYTE_IO, index, nothing, index, nothing, nothing))
@@ -253,6 +259,7 @@ def create_default_local_load_plan(
                 f"Size mismatch between saved {about.size} and current: {value.shape} for {name}"
             )
         else:
+            check_cover(name, tuple(about.size), _boxes(about))
             items += _overlaps(name, state.box_of(value), about)
     return LoadPlan(items)
 
@@ -263,9 +270,8 @@ def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]
 
 def _overlaps(name: str, wanted: Box, about: TensorStorageMetadata) -> list[ReadItem]:
     items = []
-    for number, chunk in enumerate(about.chunks):
-        saved = Box(tuple(chunk.offsets), tuple(chunk.sizes))
-        part = saved if not wanted.sizes else pieces.overlap(saved, wanted)
+    for number, saved in enumerate(_boxes(about)):
+        part = pieces.overlap(saved, wanted)
         if part is None:
             continue
         there = Size(p - w for p, w in zip(part.offsets, wanted.offsets, strict=True))
@@ -273,10 +279,14 @@ def _overlaps(name: str, wanted: Box, about: TensorStorageMetadata) -> list[Read
         items.append(
             ReadItem(
                 LoadItemType.TENSOR, MetadataIndex(name, wanted.offsets), there,
-                MetadataIndex(name, chunk.offsets, number), here, Size(part.sizes),
+                MetadataIndex(name, saved.offsets, number), here, Size(part.sizes),
             )
         )  # fmt: skip
     return items
+
+
+def _boxes(about: TensorStorageMetadata) -> list[Box]:
+    return [Box(tuple(chunk.offsets), tuple(chunk.sizes)) for chunk in about.chunks]
 
 
 def _once(plans: list[SavePlan], lowest: bool) -> list[SavePlan]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from minitorch_dist.distributed.checkpoint import folder, values
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Written
+from minitorch_dist.distributed.checkpoint.index import CheckpointException, Chunk
 from minitorch_dist.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,
@@ -20,11 +21,12 @@ from minitorch_dist.distributed.checkpoint.metadata import (
     TensorProperties,
     TensorStorageMetadata,
 )
-from minitorch_dist.distributed.checkpoint.pieces import About, Box
+from minitorch_dist.distributed.checkpoint.pieces import About, Box, overlap
 from minitorch_dist.distributed.checkpoint.planner import (
     LoadItemType,
     LoadPlan,
     LoadPlanner,
+    ReadItem,
     SavePlan,
     SavePlanner,
 )
@@ -35,8 +37,8 @@ from minitorch_dist.distributed.checkpoint.storage import (
     WriteResult,
 )
 from minitorch_dist.futures import Future
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -157,11 +159,11 @@ class FileSystemReader(StorageReader):
         }
         for name, about in found.tensors.items():
             chunks = [
-                ChunkStorageMetadata(Size(one["offsets"]), Size(one["sizes"]))
-                for one in about["chunks"]
+                ChunkStorageMetadata(Size(one.box.offsets), Size(one.box.sizes))
+                for one in about.chunks
             ]
-            dtype = TensorProperties(dtypes.from_numpy(np.dtype(about["dtype"])))
-            contents[name] = TensorStorageMetadata(dtype, Size(about["shape"]), chunks)
+            dtype = TensorProperties(dtypes.from_numpy(about.dtype))
+            contents[name] = TensorStorageMetadata(dtype, Size(about.shape), chunks)
         meta = StorageMeta(checkpoint_id=self.path, load_id=found.generation)
         return Metadata(contents, planner_data=found.paths, storage_meta=meta)
 
@@ -178,21 +180,41 @@ class FileSystemReader(StorageReader):
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         found = self.checkpoint()
+        tensors = [item for item in plan.items if item.type is not LoadItemType.BYTE_IO]
+        others = [item for item in plan.items if item.type is LoadItemType.BYTE_IO]
         with found.opened():
-            for item in plan.items:
-                name = item.storage_index.fqn
-                if item.type is LoadItemType.BYTE_IO:
-                    planner.load_bytes(item, io.BytesIO(values.octets(found.values[name])))
-                    continue
-                saved = item.storage_index.offset or ()
-                begin = tuple(s + o for s, o in zip(saved, item.storage_offsets, strict=True))
+            for item in tensors:  # all is looked at before anything is written to
+                _chunk_of(found, item)
+            names = {item.storage_index.fqn for item in others}
+            octets = {name: values.octets(name, found.values[name]) for name in names}
+            for item in tensors:
+                chunk, box = _chunk_of(found, item)
                 target = planner.resolve_tensor(item).detach()
-                found.read(name, Box(begin, tuple(item.lengths)), target.array)
+                found.read_chunk(item.storage_index.fqn, chunk, box, target.array)
                 target.storage.version += 1
                 planner.commit_tensor(item, target)
+            for item in others:
+                planner.load_bytes(item, io.BytesIO(octets[item.storage_index.fqn]))
         done: Future[None] = Future()
         done.set_result(None)
         return done
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.path}>"
+
+
+def _chunk_of(found: Checkpoint, item: ReadItem) -> tuple[Chunk, Box]:
+    """The chunk that an item is read from, and the box of the tensor that it fills."""
+    name, offset, hint = item.storage_index.fqn, item.storage_index.offset, item.storage_index.index
+    chunks, begins = found.tensors[name].chunks, tuple(offset or ())
+    if hint is None or not 0 <= hint < len(chunks) or chunks[hint].box.offsets != begins:
+        hint = next((n for n, chunk in enumerate(chunks) if chunk.box.offsets == begins), None)
+    if hint is None:
+        raise CheckpointException(f"{name} has no chunk that begins at {list(begins)}")
+    begin = tuple(s + o for s, o in zip(begins, item.storage_offsets, strict=True))
+    box = Box(begin, tuple(item.lengths))
+    if overlap(chunks[hint].box, box) != box:
+        raise CheckpointException(f"{box} of {name} does not lie in {chunks[hint].box}")
+    found.check_whole(name)
+    found.entry(name, chunks[hint])
+    return chunks[hint], box

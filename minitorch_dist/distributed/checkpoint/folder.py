@@ -20,21 +20,19 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 
+from minitorch_dist.distributed.checkpoint.index import (
+    FORMAT,
+    CheckpointException,
+    Chunk,
+    check_cover,
+    parsed,
+)
 from minitorch_dist.distributed.checkpoint.pieces import Box, overlap, within
 from minitorch_dist.serialization import container
 from minitorch_dist.serialization.files import replacing
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 
 INDEX: Final = "index.json"
-FORMAT: Final = "minitorch_dist checkpoint 1"
-
-
-class CheckpointException(RuntimeError):
-    """A checkpoint cannot be saved or loaded; `failures` has each rank's reason."""
-
-    def __init__(self, message: str, failures: Mapping[int, BaseException] | None = None) -> None:
-        super().__init__(message)
-        self.failures = dict(failures or {})
 
 
 class Written(NamedTuple):
@@ -66,7 +64,7 @@ def write_index(
     parts: list[Written],
     paths: Mapping[str, list[Any]],
 ) -> None:
-    """From now on this is the checkpoint. What belonged to the one before goes."""
+    """From now on this is the checkpoint. Files of the one before are removed."""
     chunks: dict[str, list[Any]] = {name: [] for name in tensors}
     for part in parts:
         for name, box in part.boxes.items():
@@ -112,26 +110,18 @@ class Checkpoint:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         try:
-            index = json.loads((self.folder / INDEX).read_bytes())
+            index = parsed((self.folder / INDEX).read_bytes())
         except FileNotFoundError:
             raise CheckpointException(
                 f"there is no checkpoint in {self.folder}: it has no {INDEX}"
                 + (", which is written last; the save was interrupted" if any(
                     self.folder.glob("*.safetensors")) else "")
             ) from None  # fmt: skip
-        except ValueError as error:
-            raise CheckpointException(f"{self.folder / INDEX} is damaged: {error}") from None
-        if not isinstance(index, dict) or index.get("format") != FORMAT:
-            raise CheckpointException(
-                f"{self.folder / INDEX} is no '{FORMAT}' but {index.get('format')!r}"
-                if isinstance(index, dict)
-                else f"{self.folder / INDEX} is no checkpoint's index"
-            )
-        self.tensors: dict[str, Any] = index["tensors"]
-        self.values: dict[str, Any] = index["values"]
-        self.paths: dict[str, list[Any]] = index.get("paths", {})
-        self.generation: str = index["generation"]
+        except CheckpointException as error:
+            raise CheckpointException(f"{self.folder / INDEX}: {error}") from None
+        self.generation, self.tensors, self.values, self.paths = index
         self._files: dict[str, tuple[BinaryIO, dict[str, container.Entry], int]] = {}
+        self._checked: set[str] = set()  # tensors whose chunks are the whole
 
     @contextmanager
     def opened(self) -> Iterator[Checkpoint]:
@@ -142,43 +132,77 @@ class Checkpoint:
                 file.close()
             self._files.clear()
 
+    def check(self, name: str, box: Box) -> None:
+        """Nothing stands in the way of reading this box: every element of the tensor is in one chunk, and
+        the files have what the index says. CheckpointException names the tensor and what is wrong."""
+        self.check_whole(name)
+        for chunk in self.tensors[name].chunks:
+            if overlap(chunk.box, box) is not None:
+                self.entry(name, chunk)
+
+    def check_whole(self, name: str) -> None:
+        """CheckpointException unless every element of the tensor is in one chunk."""
+        if name not in self._checked:
+            saved = self.tensors[name]
+            check_cover(name, saved.shape, [chunk.box for chunk in saved.chunks])
+            self._checked.add(name)
+
     def read(self, name: str, box: Box, into: Array) -> None:
         """Fill `into`, which holds `box` of the tensor, from the boxes that were saved."""
-        for chunk in self.tensors[name]["chunks"]:
-            saved = Box(tuple(chunk["offsets"]), tuple(chunk["sizes"]))
-            part = overlap(saved, box)
-            if part is None and not (box.sizes == () or saved.sizes == ()):
-                continue
-            array = self._array(chunk["file"], chunk.get("key", name))
-            if tuple(array.shape) != saved.sizes:
-                raise CheckpointException(
-                    f"{name} in {chunk['file']} is {list(array.shape)}, the index says {list(saved.sizes)}"
-                )
-            if part is None:
-                into[...] = array
-            else:
-                into[within(part, box)] = array[within(part, saved)]
+        self.check(name, box)
+        for chunk in self.tensors[name].chunks:
+            self.read_chunk(name, chunk, box, into)
 
-    def _array(self, file_name: str, name: str) -> Array:
-        """One tensor of one file, as a map of its bytes."""
+    def read_chunk(self, name: str, chunk: Chunk, box: Box, into: Array) -> None:
+        """Fill what the chunk has of `box`."""
+        part = overlap(chunk.box, box)
+        if part is not None:
+            array = self._array(chunk.file, self.entry(name, chunk))
+            into[within(part, box)] = array[within(part, chunk.box)]
+
+    def entry(self, name: str, chunk: Chunk) -> container.Entry:
+        """The entry of a chunk in its file, which has to agree with the index."""
+        entry = self._opened(chunk.file)[1].get(chunk.key)
+        if entry is None:
+            raise CheckpointException(
+                f"{chunk.file} has no {chunk.key}, which the index names in it for {name}"
+            )
+        if (entry.shape, entry.dtype) != (chunk.box.sizes, self.tensors[name].dtype):
+            raise CheckpointException(
+                f"{name} in {chunk.file} is {entry.dtype}{list(entry.shape)}, the index says "
+                f"{self.tensors[name].dtype}{list(chunk.box.sizes)}"
+            )
+        return entry
+
+    def _opened(self, file_name: str) -> tuple[BinaryIO, dict[str, container.Entry], int]:
+        """A file, what is in it, and where its data begin."""
         if file_name not in self._files:
-            path = self.folder / Path(file_name).name  # the index names no other folder
+            path = self.folder / file_name
             try:
                 file: BinaryIO = path.open("rb")
             except FileNotFoundError:
                 raise CheckpointException(
                     f"{path} is missing, which the index of {self.folder} names"
                 ) from None
+            except ValueError as error:  # a zero byte, or half of a surrogate pair
+                raise CheckpointException(
+                    f"the index of {self.folder} names {file_name!r}, which no file can have as a name: {error}"
+                ) from None
             try:
-                entries, _, begin = container.read_header(file.read, path.stat().st_size, True)
+                size = os.fstat(file.fileno()).st_size
+                entries, _, begin = container.read_header(file.read, size, True)
+            except container.SerializationError as error:
+                file.close()
+                raise CheckpointException(f"{path}: {error}") from None
             except BaseException:
                 file.close()
                 raise
             self._files[file_name] = file, {entry.name: entry for entry in entries}, begin
-        opened, table, begin = self._files[file_name]
-        if name not in table:
-            raise CheckpointException(f"{file_name} has no {name}, which the index names in it")
-        entry = table[name]
+        return self._files[file_name]
+
+    def _array(self, file_name: str, entry: container.Entry) -> Array:
+        """One tensor of one file, as a map of its bytes."""
+        opened, _, begin = self._opened(file_name)
         if entry.start == entry.stop:
             return np.empty(entry.shape, entry.dtype)
         whole = np.memmap(opened, np.uint8, "r", begin + entry.start, entry.stop - entry.start)

@@ -12,8 +12,9 @@ import numpy as np
 from minitorch_dist import serialization
 from minitorch_dist.distributed.checkpoint import api, values
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint
+from minitorch_dist.distributed.checkpoint.index import CheckpointException
 from minitorch_dist.distributed.checkpoint.pieces import Box
-from minitorch_dist.tensors import base
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 Path_ = str | os.PathLike[str]
@@ -25,11 +26,13 @@ def dcp_to_torch_save(dcp_checkpoint_dir: Path_, torch_save_path: Path_) -> None
     nested: dict[str, Any] = {}
     with checkpoint.opened():
         for name, about in checkpoint.tensors.items():
-            whole = np.empty(tuple(about["shape"]), np.dtype(about["dtype"]))
-            checkpoint.read(name, Box((0,) * whole.ndim, whole.shape), whole)
+            everything = Box((0,) * len(about.shape), about.shape)
+            checkpoint.check(name, everything)  # before there is memory for it
+            whole = np.empty(about.shape, about.dtype)
+            checkpoint.read(name, everything, whole)
             _put(nested, checkpoint.paths.get(name, [name]), base.new(Tensor, whole))
         for name, value in checkpoint.values.items():
-            _put(nested, checkpoint.paths.get(name, [name]), values.unpacked(value))
+            _put(nested, checkpoint.paths.get(name, [name]), values.unpacked(name, value))
     serialization.save(_with_lists(nested), torch_save_path)
 
 
@@ -51,7 +54,12 @@ def _put(nested: dict[Any, Any], path: list[Any], value: Any) -> None:
     """Put it where its keys lead; a key that is a list of one number is a place in a list."""
     keys = [key[0] if isinstance(key, list) else key for key in path]
     for place, key in enumerate(keys[:-1]):
-        nested = nested.setdefault(key, _List() if isinstance(path[place + 1], list) else {})
+        inner = nested.setdefault(key, _List() if isinstance(path[place + 1], list) else {})
+        if not isinstance(inner, dict):
+            raise CheckpointException(f"the keys {keys[: place + 1]} of {keys} lead to a value")
+        nested = inner
+    if keys[-1] in nested:
+        raise CheckpointException(f"the keys {keys} lead to two values")
     nested[keys[-1]] = value
 
 

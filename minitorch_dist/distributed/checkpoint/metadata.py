@@ -1,4 +1,4 @@
-"""What is known of a checkpoint without reading its tensors: names, shapes, and which chunks were saved."""
+"""The metadata of a checkpoint, known without reading its tensors: names, shapes, and which chunks were saved."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.size import Size
 
 
@@ -22,7 +22,7 @@ class ChunkStorageMetadata:
 
 @dataclass
 class TensorProperties:
-    """What a tensor is besides its values."""
+    """The properties of a tensor besides its values."""
 
     dtype: dtypes.dtype = field(default_factory=dtypes.get_default_dtype)
     requires_grad: bool = False

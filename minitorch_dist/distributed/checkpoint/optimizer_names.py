@@ -80,7 +80,7 @@ def part_of(optimizer: Optimizer, saved: State, names: Names, strict: bool) -> S
 def numbered(
     optimizer: Optimizer, part: State, names: Names, fitted: Callable[[Any, Any], Any]
 ) -> State:
-    """What `load_state_dict` takes; tensors of a parameter's shape lie as it does."""
+    """The argument for `load_state_dict`; tensors of a parameter's shape lie as it does."""
     state: dict[int, State] = {}
     groups: list[State] = []
     number = 0

@@ -1,8 +1,8 @@
-"""What a checkpoint consists of: boxes of tensors, and who writes which.
+"""The parts of a checkpoint: boxes of tensors, and the rank that writes each.
 
 A rank has a *box* of a tensor: where it begins and how long it is, in each dimension. A tensor that
-every rank has whole is one box, written once. On loading, whoever needs a box takes what overlaps
-from the boxes that were saved; so a checkpoint of 4 ranks is loaded by 2, 3 or 1. Pure arithmetic.
+every rank has whole is one box, written once. On loading, a rank that needs a box takes the overlapping parts
+of the boxes that were saved; so a checkpoint of 4 ranks is loaded by 2, 3 or 1. Pure arithmetic.
 
     saved      │ 0: rows 0-1 │ 1: rows 2-3 │ 2: rows 4-5 │ 3: row 6 │
     wanted     │ 0: rows 0-2      │ 1: rows 3-5     │ 2: row 6      │
@@ -36,7 +36,7 @@ class About(NamedTuple):
 
 
 def overlap(one: Box, other: Box) -> Box | None:
-    """What both have; None if that is nothing."""
+    """The common part of both; None if there is none."""
     offsets, sizes = [], []
     for a, m, b, n in zip(one.offsets, one.sizes, other.offsets, other.sizes, strict=True):
         start, stop = max(a, b), min(a + m, b + n)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.checkpoint import state
-from minitorch_dist.distributed.checkpoint.folder import CheckpointException
+from minitorch_dist.distributed.checkpoint import fresh, state
+from minitorch_dist.distributed.checkpoint.index import CheckpointException
 from minitorch_dist.distributed.checkpoint.metadata import Metadata
 from minitorch_dist.distributed.checkpoint.planner import (
     LoadPlan,
@@ -25,8 +25,8 @@ from minitorch_dist.distributed.checkpoint.planner import (
 )
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
 from minitorch_dist.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
-from minitorch_dist.distributed.face import object_collectives
-from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api import object_collectives
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 
 R = TypeVar("R")
 S = TypeVar("S")
@@ -73,10 +73,12 @@ def load(
 ) -> None:
     """Carry out a load, in place."""
     ranks = _Ranks(group, no_dist)
-    told = state.asked(state_dict)
+    told: dict[str, Any] = {}
 
     def local() -> LoadPlan:
         metadata = reader.read_metadata()
+        fresh.initialise_where_saved(state_dict, metadata.state_dict_metadata)
+        told.update(state.asked(state_dict))
         planner.set_up_planner(told, metadata, ranks.is_first)
         reader.set_up_storage_reader(metadata, ranks.is_first)
         return reader.prepare_local_plan(planner.create_local_plan())

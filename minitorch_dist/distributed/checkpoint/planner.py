@@ -1,4 +1,5 @@
-"""Plans: what each rank writes or reads, item by item, before anything is; and who makes them.
+"""Plans: what each rank writes or reads, item by item, before anything is written or read; and the planners
+that make them.
 
     save   set_up_planner → create_local_plan ─┐ all plans to rank 0                ┌→ finish_plan → resolve_data …
                                                └→ create_global_plan → to each its own ┘
@@ -45,7 +46,7 @@ class BytesIOWriteData:
 
 @dataclass(frozen=True)
 class TensorWriteData:
-    """What is to be written of a tensor."""
+    """The part of a tensor that is to be written."""
 
     chunk: ChunkStorageMetadata
     properties: TensorProperties
@@ -107,11 +108,11 @@ class SavePlanner(ABC):
 
     @abstractmethod
     def create_local_plan(self) -> SavePlan:
-        """What this rank has; on every rank."""
+        """The items that this rank has. Called on every rank."""
 
     @abstractmethod
     def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
-        """What each is to write, and what will then be there; on rank 0 only."""
+        """The items that each rank is to write, and the metadata of the whole. Called on rank 0 only."""
 
     @abstractmethod
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
@@ -119,7 +120,7 @@ class SavePlanner(ABC):
 
     @abstractmethod
     def resolve_data(self, write_item: WriteItem) -> Tensor | io.BytesIO:
-        """What is written for an item."""
+        """The data that are written for an item."""
 
 
 class LoadPlanner(ABC):
@@ -136,7 +137,7 @@ class LoadPlanner(ABC):
 
     @abstractmethod
     def create_local_plan(self) -> LoadPlan:
-        """What this rank needs; on every rank."""
+        """The items that this rank needs. Called on every rank."""
 
     @abstractmethod
     def create_global_plan(self, global_plan: list[LoadPlan]) -> list[LoadPlan]:
@@ -156,7 +157,7 @@ class LoadPlanner(ABC):
 
     @abstractmethod
     def resolve_tensor(self, read_item: ReadItem) -> Tensor:
-        """The part of a tensor that the item fills; what is written to it must not be lost."""
+        """The part of a tensor that the item fills; writes to it must not be lost."""
 
     @abstractmethod
     def commit_tensor(self, read_item: ReadItem, tensor: Tensor) -> None:

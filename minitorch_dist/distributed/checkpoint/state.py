@@ -1,7 +1,7 @@
 """A state as a flat table: dotted names, tensors, and everything else.
 
-Dicts and lists are walked; objects with `state_dict` and `load_state_dict` are asked. What is found
-is put back in place when loading.
+Dicts and lists are walked; objects with `state_dict` and `load_state_dict` are asked. Loading puts the
+values that it finds back in place.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from minitorch_dist.distributed.checkpoint.pieces import About, Box
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
 from minitorch_dist.distributed.tensor.dtensor import DTensor
 from minitorch_dist.distributed.tensor.placements import Shard, local_ranges
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -67,7 +67,7 @@ def _setter(holder: Any, key: Any) -> Callable[[Any], None]:
 
 
 def about(tensor: Tensor) -> About:
-    """What is to be known of a tensor before it is written."""
+    """The facts about a tensor that are needed before it is written."""
     array = local(tensor)
     whole = tuple(tensor.shape)
     box = box_of(tensor)

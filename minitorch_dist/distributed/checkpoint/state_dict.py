@@ -1,4 +1,4 @@
-"""States under the names of the bare model, whatever wraps it: plain, DDP, FSDP, `fully_shard`.
+"""States under the names of the bare model, with any wrapper: plain, DDP, FSDP, `fully_shard`.
 
     model, optim = get_state_dict(model, optimizer)        0.weight: …   state: {0.weight: {exp_avg: …}}
     checkpoint.save({"model": model, "optim": optim}, checkpoint_id=folder)
@@ -6,7 +6,7 @@
     checkpoint.load(state, checkpoint_id=folder)
     set_state_dict(model, optimizer, model_state_dict=…, optim_state_dict=…)
 
-What is saved names no wrapper and no number of a parameter, so one wrapper's state fits the other's.
+A saved state names no wrapper and no number of a parameter, so one wrapper's state fits the other's.
 Sharded tensors are DTensors, which `checkpoint` saves and loads for any number of ranks. A given
 tensor is put as the one that it fills lies: cut where that is cut, gathered where that is whole.
 """
@@ -25,27 +25,28 @@ from minitorch_dist.distributed.algorithms._checkpoint.checkpoint_wrapper import
     ActivationWrapper,
 )
 from minitorch_dist.distributed.checkpoint import optimizer_names
-from minitorch_dist.distributed.face import object_collectives
+from minitorch_dist.distributed.checkpoint.fresh import initialise
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, api
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made, moved
 from minitorch_dist.distributed.tensor.placements import Replicate
+from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.state_dict import _IncompatibleKeys
 from minitorch_dist.nn.parallel.distributed import DistributedDataParallel
 from minitorch_dist.optim.optimizer import Optimizer
-from minitorch_dist.tensors import grad_mode
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.core import grad_mode
 from minitorch_dist.tensors.tensor import Tensor
 
 State = dict[str, Any]
 WRAPPED = (INNER, RECOMPUTED)
 Optimizers = Optimizer | Iterable[Optimizer]
+_init_optim_state = initialise  # torch's name
 
 
 @dataclass
 class StateDictOptions:
-    """What the states look like.
+    """The form of the states.
 
     `full_state_dict`: whole tensors instead of DTensors; with `cpu_offload`, on rank 0 only.
     `ignore_frozen_params`: without the parameters that need no gradient.
@@ -235,25 +236,6 @@ def _parameter_names(model: Module) -> dict[int, list[str]]:
     return found
 
 
-def initialise(optimizer: Optimizer) -> None:
-    """Give an optimizer that has not stepped the state that it will have."""
-    params = [p for group in optimizer.param_groups for p in group["params"]]
-    if optimizer.state or any(p.grad is not None for p in params):
-        return
-    for p in params:
-        if p.requires_grad:
-            p.grad = creation.zeros_like(p)
-    rates = [group.get("lr") for group in optimizer.param_groups]
-    for group, rate in zip(optimizer.param_groups, rates, strict=True):
-        if rate is not None:
-            group["lr"] = creation.zeros_like(rate) if isinstance(rate, Tensor) else 0.0
-    optimizer.step()
-    for group, rate in zip(optimizer.param_groups, rates, strict=True):
-        if rate is not None:
-            group["lr"] = rate
-    optimizer.zero_grad(set_to_none=True)
-
-
 # ---------------------------------------------------------------------------------------------- both
 
 
@@ -308,7 +290,7 @@ def fitted(value: Any, like: Any) -> Any:
             return value.redistribute(placements=like.placements)
         mesh, whole = like.device_mesh, tuple(value.shape)
         part = moved(value.array, whole, mesh, (Replicate(),) * mesh.ndim, like.placements)
-        return made(DTensor, part, mesh, like.placements, whole)
+        return made(DTensor, part, mesh, like.placements, whole, device=like.device)
     return value.full_tensor() if isinstance(value, DTensor) and like is not None else value
 
 
@@ -330,7 +312,7 @@ def _finished(state: State, how: StateDictOptions) -> State:
 
 
 def _told(state: State, how: StateDictOptions) -> State:
-    """What rank 0 was given, on all ranks; or what this one was."""
+    """The state that rank 0 was given, on all ranks; or this rank's own."""
     if not how.broadcast_from_rank0 or not distributed_c10d.is_initialized():
         return state
     sent = [state if distributed_c10d.get_rank() == 0 else None]

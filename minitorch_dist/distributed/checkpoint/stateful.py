@@ -1,4 +1,4 @@
-"""What a checkpoint asks for its state, and gives it back to."""
+"""An object that a checkpoint asks for its state, and gives it back to."""
 
 from __future__ import annotations
 

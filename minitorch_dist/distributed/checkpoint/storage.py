@@ -1,4 +1,4 @@
-"""Where checkpoints are kept: what a place has to offer, so that plans can be carried out there."""
+"""Where checkpoints are kept: the methods that a place needs, so that plans can be carried out there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Path_ = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class WriteResult:
-    """What came of one item; `storage_data` is for the writer's `finish`."""
+    """The result of writing one item; `storage_data` is for the writer's `finish`."""
 
     index: MetadataIndex
     size_in_bytes: int

@@ -1,6 +1,7 @@
-"""What is no tensor in a checkpoint: as JSON where that is exact, else in the typed codec.
+"""The values of a checkpoint that are no tensors: as JSON where that is exact, else in the typed codec.
 
-Loading runs nothing: neither has a form for code.
+Loading runs nothing: a value is never a pickle, and no variable of the environment changes that. A value that
+would have to be pickled is refused when it is saved.
 """
 
 from __future__ import annotations
@@ -11,35 +12,55 @@ from typing import Any
 
 from minitorch_dist import serialization
 from minitorch_dist.distributed import codec
+from minitorch_dist.distributed.checkpoint.index import CheckpointException
+
+_EXACT = 1 << 63  # integers up to here are JSON
 
 
 def packed(name: str, value: Any) -> Any:
-    """The value as JSON: itself, or its bytes in a table of one entry."""
-    if value is None or type(value) in (bool, int, float, str):
+    """The value as JSON: itself, or its bytes in a table of one entry. Unsendable says what in it is
+    no value."""
+    if value is None or type(value) in (bool, float, str):
+        return value
+    if type(value) is int and -_EXACT <= value < _EXACT:
         return value
     try:
         return {"packed": base64.b64encode(codec.pack(value)).decode()}
-    except codec.CodecError as error:
-        raise type(error)(f"{name} cannot be saved: {error}") from None
+    except codec.Unsendable as error:
+        raise codec.Unsendable(
+            f"{name}{error.where} cannot be saved: {error.what}. A checkpoint holds no code and no "
+            "pickle: save the object's state_dict(), or a dict of its fields"
+        ) from None
 
 
 def wrapped(octets: bytes) -> dict[str, str]:
-    """What a planner has made of a value: a file of `save`."""
+    """A value as a planner has made it: a file of `save`."""
     return {"saved": base64.b64encode(octets).decode()}
 
 
-def octets(value: Any) -> bytes:
-    """A value as a file of `save`, whoever packed it."""
+def octets(name: str, value: Any) -> bytes:
+    """The bytes of a value, as a file of `save`."""
+    found = unpacked(name, value)
     if isinstance(value, dict) and "saved" in value:
         return base64.b64decode(value["saved"])
     file = io.BytesIO()
-    serialization.save(unpacked(value), file)
+    try:
+        serialization.save(found, file)
+    except TypeError as error:
+        raise CheckpointException(f"{name} cannot be given to a planner: {error}") from None
     return file.getvalue()
 
 
-def unpacked(value: Any) -> Any:
-    if isinstance(value, dict) and "saved" in value:
-        return serialization.load(io.BytesIO(base64.b64decode(value["saved"])))
-    if isinstance(value, dict):
-        return codec.unpack(base64.b64decode(value["packed"]))
-    return value
+def unpacked(name: str, value: Any) -> Any:
+    """The value again; CheckpointException names the entry whose bytes are none."""
+    try:
+        match value:
+            case None | bool() | int() | float() | str():
+                return value
+            case {"saved": str(text), **rest} if not rest:
+                return serialization.load(io.BytesIO(base64.b64decode(text, validate=True)))
+            case {"packed": str(text), **rest} if not rest:
+                return codec.unpack(base64.b64decode(text, validate=True))
+    except (codec.CodecError, serialization.SerializationError, ValueError) as error:
+        raise CheckpointException(f"the value {name} cannot be loaded: {error}") from None
+    raise CheckpointException(f"the value {name} cannot be loaded: it is a {type(value).__name__}")

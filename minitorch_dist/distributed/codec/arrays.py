@@ -1,4 +1,4 @@
-"""Arrays and tensors: what they are, in a few bytes, and their elements as they stand in memory.
+"""Arrays and tensors: a description in a few bytes, and their elements as they stand in memory.
 
     ARRAY, SCALAR     dtype · u8 ndim · i64 each extent · elements
     TENSOR            u8 flags · TEXT device · [value: its class] · as ARRAY · [dict of attributes]
@@ -19,19 +19,26 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed.codec import kinds
-from minitorch_dist.distributed.codec.errors import Damaged, Unsendable
+from minitorch_dist.distributed.codec.errors import DamagedEncoding, Unsendable, shown
 from minitorch_dist.distributed.codec.faces import Reading, Writing
+from minitorch_dist.distributed.codec.registry import register_name
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.receives import Array, octets
-from minitorch_dist.tensors import base, devices, ledger
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.dtypes import FROM_NUMPY
+from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.mail.wire import octets
+from minitorch_dist.nn.parameter import Buffer, Parameter
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.dtypes import FROM_NUMPY
 from minitorch_dist.tensors.tensor import Tensor
 
 REQUIRES_GRAD, HAS_CLASS, HAS_ATTRIBUTES = 1, 2, 4
 _LETTERS: Final = re.compile(r"[<>|=][biufcSUMm]\d{1,6}(\[\d{0,6}[a-zA-Z]{1,2}\])?")
 _BY_NAME: Final = {str(dtype): dtype for dtype in wire.DTYPES if dtype is not None}
 _STATE: Final = frozenset(TensorBase.__annotations__)  # the rest of its fields are the user's
+
+for _kind in (Tensor, Parameter, Buffer):
+    register_name(_kind)
 
 
 def is_plain(array: Array) -> bool:
@@ -84,7 +91,9 @@ def write_tensor(writer: Writing, tensor: TensorBase) -> None:
     out.append(kinds.TENSOR)
     writer.remember(tensor)
     is_special = type(tensor) is not Tensor
-    rest = {k: v for k, v in tensor.__dict__.items() if k not in _STATE} if is_special else None
+    rest = {}
+    if is_special:
+        rest = {k: v for k, v in tensor.__dict__.items() if _is_free(type(tensor), k)}
     out.append(
         (REQUIRES_GRAD if tensor.requires_grad else 0)
         | (HAS_CLASS if is_special else 0)
@@ -108,32 +117,32 @@ def read_array(reader: Reading) -> Array:
 def read_scalar(reader: Reading) -> Any:
     array = _read(reader)
     if array.ndim:
-        raise Damaged(f"a scalar of shape {array.shape}")
+        raise DamagedEncoding(f"a scalar of shape {array.shape}")
     return array[()]
 
 
 def _read(reader: Reading) -> Array:
     code = reader.byte()
     if code >= len(wire.DTYPES):
-        raise Damaged(f"there is no dtype {code}")
+        raise DamagedEncoding(f"there is no dtype {code}")
     dtype = wire.DTYPES[code]
     if dtype is None:
         letters = reader.text()
         dtype = plain_dtype(letters)
         if dtype is None:
-            raise Damaged(f"{letters!r} is no dtype of plain elements")
+            raise DamagedEncoding(f"{shown(letters)} is no dtype of plain elements")
     dimensions = reader.byte()
     if dimensions > kinds.MAX_DIMENSIONS:
-        raise Damaged(f"an array of {dimensions} dimensions")
+        raise DamagedEncoding(f"an array of {dimensions} dimensions")
     shape = struct.unpack(f"<{dimensions}q", reader.take(8 * dimensions))
     if any(not 0 <= extent <= kinds.MAX_EXTENT for extent in shape):
-        raise Damaged(f"an array of shape {shape}")
+        raise DamagedEncoding(f"an array of shape {shape}")
     view = reader.octets(prod(shape) * dtype.itemsize)
     if not prod(shape):
         try:
             return np.empty(shape, dtype)
         except ValueError as error:
-            raise Damaged(f"an array of shape {shape}: {error}") from None
+            raise DamagedEncoding(f"an array of shape {shape}: {error}") from None
     flat = np.frombuffer(view, np.uint8)
     return flat.view(dtype).reshape(shape)
 
@@ -141,8 +150,13 @@ def _read(reader: Reading) -> Array:
 def _device(label: str) -> devices.device:
     try:
         return devices.resolve(label)
-    except (RuntimeError, NotImplementedError, AssertionError) as error:
-        raise Damaged(f"a tensor on {label!r}, which is not here: {error}") from None
+    except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+        raise DamagedEncoding(f"a tensor on {shown(label)}, which is not here: {error}") from None
+
+
+def _is_free(kind: type[TensorBase], name: str) -> bool:
+    """Whether a tensor of this class may have such an attribute: it hides neither state nor methods."""
+    return name not in _STATE and not callable(getattr(kind, name, None))
 
 
 def read_tensor(reader: Reading) -> TensorBase:
@@ -150,26 +164,24 @@ def read_tensor(reader: Reading) -> TensorBase:
     flags, label = reader.byte(), reader.text()
     kind: Any = reader.value() if flags & HAS_CLASS else Tensor
     if not (isinstance(kind, type) and issubclass(kind, TensorBase)):
-        raise Damaged(f"{kind!r} is no class of tensors")
+        raise DamagedEncoding(f"{shown(kind)} is no class of tensors")
     array = _read(reader)
     if array.dtype not in FROM_NUMPY:
-        raise Damaged(f"a tensor of {array.dtype}")
+        raise DamagedEncoding(f"a tensor of {array.dtype}")
     device = devices.CPU if label == "cpu" else _device(label)
     tensor = base.new(kind, array, device)
     if device is not devices.CPU:
         ledger.retag(array, device, tensor.held_as)
     if flags & REQUIRES_GRAD:
         if array.dtype.kind in "iub":
-            raise Damaged(f"a tensor of {array.dtype} that requires grad")
+            raise DamagedEncoding(f"a tensor of {array.dtype} that requires grad")
         tensor._requires_grad = True
     reader.fill(place, tensor)
     if flags & HAS_ATTRIBUTES:
         rest = reader.value()
-        if (
-            type(rest) is not dict
-            or not all(type(key) is str for key in rest)
-            or _STATE & rest.keys()
+        if type(rest) is not dict or not all(
+            type(key) is str and _is_free(kind, key) for key in rest
         ):
-            raise Damaged("the attributes of a tensor")
+            raise DamagedEncoding("the attributes of a tensor")
         tensor.__dict__.update(rest)
     return tensor

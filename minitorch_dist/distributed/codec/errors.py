@@ -1,8 +1,26 @@
-"""What can go wrong on the way from a value to bytes and back."""
+"""The errors on the way from a value to bytes and back."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from minitorch_dist.distributed.exceptions import DistError
+
+
+def shown(value: Any) -> str:
+    """Any value in the words of an error: short and soon written, and no function of its class is called."""
+    if type(value) in (tuple, list) and len(value) <= 6:
+        return f"({', '.join(map(_word, value))})"
+    return _word(value)
+
+
+def _word(value: Any) -> str:
+    is_short_int = type(value) is int and value.bit_length() < 200
+    if type(value) in (str, bytes):
+        return repr(value[:100])
+    if value is None or type(value) in (bool, float) or is_short_int:
+        return repr(value)
+    return f"a {type(value).__name__}"
 
 
 class CodecError(DistError):
@@ -10,10 +28,10 @@ class CodecError(DistError):
 
 
 class Unsendable(CodecError, TypeError, AttributeError):
-    """Something inside a value cannot be sent; says where it is and what it is.
+    """Something inside a value cannot be sent. The text says where it is and what it is.
 
-    (pickle answers with an AttributeError for a local function and with a TypeError for a
-    generator; whoever catches either catches this.)
+    (pickle raises an AttributeError for a local function and a TypeError for a generator.
+    Code that catches either one catches this, too.)
     """
 
     def __init__(self, what: str, where: str = "") -> None:
@@ -32,7 +50,7 @@ class Unsendable(CodecError, TypeError, AttributeError):
         return type(self), (self.what, self.where)
 
 
-class Damaged(CodecError):
+class DamagedEncoding(CodecError):
     """These bytes are not what any of our writers makes."""
 
 

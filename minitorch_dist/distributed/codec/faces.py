@@ -1,14 +1,16 @@
-"""What the modules that know one family of values need of the writer and of the reader."""
+"""The parts of the writer and of the reader that a module for one family of values needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.tensors.devices import device
 
 
 class Writing(Protocol):
+    trust: Trust
     out: bytearray
     buffers: list[memoryview]
     blamed: set[int]  # objects that were looked through for what cannot be sent
@@ -33,6 +35,8 @@ class Writing(Protocol):
 
 
 class Reading(Protocol):
+    trust: Trust
+
     def value(self) -> Any: ...
     def text(self) -> str: ...
     def byte(self) -> int: ...
@@ -42,7 +46,7 @@ class Reading(Protocol):
         """The next so many bytes."""
 
     def octets(self, nbytes: int) -> memoryview:
-        """What `Writing.octets` wrote: exactly so many bytes, which belong to the caller."""
+        """The bytes that `Writing.octets` wrote, exactly `nbytes` of them. They belong to the caller."""
 
     def place(self) -> int:
         """Reserve the next number for SAME; `fill` says what has it."""
@@ -61,7 +65,7 @@ others: dict[type[Any], int] = {}  # the number of each
 by_number: dict[int, Other] = {}
 
 
-def let_travel(kind: type[Any], number: int, other: Other) -> None:
+def register_type(kind: type[Any], number: int, other: Other) -> None:
     """Teach the codec a type. The number is part of what goes over the wire."""
     others[kind] = number
     by_number[number] = other

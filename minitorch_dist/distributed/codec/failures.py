@@ -2,10 +2,10 @@
 
     EXCEPTION    NAMED class or NONE · TUPLE args · DICT attributes · TEXT repr · TEXT traceback
 
-An exception is rebuilt without its constructor, as `cls.__new__(cls, *args)`: so one whose
-constructor takes other things than it puts into `args` comes back as well, with its own type. (torch
-calls the constructor with a text, and makes a RuntimeError of those that fail.) The traceback hangs
-beneath as `__cause__`. Only what cannot be had by its name becomes a `RemoteException`.
+An exception is rebuilt without its constructor, as `cls.__new__(cls, *args)`. So it keeps its own
+type even if its constructor takes other things than it puts into `args`. (torch calls the
+constructor with a text, and makes a RuntimeError of those that fail.) The traceback hangs beneath
+as `__cause__`. Only an exception whose class is not found by its name becomes a `RemoteException`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from minitorch_dist.distributed import exceptions
 from minitorch_dist.distributed.codec import kinds
-from minitorch_dist.distributed.codec.errors import CodecError, Damaged, UnknownName
+from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, UnknownName, shown
 from minitorch_dist.distributed.codec.faces import Reading, Writing
-from minitorch_dist.distributed.codec.names import register
+from minitorch_dist.distributed.codec.registry import register_name
 
 _SLOT: Final = (WrapperDescriptorType, BuiltinFunctionType)
 
@@ -48,11 +48,11 @@ class RemoteException(RuntimeError):
 
 for _kind in (*vars(builtins).values(), *vars(exceptions).values(), *globals().copy().values()):
     if isinstance(_kind, type) and issubclass(_kind, BaseException):
-        register(_kind)
+        register_name(_kind)
 
 
 def write(writer: Writing, error: BaseException) -> None:
-    """Whatever in it cannot be sent is left out; the exception itself always can."""
+    """Write an exception. A part of it that cannot be sent is left out; the exception itself always can."""
     writer.out.append(kinds.EXCEPTION)
     writer.remember(error)
     start = writer.mark()
@@ -66,6 +66,8 @@ def write(writer: Writing, error: BaseException) -> None:
         writer.value((name, _short(error), str(why)))
     sendable = {}
     for key, attribute in list(getattr(error, "__dict__", {}).items()):
+        if not _may_have(type(error), key, attribute):
+            continue
         here = writer.mark()
         try:
             writer.value(attribute)
@@ -79,7 +81,7 @@ def write(writer: Writing, error: BaseException) -> None:
 
 
 def _arguments(error: BaseException) -> tuple[Any, ...]:
-    """What its native constructor was given; an OSError's args lack the names of files."""
+    """The arguments of its native constructor; an OSError's args lack the names of files."""
     if isinstance(error, OSError) and type(error).__reduce__ is OSError.__reduce__:
         return tuple(error.__reduce__()[1])
     return tuple(error.args)
@@ -109,22 +111,37 @@ def read(reader: Reading) -> BaseException:
     args, attributes = reader.value(), reader.value()
     short, told = reader.text(), reader.text()
     if type(args) is not tuple or type(attributes) is not dict:
-        raise Damaged("the arguments of an exception")
+        raise DamagedEncoding("the arguments of an exception")
     found: BaseException
     if kind is None:
-        name, text, reason = args if len(args) == 3 and not why else ("?", short, why)
-        found = RemoteException(str(name), str(text), str(reason))
+        words = ("?", short, why) if why or len(args) != 3 else args
+        if not all(type(word) is str for word in words):
+            raise DamagedEncoding(
+                f"an exception is described by {shown(words)}, which are no texts"
+            )
+        found = RemoteException(*words)
     elif not (isinstance(kind, type) and issubclass(kind, BaseException)):
-        raise Damaged(f"{kind!r} is no class of exceptions")
+        raise DamagedEncoding(f"{shown(kind)} is no class of exceptions")
+    elif not all(_may_have(kind, key, attribute) for key, attribute in attributes.items()):
+        raise DamagedEncoding(f"the attributes of an exception are {shown(list(attributes))}")
     else:
         try:
             found = rebuilt(kind, args, attributes)
         except Exception as broken:  # a class with a constructor of its own in C, or slots
-            found = RemoteException(kind.__qualname__, short, f"it cannot be rebuilt: {broken!r}")
+            why = f"it cannot be rebuilt: {type(broken).__name__}"
+            found = RemoteException(kind.__qualname__, short, why)
     if told:
         found.__cause__ = RemoteTraceback(told)
     reader.fill(place, found)
     return found
+
+
+def _may_have(kind: type[BaseException], name: Any, value: Any) -> bool:
+    """Whether this is an attribute that an exception of this class may bring along: a text names it,
+    and it hides no method of the class. Notes are a list of texts, as Python wants them."""
+    if name == "__notes__":
+        return type(value) is list and all(type(note) is str for note in value)
+    return type(name) is str and not callable(getattr(kind, name, None))
 
 
 def rebuilt(

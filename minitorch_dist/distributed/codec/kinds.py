@@ -1,4 +1,4 @@
-"""The first byte of every value says what it is; what follows is little-endian.
+"""The first byte of every value says what it is; the bytes after it are little-endian.
 
 kind              followed by
 NONE TRUE FALSE ELLIPSIS                    nothing

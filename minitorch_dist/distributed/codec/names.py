@@ -1,50 +1,34 @@
 """Functions and classes by their qualified name: `package.module:Class.method`.
 
-The sender looks whether the name leads to the very object it sends, so a lambda or a function made
-inside another is refused where it is sent and not where it arrives. The receiver finds what was
-registered; and anything that can be imported, as long as pickle is allowed.
+The sender looks whether the name leads to the very object it sends. So a lambda or a function made
+inside another is refused where it is sent, and not where it arrives. The receiver finds names that were
+registered (`registry`). If the sender is trusted in full, it finds anything that can be imported.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
-from minitorch_dist.distributed.codec import trust
+from minitorch_dist.distributed.codec import registry
 from minitorch_dist.distributed.codec.errors import UnknownName, Unsendable
+from minitorch_dist.distributed.codec.trust import Trust
 
-T = TypeVar("T", bound=Callable[..., Any])
-
-_registered: dict[str, Any] = {}
 _found: dict[str, tuple[str, Any, Any]] = {}  # by name: its module's name, the module, and it
-_named: dict[Any, str] = {}  # what was sent, and is what its name says
+_named: dict[Any, str] = {}  # objects that were sent, and are found by their names
 MOST = 4096  # entries of either before it is cleared
 
 
-def register(thing: T) -> T:
-    """Let this function or class be named by peers, also where pickle is not allowed. A decorator."""
-    _registered[_name(thing)] = thing
-    return thing
-
-
-def _name(thing: Any) -> str:
-    module = getattr(thing, "__module__", None) or "builtins"
-    if module == "__mp_main__":  # what multiprocessing calls the script in its children
-        module = "__main__"
-    return f"{module}:{getattr(thing, '__qualname__', thing.__name__)}"
-
-
-def name_of(thing: Any) -> str:
+def name_of(thing: Any, trust: Trust) -> str:
     """The name under which a peer finds this function or class; Unsendable if there is none."""
     try:
         known = _named.get(thing)
     except TypeError:  # a method of something that cannot be hashed
         known = None
-    if known is not None:
+    if known is not None and trust.may_pickle:
         return known
-    name = _name(thing)
+    name = registry.full_name(thing)
     kind = "a class" if isinstance(thing, type) else "a function"
     if "<lambda>" in name:
         raise Unsendable("a lambda cannot be sent; use a module-level function")
@@ -53,33 +37,42 @@ def name_of(thing: Any) -> str:
             f"{name.replace(':', '.')} is {kind} made inside a function and cannot be sent; define "
             "it at the top level of a module"
         )
-    if _registered.get(name) is not thing:
-        try:
-            there = _import(name)
-        except (ImportError, AttributeError, ValueError) as error:
+    if registry.find(name) != thing:
+        if not trust.may_pickle:
             raise Unsendable(
-                f"{thing!r} cannot be sent: its name does not lead to it ({error})"
-            ) from None
-        if there is not thing:
-            raise Unsendable(
-                f"{thing!r} cannot be sent: {name.replace(':', '.')} is another object, "
-                f"{there!r} (was it decorated, or replaced?)"
+                f"{name.replace(':', '.')} cannot be sent: it was not registered, and {trust.value}. "
+                "Register it with rpc.functions.register, or send a text that stands for it"
             )
+        _check_that_it_leads_to(thing, name)
     if len(_named) >= MOST:
         _named.clear()
     _named[thing] = name
     return name
 
 
-def find(name: str) -> Any:
-    """What a peer has named; UnknownName if that is not here, or may not be had."""
-    thing = _registered.get(name)
+def _check_that_it_leads_to(thing: Any, name: str) -> None:
+    try:
+        there = _import(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise Unsendable(
+            f"{thing!r} cannot be sent: its name does not lead to it ({error})"
+        ) from None
+    if there != thing:
+        raise Unsendable(
+            f"{thing!r} cannot be sent: {name.replace(':', '.')} is another object, "
+            f"{there!r} (was it decorated, or replaced?)"
+        )
+
+
+def find(name: str, trust: Trust) -> Any:
+    """The object that a peer has named; UnknownName if it is not here, or may not be had."""
+    thing = registry.find(name)
     if thing is not None:
         return thing
-    if not trust.is_pickle_allowed():
+    if not trust.may_pickle:
         raise UnknownName(
-            f"{name.replace(':', '.')} was not registered on this worker, and {trust.VARIABLE}=0 "
-            "forbids to import it; register it with rpc.functions.register"
+            f"{name[:200].replace(':', '.')} was not registered on this worker, and {trust.value}; "
+            "register it with rpc.functions.register"
         )
     known = _found.get(name)
     if known is not None and sys.modules.get(known[0]) is known[1]:  # not loaded anew since

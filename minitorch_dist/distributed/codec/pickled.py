@@ -1,9 +1,9 @@
-"""What the codec has no form for: pickle, protocol 5, while it is allowed.
+"""Values without a form of their own: pickle, protocol 5, between peers that trust each other in full.
 
     PICKLED    u32 n, n values · u32 m, m bytes of pickle · u32 b, b buffers as u64 length and octets
 
-Tensors, arrays, exceptions and what the floors above have taught us are taken out of the pickle and
-travel as values of their own (the n values), so those inside an object are treated as those outside.
+Tensors, arrays, exceptions and the types that the floors above have added are taken out of the pickle.
+They travel as values of their own (the n values). So those inside an object are treated as those outside.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.codec import arrays, kinds, trust
-from minitorch_dist.distributed.codec.errors import CodecError, Damaged, Unsendable
+from minitorch_dist.distributed.codec import arrays, kinds
+from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, Unsendable
 from minitorch_dist.distributed.codec.faces import Reading, Writing, others
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
 
 MAX_VALUES: Final = 1 << 24
 
@@ -53,10 +53,10 @@ class _Unpickler(pickle.Unpickler):
 
 
 def write(writer: Writing, value: Any) -> None:
-    if not trust.is_pickle_allowed():
+    if not writer.trust.may_pickle:
         raise Unsendable(
-            f"{described(value)} cannot be sent: the codec has no form for it, and {trust.VARIABLE}=0 "
-            "forbids pickle. Send tensors, numbers, texts and containers of them"
+            f"{described(value)} cannot be sent: the codec has no form for it, and {writer.trust.value}. "
+            "Send tensors, numbers, texts and containers of them"
         )
     octets, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
     pickler = _Pickler(octets, buffers)
@@ -101,7 +101,7 @@ def _refused(writer: Writing, value: Any, error: Exception) -> Unsendable:
 
 
 def described(value: Any) -> str:
-    """What it is, in few words."""
+    """A value in a few words."""
     if isinstance(value, FunctionType):
         return f"the function {value.__qualname__}"
     kind = type(value)
@@ -114,8 +114,8 @@ def described(value: Any) -> str:
 
 
 def read(reader: Reading) -> Any:
-    if not trust.is_pickle_allowed():
-        raise Damaged(f"a pickle, which {trust.VARIABLE}=0 forbids here")
+    if not reader.trust.may_pickle:
+        raise DamagedEncoding(f"a pickle is in it, and {reader.trust.value}")
     place = reader.place()
     count = reader.count()
     taken = [reader.value() for _ in range(count)]
@@ -129,5 +129,5 @@ def read(reader: Reading) -> Any:
 def _length(reader: Reading) -> int:
     length = reader.integer()
     if length < 0:
-        raise Damaged(f"a pickle of {length} bytes")
+        raise DamagedEncoding(f"a pickle of {length} bytes")
     return length

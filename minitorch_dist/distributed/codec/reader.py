@@ -1,7 +1,8 @@
 """From bytes to the value again. Every count is checked against what is there before it is believed.
 
-What a stranger to this format made of the bytes ends in `Damaged`; nothing else is raised for them,
-except by what a pickle runs, where pickle is allowed.
+For any bytes, `decode` returns a value or raises a `CodecError` (`Damaged` or `UnknownName`). It takes
+memory and time in proportion to them. Only a pickle can do more, so it is read only from peers that
+are trusted in full.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed.codec import arrays, failures, kinds, names, pickled
-from minitorch_dist.distributed.codec.errors import CodecError, Damaged
+from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, shown
 from minitorch_dist.distributed.codec.faces import by_number
-from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.distributed.codec.trust import Trust
+from minitorch_dist.serialization import alike
+from minitorch_dist.serialization.alike import Alike
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.size import Size
 
 _UNFILLED: Final = object()
@@ -26,11 +31,15 @@ _UNFILLED: Final = object()
 class Reader:
     """One message, and how far it has been read."""
 
-    __slots__ = ("_at", "_buffers", "_depth", "_kept", "_meta", "_size", "_used")
+    __slots__ = ("_at", "_buffers", "_depth", "_kept", "_meta", "_size", "_used", "trust")
 
     def __init__(
-        self, meta: bytes | bytearray | memoryview, buffers: Sequence[memoryview] = ()
+        self,
+        meta: bytes | bytearray | memoryview,
+        buffers: Sequence[memoryview] = (),
+        trust: Trust = Trust.VALUES,
     ) -> None:
+        self.trust = trust
         self._meta = memoryview(meta)
         self._size, self._at = self._meta.nbytes, 0
         self._buffers, self._used = buffers, 0
@@ -40,17 +49,17 @@ class Reader:
     def value(self) -> Any:
         at = self._at
         if at >= self._size:
-            raise Damaged("the message ends in the middle of a value")
+            raise DamagedEncoding("the message ends in the middle of a value")
         self._at = at + 1
         kind = self._meta[at]
         if kind >= len(_READERS):
-            raise Damaged(f"there is no kind of value {kind}")
+            raise DamagedEncoding(f"there is no kind of value {kind}")
         return _READERS[kind](self)
 
     def end(self) -> None:
         """Damaged unless all was read."""
         if self._at != self._size or self._used != len(self._buffers):
-            raise Damaged(
+            raise DamagedEncoding(
                 f"{self._size - self._at} bytes and {len(self._buffers) - self._used} buffers follow "
                 "the value"
             )
@@ -58,7 +67,9 @@ class Reader:
     def take(self, nbytes: int) -> memoryview:
         end = self._at + nbytes
         if nbytes < 0 or end > self._size:
-            raise Damaged(f"{nbytes} bytes are promised and {self._size - self._at} are there")
+            raise DamagedEncoding(
+                f"{nbytes} bytes are promised and {self._size - self._at} are there"
+            )
         view = self._meta[self._at : end]
         self._at = end
         return view
@@ -70,7 +81,9 @@ class Reader:
         """How many values follow: each takes a byte at least."""
         count: int = kinds.COUNT.unpack(self.take(4))[0]
         if count > self._size - self._at:
-            raise Damaged(f"{count} items in the {self._size - self._at} bytes that are left")
+            raise DamagedEncoding(
+                f"{count} items in the {self._size - self._at} bytes that are left"
+            )
         return count
 
     def integer(self) -> int:
@@ -85,7 +98,7 @@ class Reader:
         try:
             return octets.decode(errors="surrogatepass")
         except UnicodeDecodeError:
-            raise Damaged("a text that is not UTF-8") from None
+            raise DamagedEncoding("a text that is not UTF-8") from None
 
     def octets(self, nbytes: int) -> memoryview:
         place = self.byte()
@@ -93,11 +106,11 @@ class Reader:
             return memoryview(bytearray(self.take(nbytes)))
         number: int = kinds.COUNT.unpack(self.take(4))[0]
         if place != 1 or number != self._used or number >= len(self._buffers):
-            raise Damaged(f"outside buffer {number} of {len(self._buffers)}")
+            raise DamagedEncoding(f"outside buffer {number} of {len(self._buffers)}")
         self._used += 1
         buffer = self._buffers[number]
         if buffer.nbytes != nbytes:
-            raise Damaged(f"an outside buffer of {buffer.nbytes} bytes for {nbytes}")
+            raise DamagedEncoding(f"an outside buffer of {buffer.nbytes} bytes for {nbytes}")
         return buffer
 
     def place(self) -> int:
@@ -129,26 +142,29 @@ class Reader:
         count = self.count()
         self._deeper()
         value = self.value
+        counts = Alike() if count > alike.MANY else None
         for _ in range(count):
-            key = value()
+            key, item = value(), value()
             try:
-                found[key] = value()
-            except TypeError as error:
-                if "unhashable" in str(error):
-                    raise Damaged(f"a key that is {type(key).__name__}") from None
-                raise
+                if counts is not None:
+                    counts.count(key)
+                found[key] = item
+            except TypeError:  # a value that has no hash, or cannot be compared
+                raise DamagedEncoding(f"a key that is {type(key).__name__}") from None
+            except ValueError as error:
+                raise DamagedEncoding(f"{error}") from None
         self._depth -= 1
 
     def same(self) -> Any:
         number: int = kinds.COUNT.unpack(self.take(4))[0]
         if number >= len(self._kept) or self._kept[number] is _UNFILLED:
-            raise Damaged(f"a reference to value {number} of {len(self._kept)}")
+            raise DamagedEncoding(f"a reference to value {number} of {len(self._kept)}")
         return self._kept[number]
 
     def _deeper(self) -> None:
         self._depth += 1
         if self._depth > kinds.MAX_DEPTH:
-            raise Damaged(f"containers nested deeper than {kinds.MAX_DEPTH}")
+            raise DamagedEncoding(f"containers nested deeper than {kinds.MAX_DEPTH}")
 
     def __repr__(self) -> str:
         return f"<Reader at {self._at} of {self._size} bytes, {len(self._buffers)} buffers>"
@@ -180,9 +196,12 @@ def _list(reader: Reader) -> list[Any]:
 
 def _hashable(found: list[Any]) -> frozenset[Any]:
     try:
+        alike.check(found)
         return frozenset(found)
-    except TypeError as error:
-        raise Damaged(f"in a set: {error}") from None
+    except TypeError:
+        raise DamagedEncoding("something that has no hash is in a set") from None
+    except ValueError as error:
+        raise DamagedEncoding(f"{error}") from None
 
 
 def _set(reader: Reader) -> set[Any]:
@@ -205,7 +224,7 @@ def _ordered(reader: Reader) -> OrderedDict[Any, Any]:
     reader.pairs(found)
     rest = reader.value()
     if type(rest) is not dict or not all(type(name) is str for name in rest):
-        raise Damaged("the attributes of an ordered dict")
+        raise DamagedEncoding("the attributes of an ordered dict")
     found.__dict__.update(rest)
     return found
 
@@ -213,7 +232,7 @@ def _ordered(reader: Reader) -> OrderedDict[Any, Any]:
 def _size(reader: Reader) -> Size:
     sides = reader.items()
     if any(type(side) is not int for side in sides):
-        raise Damaged(f"a torch.Size of {sides}")
+        raise DamagedEncoding(f"a torch.Size of {shown(sides)}")
     return Size(sides)
 
 
@@ -224,7 +243,7 @@ def _slice(reader: Reader) -> slice:
 def _range(reader: Reader) -> range:
     parts = (reader.value(), reader.value(), reader.value())
     if any(type(part) is not int for part in parts) or parts[2] == 0:
-        raise Damaged(f"a range of {parts}")
+        raise DamagedEncoding(f"a range of {shown(parts)}")
     return range(*parts)
 
 
@@ -233,13 +252,13 @@ def _timedelta(reader: Reader) -> timedelta:
     try:
         return timedelta(days, seconds, micros)
     except OverflowError:
-        raise Damaged(f"a time of {days} days") from None
+        raise DamagedEncoding(f"a time of {days} days") from None
 
 
 def _dtype(reader: Reader) -> dtypes.dtype:
     name = reader.text()
     if name not in dtypes.BY_NAME:
-        raise Damaged(f"there is no dtype {name!r}")
+        raise DamagedEncoding(f"there is no dtype {name!r}")
     return dtypes.BY_NAME[name]
 
 
@@ -247,15 +266,15 @@ def _device(reader: Reader) -> devices.device:
     name = reader.text()
     try:
         return devices.device(name)
-    except (RuntimeError, TypeError) as error:
-        raise Damaged(f"{name!r} is no device: {error}") from None
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise DamagedEncoding(f"{shown(name)} is no device: {error}") from None
 
 
 def _numpy(reader: Reader) -> np.dtype[Any]:
     name = reader.text()
     found = arrays.plain_dtype(name)
     if found is None:
-        raise Damaged(f"{name!r} is no dtype of plain elements")
+        raise DamagedEncoding(f"{name!r} is no dtype of plain elements")
     return found
 
 
@@ -264,13 +283,13 @@ def _same(reader: Reader) -> Any:
 
 
 def _outside(reader: Reader) -> Any:
-    raise Damaged("a buffer where a value should be")
+    raise DamagedEncoding("a buffer where a value should be")
 
 
 def _other(reader: Reader) -> Any:
     number = reader.byte()
     if number not in by_number:
-        raise Damaged(f"nobody here knows values of type {number}")
+        raise DamagedEncoding(f"nobody here knows values of type {number}")
     place = reader.place()
     value = by_number[number].read(reader)
     reader.fill(place, value)
@@ -306,7 +325,7 @@ _BY_KIND: Final[dict[int, Callable[[Reader], Any]]] = {
     kinds.ARRAY: arrays.read_array,
     kinds.SCALAR: arrays.read_scalar,
     kinds.TENSOR: arrays.read_tensor,
-    kinds.NAMED: lambda reader: names.find(reader.text()),
+    kinds.NAMED: lambda reader: names.find(reader.text(), reader.trust),
     kinds.EXCEPTION: failures.read,
     kinds.PICKLED: pickled.read,
     kinds.SAME: _same,
@@ -316,13 +335,17 @@ _BY_KIND: Final[dict[int, Callable[[Reader], Any]]] = {
 _READERS: Final = [_BY_KIND[kind] for kind in range(len(_BY_KIND))]
 
 
-def decode(meta: bytes | bytearray | memoryview, buffers: Sequence[memoryview] = ()) -> Any:
-    """The value. The buffers become the memory of its arrays."""
-    reader = Reader(meta, buffers)
+def decode(
+    meta: bytes | bytearray | memoryview,
+    buffers: Sequence[memoryview] = (),
+    trust: Trust = Trust.VALUES,
+) -> Any:
+    """The value; CodecError if the bytes are none. The buffers become the memory of its arrays."""
+    reader = Reader(meta, buffers, trust)
     try:
         value = reader.value()
     except (struct.error, RecursionError) as error:
-        raise Damaged(f"{error}") from None
+        raise DamagedEncoding(f"{error}") from None
     reader.end()
     return value
 

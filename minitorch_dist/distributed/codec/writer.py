@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from types import BuiltinFunctionType, EllipsisType, FunctionType
+from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -13,10 +13,11 @@ import numpy as np
 from minitorch_dist.distributed.codec import arrays, failures, kinds, names, pickled
 from minitorch_dist.distributed.codec.errors import Unsendable
 from minitorch_dist.distributed.codec.faces import by_number, others
+from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.dtypes import dtype
 from minitorch_dist.tensors.devices import device
-from minitorch_dist.tensors.dtypes import dtype
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -36,11 +37,16 @@ class Writer:
         "kept",
         "out",
         "outside_from",
+        "trust",
     )
 
     def __init__(
-        self, device_name: Callable[[device], str] = str, outside_from: int = kinds.OUTSIDE_FROM
+        self,
+        device_name: Callable[[device], str] = str,
+        outside_from: int = kinds.OUTSIDE_FROM,
+        trust: Trust = Trust.VALUES,
     ) -> None:
+        self.trust = trust
         self.out = bytearray()
         self.buffers: list[memoryview] = []
         self.kept: list[Any] = []
@@ -285,8 +291,8 @@ def _tensor(writer: Writer, value: TensorBase) -> None:
 def _named(writer: Writer, value: Any) -> None:
     self = getattr(value, "__self__", None)
     if self is not None and not isinstance(self, type | type(np)):
-        return _pickled(writer, value)  # a method of some object in C, such as [].append
-    name = names.name_of(value)
+        return _pickled(writer, value)  # a method of some object, such as [].append
+    name = names.name_of(value, writer.trust)
     writer.out.append(kinds.NAMED)
     writer.text(name)
     return None
@@ -318,7 +324,7 @@ _WRITERS: Final[dict[type[Any], Callable[[Writer, Any], None]]] = {
     Size: _size, dict: _dict, OrderedDict: _ordered, slice: _slice, range: _range,
     timedelta: _timedelta, EllipsisType: _ellipsis, dtype: _dtype, device: _device,
     np.ndarray: _array, Tensor: _tensor, FunctionType: _named, BuiltinFunctionType: _named,
-    type: _named,
+    MethodType: _named, type: _named,
 }  # fmt: skip
 
 
@@ -338,8 +344,8 @@ def _by_ancestry(value: Any) -> Callable[[Writer, Any], None]:
     return _pickled
 
 
-def encode(value: Any) -> tuple[bytearray, list[memoryview]]:
+def encode(value: Any, trust: Trust = Trust.VALUES) -> tuple[bytearray, list[memoryview]]:
     """The meta and the outside buffers of a value; the buffers are the value's own memory."""
-    writer = Writer()
+    writer = Writer(trust=trust)
     writer.value(value)
     return writer.out, writer.buffers

@@ -1,5 +1,6 @@
 """torch's `distributed.elastic`: workers that are started together, and again if one fails.
 
-Read `rendezvous.state` (what a job goes through), `rendezvous.meeting` (how nodes take part),
-`multiprocessing.workers` (the processes of a node), `agent` (the loop that joins them).
+Read `rendezvous.state` (what a job goes through), `rendezvous.membership` (how nodes take part),
+`multiprocessing.workers` (the processes of a node), `agent` (the loop that joins them). Beside them stand
+`events`, `metrics` and `timer`, and torch's `utils`.
 """

@@ -6,45 +6,56 @@
 
 Rounds are numbered through all operations, alike on all ranks, since all do the same in the same
 order; each stands in the slot `round % SLOTS`. So a rank may be SLOTS rounds ahead of the others, and
-no word is ever taken back.
+the numbers `ready` and `done` never fall.
 
 A rank that puts something up writes its header before it: group, number, fingerprint and call site,
-as in a message. Whoever looks compares, so a mismatch is found as it is with messages, and so is a
-lost peer: who waits drives the transport, which notices. The schedule's order of addition holds here
-too: the results are, bit for bit, those of the same schedule sent in messages (`executor`).
+as in a message. The rank that looks compares it, so a mismatch is found as it is with messages. A lost
+peer is found as well: a waiting rank drives the transport, which notices. The schedule's order of addition
+holds here too: the results are, bit for bit, those of the same schedule sent in messages (`executor`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from minitorch_dist.distributed.execution.board_program import (
+    WORD,
+    Act,
+    OwnPart,
+    Put,
+    Showing,
+    Take,
+    showing,
+)
 from minitorch_dist.distributed.execution.executor import turned
-from minitorch_dist.distributed.execution.once import Once
-from minitorch_dist.distributed.execution.operations import Channel, Operation
-from minitorch_dist.distributed.execution.plan import Vector
-from minitorch_dist.distributed.execution.showing import Act, Own, Put, Showing, Take, showing
+from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
+from minitorch_dist.distributed.execution.prepared_board_run import PreparedBoardRun
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.receives import Array, Own as Copy
-from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.mail.receives import Array, PostponedCopy as Copy
+from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules.postings import is_fit, program
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.tensors.quiet import hush, quiet, restore
-from transports.board import EVENTS, FRONT, SLOTS, Board
+from minitorch_dist.tensors.core.without_warnings import (
+    enter_silence,
+    leave_silence,
+    without_warnings,
+)
+from transports.board import EVENTS, FRONT, HEAD, SLOTS, Board
 from transports.turn import Turn
 
 Arrays = Mapping[Any, Array]
-KEPT: Final = 1024  # kinds of operations
 DRIVE: Final = 64  # operations, after which the transport is driven although nobody had to wait
 
 
 class BoardEnd:
     """The board of one group, whose ranks are those of the world."""
 
-    def __init__(self, channel: Channel, board: Board) -> None:
+    def __init__(self, channel: GroupChannel, board: Board) -> None:
         self.channel, self.board = channel, board
         self.rank, self.size = channel.rank, channel.size
         self.round = 0  # the next one
@@ -55,59 +66,18 @@ class BoardEnd:
         self.free = SLOTS  # rounds before this one find their slot free
         self._slots: dict[Any, list[list[Array]]] = {}  # by dtype, rank and slot
         self.is_fast = True
-        self._kept: dict[Any, tuple[Once, Showing]] = {}
-        self._turn = Turn(channel.mailbox.clock)  # one operation at a time
+        self.turn = Turn(channel.mailbox.clock)  # one operation at a time
         channel.mailbox.last_shown = self.last_shown
 
-    def showing(self, schedule: Schedule, root: int | None, vector: Vector) -> Showing | None:
-        """What this rank does to carry out a schedule here; None if a board will not do for it."""
+    def bind(
+        self, schedule: Schedule, root: int | None, vector: Vector, combine: CombineFunction | None,
+        expects: bytes,
+    ) -> Callable[[CollectiveOperation, Arrays, Copy | None], None] | None:  # fmt: skip
+        """A function that carries out a schedule here; None if a board will not do for it."""
         if not is_showable(schedule, self.size, root):
             return None
-        return showing(schedule, self.rank, self.size, root, vector, self.board.room)
-
-    def run(
-        self, operation: Operation, showing: Showing, arrays: Arrays, combine: Combine | None,
-        own: Copy | None = None, fast: Once | None = None,
-    ) -> None:  # fmt: skip
-        """Carry out this rank's part; `arrays` as for `executor.execute`. What it has for itself is
-        copied when it has put up what others wait for. `fast`: what `fast` says, if it is known."""
-        if not self._turn.try_take():
-            self._turn.take(self.channel.mailbox.clock.deadline(operation.timeout))
-        try:
-            if fast is None:
-                fast = self.fast(operation.expects, showing, arrays, combine)
-            if fast is None:
-                running = Run(self, operation, showing, arrays, combine, own)
-                running.run() if combine is None else quiet(running.run)
-            elif fast.is_quiet:
-                fast.run(operation, arrays, own)
-            else:
-                before = hush()
-                try:
-                    fast.run(operation, arrays, own)
-                finally:
-                    restore(before)
-        finally:
-            self._turn.give()
-        if operation.sequence % DRIVE == 0:
-            self.channel.mailbox.poll()
-
-    def fast(
-        self, expects: bytes, showing: Showing, arrays: Arrays, combine: Combine | None
-    ) -> Once | None:
-        """The fast form of an operation, if it has one."""
-        if showing.rounds > 1 or showing.scratch or not self.is_fast:
-            return None
-        key = id(showing), expects
-        kept = self._kept.get(key)
-        if kept is None:
-            if len(self._kept) >= KEPT:
-                self._kept.clear()
-            dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
-            sizes = {name: array.size for name, array in arrays.items()}
-            made = Once(self, showing, sizes, dtype, combine, expects)
-            kept = self._kept[key] = made, showing
-        return kept[0]
+        program = showing(schedule, self.rank, self.size, root, vector, self.board.room)
+        return None if program is None else BoardCall(self, program, combine, expects).run
 
     def slots(self, dtype: np.dtype[Any]) -> list[list[Array]]:
         """All slots of all ranks, as arrays of this dtype."""
@@ -119,7 +89,7 @@ class BoardEnd:
             ]  # fmt: skip
         return found
 
-    def make_room(self, operation: Operation, number: int) -> None:
+    def make_room(self, operation: CollectiveOperation, number: int) -> None:
         """Return when all ranks have done with what the slot of this round held before."""
         words = self._words
         for rank, word in enumerate(self._done):
@@ -131,7 +101,7 @@ class BoardEnd:
     def _is_free(self, word: int, number: int) -> bool:
         return self._words[word] + SLOTS > number
 
-    def wait(self, operation: Operation, source: int, word: int, number: int) -> None:
+    def wait(self, operation: CollectiveOperation, source: int, word: int, number: int) -> None:
         """Return when `source` has announced something of this round in its word."""
         words = self._words
         if not self.board.spin.comes(word, number):
@@ -144,19 +114,33 @@ class BoardEnd:
         words[at >> 3], words[(at >> 3) + 1] = len(header), rounds
         self._memory[at + FRONT : at + FRONT + len(header)] = header
 
-    def check(self, operation: Operation, source: int, slot: int, expected: bytes) -> int:
+    def count(self, rank: int, slot: int, place: int) -> int:
+        """The word in which a rank says how many elements it has for a place: at the slot's end."""
+        return (self.board.head(rank, slot) + HEAD + self.board.room) // WORD - 1 - place
+
+    def compare_count(
+        self, operation: CollectiveOperation, source: int, slot: int, place: int, wanted: int
+    ) -> None:
+        """Raise unless `source` has as many elements for us as we take."""
+        given = self._words[self.count(source, slot, place)]
+        if given != wanted:
+            raise operation.other_count(source, self._header(source, slot), given, wanted)
+
+    def check(self, operation: CollectiveOperation, source: int, slot: int, expected: bytes) -> int:
         """Raise unless `source` does the same; for how many rounds it does."""
         at = self._heads[source][slot]
         if self._memory[at + FRONT : at + FRONT + len(expected)] != expected:
             operation.compare(source, self._header(source, slot))
         return self._words[(at >> 3) + 1]
 
-    def lead(self, operation: Operation, number: int, expected: bytes) -> None:
-        """Raise if another rank, too, has put up what all others need: it takes itself for the root, and
-        so looks at nobody. Of two such ranks the later sees the earlier."""
+    def face(
+        self, operation: CollectiveOperation, number: int, expected: bytes, rivals: tuple[int, ...]
+    ) -> None:
+        """Raise if one of these ranks has put up something else. Two ranks that take themselves for the
+        root look at nobody, nor do two that take each other for it; the later of them sees the earlier."""
         same = expected[: wire.GROUP_AND_SEQUENCE.size]  # else it is of an operation before this
-        for rank, word in enumerate(self._ready):
-            if rank != self.rank and self._words[word] > number:
+        for rank in rivals:
+            if self._words[self._ready[rank]] > number:
                 header = self._header(rank, number % SLOTS)
                 if header.startswith(same) and not header.startswith(expected):
                     operation.compare(rank, header)
@@ -182,12 +166,59 @@ def is_showable(schedule: Schedule, size: int, root: int | None) -> bool:
     return is_fit(schedule, size, root) and program(schedule, 0, size, root).events <= EVENTS
 
 
-class Run:
-    """One operation. Where it takes one round and comes again, `once` does the same in less time."""
+class BoardCall:
+    """One kind of operation, run again and again. An operation that fits into one round has a fast form."""
+
+    __slots__ = ("_combine", "_end", "_expects", "_fast", "_is_short", "_showing")
 
     def __init__(
-        self, end: BoardEnd, operation: Operation, showing: Showing, arrays: Arrays,
-        combine: Combine | None, own: Copy | None = None,
+        self, end: BoardEnd, showing: Showing, combine: CombineFunction | None, expects: bytes
+    ) -> None:
+        self._end, self._showing, self._combine, self._expects = end, showing, combine, expects
+        self._is_short = showing.rounds == 1 and not showing.scratch
+        self._fast: PreparedBoardRun | None = None
+
+    def run(self, operation: CollectiveOperation, arrays: Arrays, own: Copy | None = None) -> None:
+        """Carry out this rank's part; `arrays` as for `executor.PlannedCall`. The rank first puts up
+        the data that others wait for, and then makes its own copy."""
+        end, combine = self._end, self._combine
+        if not end.turn.try_take():
+            end.turn.take(end.channel.mailbox.clock.deadline(operation.timeout))
+        try:
+            if not self._is_short or not end.is_fast:
+                running = BoardRun(end, operation, self._showing, arrays, combine, own)
+                running.run() if combine is None else without_warnings(running.run)
+            else:
+                fast = self._fast
+                if fast is None:
+                    fast = self._fast = self._made(arrays)
+                if fast.is_quiet:
+                    fast.run(operation, arrays, own)
+                else:
+                    before = enter_silence()
+                    try:
+                        fast.run(operation, arrays, own)
+                    finally:
+                        leave_silence(before)
+        finally:
+            end.turn.give()
+        if operation.sequence % DRIVE == 0:
+            end.channel.mailbox.poll()
+
+    def _made(self, arrays: Arrays) -> PreparedBoardRun:
+        dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
+        sizes = {name: array.size for name, array in arrays.items()}
+        return PreparedBoardRun(
+            self._end, self._showing, sizes, dtype, self._combine, self._expects
+        )
+
+
+class BoardRun:
+    """One operation. Where it takes one round and comes again, `prepared_board_run` does the same in less time."""
+
+    def __init__(
+        self, end: BoardEnd, operation: CollectiveOperation, showing: Showing, arrays: Arrays,
+        combine: CombineFunction | None, own: Copy | None = None,
     ) -> None:  # fmt: skip
         self.end, self.operation, self.showing, self.combine = end, operation, showing, combine
         self.copy = own
@@ -230,7 +261,7 @@ class Run:
                 self.take(act, number, at, slot)
             elif type(act) is Put:
                 self.put(act, number, at, slot)
-            elif type(act) is Own:
+            elif type(act) is OwnPart:
                 self.own(act, number)
 
     def put(self, act: Put, number: int, at: int, slot: int) -> None:
@@ -240,6 +271,9 @@ class Run:
                 end.make_room(self.operation, at)
             if number == 0:
                 end.sign(self.header, slot, self.showing.shown)
+                if not self.showing.is_agreed:
+                    for place, part in act.parts:
+                        self.words[end.count(self.rank, slot, place)] = part.stop - part.start
         mine, length = self.slots[self.rank][slot], self.showing.length
         for place, part in act.parts:
             values = self.slice(part, number)
@@ -248,8 +282,8 @@ class Run:
         if end._fence is not None:
             end._fence()
         self.words[end._ready[self.rank] + act.event] = at + 1
-        if act.event == 0 and number == 0 and self.showing.leads:
-            end.lead(self.operation, at, self.expected)
+        if act.event == 0 and number == 0 and self.showing.rivals:
+            end.face(self.operation, at, self.expected, self.showing.rivals)
 
     def take(self, act: Take, number: int, at: int, slot: int) -> None:
         source, words = act.source, self.words
@@ -265,6 +299,9 @@ class Run:
             self.unchecked.remove(source)
             rounds = self.end.check(self.operation, source, slot, self.expected)
             self.rounds = max(self.rounds, rounds)
+            if not self.showing.is_agreed:
+                wanted = act.into.stop - act.into.start
+                self.end.compare_count(self.operation, source, slot, act.place, wanted)
         start = act.place * self.showing.length
         theirs = self.slots[source][slot][start : start + len(into)]
         if act.operand is None:
@@ -276,7 +313,7 @@ class Run:
                 combine = turned(combine)
             combine(self.slice(act.operand, number), theirs, out=into)
 
-    def own(self, act: Own, number: int) -> None:
+    def own(self, act: OwnPart, number: int) -> None:
         into, of = self.slice(act.into, number), self.slice(act.of, number)
         if act.operand is None:
             into[:] = of

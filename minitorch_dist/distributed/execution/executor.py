@@ -5,8 +5,8 @@ their destination. The calling thread drives; while it waits for what it needs n
 that arrives is put in its place as well.
 
 The order of addition is the schedule's, and where two values meet, that of the lower rank stands
-first. So the result depends on the algorithm and the number of ranks, and not on the transport, on
-who came first, or on how messages are cut: it is the same on all ranks, bit for bit.
+first. So the result depends on the algorithm and the number of ranks only. The transport, the order of arrival
+and the size of the messages do not change it. It is the same on all ranks, bit for bit.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.execution.operations import Operation
-from minitorch_dist.distributed.execution.plan import Local, Part, Plan, Post, Sending
+from minitorch_dist.distributed.execution.layout import Part
+from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.execution.plan import (
+    ExecutionPlan,
+    LocalCopy,
+    PostReceive,
+    SendSegment,
+)
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.receives import Array, Receive
-from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.mail.receives import Array, PostedReceive, PostponedCopy
+from minitorch_dist.distributed.reductions import CombineFunction
 
 EMPTY: Final = np.empty(0, np.uint8)
 
@@ -31,13 +37,17 @@ class Execution:
     """One plan being carried out, on contiguous flat arrays of one dtype."""
 
     def __init__(
-        self, operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None = None
+        self,
+        operation: CollectiveOperation,
+        plan: ExecutionPlan,
+        arrays: Arrays,
+        combine: CombineFunction | None = None,
     ) -> None:
         self.operation, self.plan, self.combine = operation, plan, combine
         self.rank = operation.channel.rank
         self.arrays: dict[Any, Array] = dict(arrays)
-        self.receives: list[Receive | None] = [None] * plan.receives
-        self.unpacking: dict[int, tuple[Post, Array]] = {}
+        self.receives: list[PostedReceive | None] = [None] * plan.receives
+        self.unpacking: dict[int, tuple[PostReceive, Array]] = {}
         dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
         for number, count in enumerate(plan.slots):
             self.arrays["slot", number] = np.empty(count, dtype)
@@ -47,9 +57,9 @@ class Execution:
         for action in self.plan.actions:
             if action.needs:
                 self._need(action.needs)
-            if isinstance(action, Sending):
+            if isinstance(action, SendSegment):
                 self._send(action)
-            elif isinstance(action, Post):
+            elif isinstance(action, PostReceive):
                 self._post(action)
             else:
                 self._combine_own(action)
@@ -57,7 +67,7 @@ class Execution:
 
     # ----------------------------------------------------------------------------------- actions
 
-    def _send(self, action: Sending) -> None:
+    def _send(self, action: SendSegment) -> None:
         if action.waits:
             gate = self.operation.receive(action.to, EMPTY, wire.GATE | action.step)
             self.operation.wait(gate)
@@ -65,7 +75,7 @@ class Execution:
         message = self._at(parts[0]) if len(parts) == 1 else self._packed(parts)
         self.operation.send(action.to, message, action.step)
 
-    def _post(self, post: Post) -> None:
+    def _post(self, post: PostReceive) -> None:
         combine = self._ordered(post.source) if post.operand else None
         operand: Array | None = None
         if len(post.into) == 1 and len(post.operand) <= 1:
@@ -93,7 +103,7 @@ class Execution:
             if number in self.unpacking:
                 self._unpack(*self.unpacking.pop(number))
 
-    def _combine_own(self, action: Local) -> None:
+    def _combine_own(self, action: LocalCopy) -> None:
         for into, of, operand in zip(
             action.into, action.of, action.operand or action.into, strict=True
         ):
@@ -113,7 +123,7 @@ class Execution:
             return np.empty(0, self.dtype)
         return np.concatenate([self._at(part) for part in parts])
 
-    def _unpack(self, post: Post, message: Array) -> None:
+    def _unpack(self, post: PostReceive, message: Array) -> None:
         combine = self._ordered(post.source) if post.operand else None
         position = 0
         for into, operand in _side_by_side(post.into, post.operand or post.into):
@@ -125,16 +135,16 @@ class Execution:
                 combine(self._at(operand), theirs, out=self._at(into))
             position += count
 
-    def _ordered(self, source: int) -> Combine:
+    def _ordered(self, source: int) -> CombineFunction:
         """The reduction, with the lower rank's value first."""
         assert self.combine is not None
         return self.combine if source > self.rank else turned(self.combine)
 
 
-_TURNED: dict[Combine, Combine] = {}
+_TURNED: dict[CombineFunction, CombineFunction] = {}
 
 
-def turned(combine: Combine) -> Combine:
+def turned(combine: CombineFunction) -> CombineFunction:
     """The same with its arguments exchanged."""
     if combine not in _TURNED:
 
@@ -165,15 +175,27 @@ def _side_by_side(ours: tuple[Part, ...], theirs: tuple[Part, ...]) -> list[tupl
     return pairs
 
 
-def execute(
-    operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None = None
-) -> None:
-    """Carry out `plan` with these arrays (see `plan.Vector` for their names)."""
-    if not plan.actions:
-        return
-    execution = Execution(operation, plan, arrays, combine)
-    if combine is None:
-        execution.run()
-    else:
-        with np.errstate(all="ignore"):  # overflows are inf, as torch has it
+class PlannedCall:
+    """A plan that is run again and again, by `kind`: `Execution`, or `lending.Lending`."""
+
+    __slots__ = ("combine", "kind", "plan")
+
+    def __init__(
+        self, kind: type[Execution], plan: ExecutionPlan, combine: CombineFunction | None
+    ) -> None:
+        self.kind, self.plan, self.combine = kind, plan, combine
+
+    def run(
+        self, operation: CollectiveOperation, arrays: Arrays, own: PostponedCopy | None = None
+    ) -> None:
+        """Carry it out with these arrays (see `layout.Vector` for their names)."""
+        if own is not None:
+            own.into[...] = own.of
+        if not self.plan.actions:
+            return
+        execution = self.kind(operation, self.plan, arrays, self.combine)
+        if self.combine is None:
             execution.run()
+        else:
+            with np.errstate(all="ignore"):  # overflows are inf, as torch has it
+                execution.run()

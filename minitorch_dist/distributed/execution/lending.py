@@ -6,13 +6,13 @@
 A message that comes before its receive is posted has to be kept in fresh memory, and copied again from
 there; which of two threads is early is a matter of luck, and so was the time. A part that is lent stays
 where it is until the receiver takes it, straight to its destination. Notes are ordinary messages of the
-operation, so who calls something else, or is gone, is found as it always is (see `mailbox`).
+operation, so a rank that calls something else, or is gone, is found as it always is (see `mailbox`).
 
-The steps, the order of addition and the bits are those of the plan. But its owner must not change a
-part while it is lent: what would be written over it waits, and so does the end of the operation. A
-schedule whose ranks swap one chunk for the same chunk would wait for ever; it sends messages. So do
-schedules of one's own, of which nobody has tried it, and collectives with a root, who may be gone
-before the last one comes.
+The steps, the order of addition and the bits are those of the plan. But its owner must not change a part while
+it is lent. A write over it waits, and the end of the operation waits as well. A
+schedule whose ranks swap one chunk for the same chunk would wait for ever; it sends messages. Schedules of
+one's own send messages, too, as nobody has tried it with them. A collective with a root sends messages for
+another reason: the root may be gone before the last rank comes.
 """
 
 from __future__ import annotations
@@ -24,21 +24,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from minitorch_dist.distributed.exceptions import DistBackendError
-from minitorch_dist.distributed.execution import executor
 from minitorch_dist.distributed.execution.executor import EMPTY, Arrays, Execution
-from minitorch_dist.distributed.execution.operations import Operation
+from minitorch_dist.distributed.execution.layout import EAGER, Part, Vector
+from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.plan import (
-    EAGER,
-    Local,
-    Part,
-    Plan,
-    Post,
-    Sending,
-    Vector,
+    ExecutionPlan,
+    LocalCopy,
+    PostReceive,
+    SendSegment,
 )
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.receives import Array, Receive
-from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.mail.receives import Array, PostedReceive
+from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules.schedule import BUILT_IN, Schedule
 from minitorch_dist.distributed.schedules.steps import Exchange, numbered
 
@@ -47,7 +44,7 @@ _number = count()
 
 
 class Loan:
-    """What is lent. Only its owner keeps it: who fails takes back what it has lent."""
+    """The lent arrays. Only their owner keeps them: a rank that fails takes its loans back."""
 
     __slots__ = ("__weakref__", "array")
 
@@ -58,37 +55,43 @@ class Loan:
 class Lent(NamedTuple):
     part: Part
     loan: Loan
-    back: Receive
+    back: PostedReceive
 
 
 class Lending(Execution):
     """One plan being carried out."""
 
     def __init__(
-        self, operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None
+        self,
+        operation: CollectiveOperation,
+        plan: ExecutionPlan,
+        arrays: Arrays,
+        combine: CombineFunction | None,
     ) -> None:
         super().__init__(operation, plan, arrays, combine)
-        commons = operation.channel.mailbox.transport.commons()
-        assert commons is not None, "whoever planned this has asked"
-        self.commons = commons
+        shared_objects = operation.channel.mailbox.transport.shared_objects()
+        assert shared_objects is not None, "whoever planned this has asked"
+        self.shared_objects = shared_objects
         self.lent: list[Lent] = []
-        self.notes: dict[int, tuple[Post, Array]] = {}  # posts that are taken when they are needed
+        self.notes: dict[
+            int, tuple[PostReceive, Array]
+        ] = {}  # posts that are taken when they are needed
 
     def run(self) -> None:
         super().run()
         self._return(self.lent)
 
-    def _send(self, action: Sending) -> None:
+    def _send(self, action: SendSegment) -> None:
         if not self._is_lent(action.parts):
             return super()._send(action)
         (part,) = action.parts
         number, loan = next(_number), Loan(self._at(part))
-        self.commons[number] = loan
+        self.shared_objects[number] = loan
         back = self.operation.receive(action.to, EMPTY, wire.GATE | action.step)
         self.lent.append(Lent(part, loan, back))
         self.operation.send(action.to, np.array([number], np.int64), action.step)
 
-    def _post(self, post: Post) -> None:
+    def _post(self, post: PostReceive) -> None:
         if not self._is_lent(post.into):
             return super()._post(post)
         note = np.empty(1, np.int64)
@@ -105,9 +108,9 @@ class Lending(Execution):
             if number in self.notes:
                 self._take(*self.notes.pop(number))
 
-    def _take(self, post: Post, note: Array) -> None:
+    def _take(self, post: PostReceive, note: Array) -> None:
         """Copy or add what was lent to us."""
-        loan = self.commons.get(int(note[0]))
+        loan = self.shared_objects.get(int(note[0]))
         if loan is None:  # its owner has failed, and said so before
             raise self.operation.error or DistBackendError(
                 f"rank {self.operation.channel.ranks[post.source]} has taken back what it lent in "
@@ -123,7 +126,7 @@ class Lending(Execution):
         del loan
         self.operation.send(post.source, EMPTY, wire.GATE | post.step)
 
-    def _combine_own(self, action: Local) -> None:
+    def _combine_own(self, action: LocalCopy) -> None:
         self._free(action.into)
         super()._combine_own(action)
 
@@ -159,14 +162,3 @@ def is_lendable(schedule: Schedule, size: int, vector: Vector) -> bool:
     is_tried = BUILT_IN.get((schedule.collective, schedule.name)) is schedule
     is_one = schedule.collective in COLLECTIVES and is_tried and is_even
     return is_one and not has_swaps(schedule, size)
-
-
-def execute(
-    operation: Operation, plan: Plan, arrays: Arrays, combine: Combine | None = None
-) -> None:
-    """Carry out `plan` with these arrays."""
-    if not plan.lends:
-        executor.execute(operation, plan, arrays, combine)
-    else:
-        with np.errstate(all="ignore"):  # overflows are inf, as torch has it
-            Lending(operation, plan, arrays, combine).run()

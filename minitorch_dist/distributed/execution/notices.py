@@ -12,24 +12,28 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from minitorch_dist.distributed.exceptions import DistMismatch, PeerFailed, PeerLost
+from transports.errors import Lost
 
 FEW: Final = 32  # members, up to which each passes bad news on to all
 LONGEST: Final = 8000  # bytes
 
 
-class Notice(NamedTuple):
+class FailureNotice(NamedTuple):
     """Operation number `first`, and what comes after it, cannot succeed."""
 
     first: int
-    kind: str  # "lost", "mismatch", "passed on", "failed"; "raised": outside of any operation
+    kind: (
+        str  # "lost", "left", "mismatch", "passed on", "failed"; "raised": outside of any operation
+    )
     lost: int  # the rank of the world that is gone, or -1
     doing: str  # in which operation
     text: str
 
     @classmethod
-    def of(cls, error: Exception, first: int, doing: str) -> Notice:
+    def of(cls, error: Exception, first: int, doing: str) -> FailureNotice:
         if isinstance(error, PeerLost):
-            return cls(first, "lost", error.rank, doing, error.reason)
+            gone = "left" if error.kind == "left" else "lost"
+            return cls(first, gone, error.rank, doing, error.reason)
         kind = "failed"
         if isinstance(error, DistMismatch):
             kind = "mismatch"
@@ -38,7 +42,7 @@ class Notice(NamedTuple):
         return cls(first, kind, -1, doing, str(error))
 
     @classmethod
-    def read(cls, payload: bytes) -> Notice | None:
+    def read(cls, payload: bytes) -> FailureNotice | None:
         """None: it cannot be read."""
         try:
             first, kind, lost, doing, text = payload.decode(errors="replace").split("\n", 4)
@@ -51,9 +55,10 @@ class Notice(NamedTuple):
         return text.encode(errors="replace")[:LONGEST]
 
     def error(self, sender: int, world_size: int) -> Exception:
-        """What whoever hears this from rank `sender` raises."""
-        if self.kind == "lost" and 0 <= self.lost < world_size:
-            return PeerLost(self.lost, self.text, f"rank {sender} needs in {self.doing}")
+        """The error that a rank raises which hears this from rank `sender`."""
+        if self.kind in ("lost", "left") and 0 <= self.lost < world_size:
+            why = Lost("left" if self.kind == "left" else "lost", self.text)
+            return PeerLost(self.lost, why, f"rank {sender} needs in {self.doing}")
         if self.kind == "mismatch":
             return DistMismatch(self.text)
         if self.kind == "passed on":

@@ -1,6 +1,6 @@
 """One collective operation as its executor sees it, and the channel on which a group runs them.
 
-A `Channel` is what a group is to the mailbox: a number on the wire, its ranks, and a count of the
+A `GroupChannel` is what a group is to the mailbox: a number on the wire, its ranks, and a count of the
 operations begun. `begin` gives the next operation its sequence number, in the order of the calls,
 so that the same number means the same call on every rank. Peers here are group ranks.
 
@@ -10,10 +10,10 @@ so that the same number means the same call on every rank. Peers here are group 
         operation.wait(receive)
 
 Messages of one pair and one step are taken in order, so a step may consist of several segments.
-If the block is left by an error, or a message does not fit, or a peer is gone, the operation has
-failed: the other members are told (they raise the same, at once, and not after their timeouts), and
-the group takes no further operations. Whoever raises what it was told passes it on first: it may
-leave now, and who waits for it shall hear of the cause before it hears of that.
+The operation has failed if the block is left by an error, or a message does not fit, or a peer is gone.
+Then the other members are told: they raise the same, at once, and not after their timeouts. The group takes
+no further operations. A rank that raises an error it was told of passes it on first. It may leave now, and
+the ranks that wait for it shall hear of the cause before they hear that it left.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from minitorch_dist.distributed.exceptions import (
     DistError,
     PeerLost,
 )
-from minitorch_dist.distributed.execution.notices import Notice, those_to_tell
+from minitorch_dist.distributed.execution.notices import FailureNotice, those_to_tell
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.mailbox import Mailbox
-from minitorch_dist.distributed.mail.receives import Array, Receive, octets
-from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.mail.receives import Array, PostedReceive
+from minitorch_dist.distributed.mail.wire import Fingerprint, octets
+from minitorch_dist.distributed.reductions import CombineFunction
 from transports import errors
 from transports.clock import Deadline
 
@@ -43,7 +43,7 @@ REMEMBERED = 64  # finished operations per group, so that latecomers can be told
 LOOKS = 64  # times to look for the cause of a loss among all that arrived before it
 
 
-class Channel:
+class GroupChannel:
     """A group, to the mailbox."""
 
     def __init__(
@@ -61,18 +61,18 @@ class Channel:
         self.rank = own if at_home else self.ranks.index(own)
         self.size = len(self.ranks)
         self.broken: Exception | None = None
-        self._broken_from = 0  # what came before it has succeeded where it failed: it may here, too
+        self._broken_from = 0  # earlier operations succeeded where it failed: they may here, too
         self._has_told = False
-        self.unsaid: Exception | None = None  # what broke it, as long as no call has raised it
+        self.unsaid: Exception | None = None  # the error that broke it, until a call raises it
         self._next = 0
-        self._open: dict[int, Operation] = {}
-        self._finished: deque[Operation] = deque(maxlen=REMEMBERED)
+        self._open: dict[int, CollectiveOperation] = {}
+        self._finished: deque[CollectiveOperation] = deque(maxlen=REMEMBERED)
         mailbox.open(self)
 
     def begin(
         self, fingerprint: Fingerprint, site: str | None = None, timeout: float | None = None,
         expects: bytes | None = None,
-    ) -> Operation:  # fmt: skip
+    ) -> CollectiveOperation:  # fmt: skip
         """The group's next operation. The order of these calls must be the same on all ranks.
         `expects`: the fingerprint in bytes, where the caller has it."""
         site = callsite() if site is None else site
@@ -80,27 +80,33 @@ class Channel:
             self._tell(self._next, fingerprint, site, self.broken, is_first=False)
             self.unsaid = None
             raise self._refusal(self.broken)
-        return Operation(self, fingerprint, site, timeout, expects)
+        return CollectiveOperation(self, fingerprint, site, timeout, expects)
+
+    def has(self, rank: int) -> bool:
+        """Whether that rank of the world is a member. In a group of the whole world nobody is looked
+        for: with 100,000 ranks each of which asks that takes minutes."""
+        at_home = rank < len(self.ranks) and self.ranks[rank] == rank
+        return at_home or rank in self.ranks
 
     @property
     def count(self) -> int:
         """How many operations were begun."""
         return self._next
 
-    def remembered(self) -> dict[int, Operation]:
+    def remembered(self) -> dict[int, CollectiveOperation]:
         """The operations under way and the last that are finished, by number."""
         return {op.sequence: op for op in (*self._finished, *self._open.values())}
 
-    def under_way(self) -> list[Operation]:
-        """What was begun and is not over."""
+    def under_way(self) -> list[CollectiveOperation]:
+        """The operations that were begun and are not over."""
         return list(self._open.values())
 
-    def finished(self) -> list[Operation]:
+    def finished(self) -> list[CollectiveOperation]:
         """The last ones that are over, the latest first."""
         with self.mailbox.lock:
             return list(reversed(self._finished))
 
-    def latest(self, count: int) -> list[Operation]:
+    def latest(self, count: int) -> list[CollectiveOperation]:
         """The last ones that were begun, in their order."""
         with self.mailbox.lock:
             ended = list(islice(reversed(self._finished), count))
@@ -126,19 +132,19 @@ class Channel:
             self._tell(one.sequence, one.fingerprint, one.site, error, True, (self.mailbox.rank,))
 
     def confess(self, text: str, kind: str = "raised") -> None:
-        """Tell the other members that this rank has failed, outside of any operation, and why. What
-        it has not begun will not be done; what it has may still come to its end there."""
+        """Tell the other members that this rank has failed, outside of any operation, and why. It
+        begins no further operations; those that it has begun may still end on the others."""
         with self.mailbox.lock:
             first = min(self._open, default=self._next)
             has_told, self._has_told = self._has_told, True
             self.unsaid = None
         if not has_told and self.broken is None:
             others = [rank for rank in self.ranks if rank != self.mailbox.rank]
-            self._send_notice(Notice(first, kind, -1, "", text), "", others)
+            self._send_notice(FailureNotice(first, kind, -1, "", text), "", others)
 
     # ----------------------------------------------------------------- called by operations below
 
-    def _enter(self, operation: Operation) -> None:
+    def _enter(self, operation: CollectiveOperation) -> None:
         """Give a new operation its number; it is now open. Looks at what came early for it."""
         with self.mailbox.lock:
             operation.sequence = sequence = self._next
@@ -148,7 +154,7 @@ class Channel:
             for arrival in self.mailbox.strangers(prefix):
                 self.strange(arrival.header, arrival.sender)
 
-    def _leave(self, operation: Operation) -> None:
+    def _leave(self, operation: CollectiveOperation) -> None:
         with self.mailbox.lock:
             del self._open[operation.sequence]
             self._finished.append(operation)
@@ -156,7 +162,7 @@ class Channel:
     def _refusal(self, error: Exception) -> Exception:
         text = f"{error} The group {self.name!r} cannot be used since; make a new one."
         if isinstance(error, PeerLost):
-            return PeerLost(error.rank, error.reason, error.doing)
+            return PeerLost(error.rank, error.why, error.doing)
         kind = type(error) if isinstance(error, DistBackendError) else DistBackendError
         return kind(text)
 
@@ -169,15 +175,15 @@ class Channel:
             has_told, self._has_told = self._has_told, True
             if has_told:
                 return
-        notice = Notice.of(error, sequence, self.describe(fingerprint, sequence, site))
+        notice = FailureNotice.of(error, sequence, self.describe(fingerprint, sequence, site))
         to = [self.ranks[rank] for rank in those_to_tell(self.rank, self.size, is_first)]
         self._send_notice(notice, site, [rank for rank in (*to, *also) if rank != notice.lost])
 
-    def _send_notice(self, notice: Notice, site: str, ranks: Sequence[int]) -> None:
+    def _send_notice(self, notice: FailureNotice, site: str, ranks: Sequence[int]) -> None:
         header = wire.encode(wire.Header(self.number, wire.NOTICE, 0, Fingerprint("notice"), site))
         for rank in ranks:
-            with suppress(DistError, OSError):  # whom we cannot tell will notice by itself
-                self.mailbox.send(rank, header, notice.written())
+            with suppress(DistError, OSError):  # a rank that we cannot tell will notice by itself
+                self.mailbox.transport.send(rank, header, notice.written())
 
     def describe(self, fingerprint: Fingerprint, sequence: int, site: str) -> str:
         """`all_reduce #5 (float32[10], SUM) at train.py:41 of group 'default_pg'`"""
@@ -203,7 +209,7 @@ class Channel:
 
     def noticed(self, sender: int, payload: bytes) -> None:
         """A member says that an operation failed there: this rank's cannot succeed either."""
-        notice = Notice.read(payload)
+        notice = FailureNotice.read(payload)
         if notice is None:
             return
         if notice.kind == "raised":
@@ -225,7 +231,7 @@ class Channel:
         return f"<Channel of group {self.name!r}, rank {self.rank} of {self.size}, {state}>"
 
 
-class Operation:
+class CollectiveOperation:
     """One operation of a group, from `begin` to its end. It is a context manager."""
 
     sequence: int
@@ -237,7 +243,7 @@ class Operation:
     )  # fmt: skip
 
     def __init__(
-        self, channel: Channel, fingerprint: Fingerprint, site: str, timeout: float | None,
+        self, channel: GroupChannel, fingerprint: Fingerprint, site: str, timeout: float | None,
         expects: bytes | None = None,
     ) -> None:  # fmt: skip
         self.channel, self.fingerprint, self.site = channel, fingerprint, site
@@ -245,7 +251,7 @@ class Operation:
         self.error: Exception | None = None
         self._mailbox = channel.mailbox
         self.expects = wire.encode_fingerprint(fingerprint) if expects is None else expects
-        self._receives: list[Receive] = []
+        self._receives: list[PostedReceive] = []
         self._tail = b""  # of its headers
         self._deadline: Deadline | None = None
         channel._enter(self)
@@ -255,16 +261,16 @@ class Operation:
         source: int,
         into: Array | None,
         step: int = 0,
-        combine: Combine | None = None,
+        combine: CombineFunction | None = None,
         operand: Array | None = None,
-    ) -> Receive:
+    ) -> PostedReceive:
         """Post a receive of the message that group rank `source` sends as this step.
 
         It is copied into the contiguous array `into`, or into = combine(operand, message), where
         operand is `into` unless given. Without `into` it may have any size: see `Receive.octets`.
         """
         channel = self.channel
-        receive = Receive(
+        receive = PostedReceive(
             channel.ranks[source], self.prefix + wire.STEP.pack(step), self, into, combine, operand
         )
         self._receives.append(receive)
@@ -273,7 +279,7 @@ class Operation:
             receive.fail(self.error)
         return receive
 
-    def forget(self, receive: Receive) -> None:
+    def forget(self, receive: PostedReceive) -> None:
         """It has arrived, and nobody will ask for it again."""
         self._receives.remove(receive)
 
@@ -284,17 +290,17 @@ class Operation:
         recorder = self._mailbox.recorder
         since = 0 if recorder is None else recorder.now()
         try:
-            self._mailbox.send(dst, self.header(step), payload)
+            self._mailbox.transport.send(dst, self.header(step), payload)
         except errors.PeerLost as lost:
             self._hear_the_cause()
             me = f"rank {self._mailbox.rank} sends to in {self.describe()}"
-            why = self._mailbox.why_lost(lost.rank, lost.reason, self.channel.number)
+            why = self._mailbox.why_lost(lost.rank, lost.why, self.channel.number)
             raise PeerLost(lost.rank, why, me) from lost
         if recorder is not None:
             recorder.sent(self, dst, step, len(payload), since)
 
     def _hear_the_cause(self) -> None:
-        """Whoever left us may have said why, and we only have not looked; then raise that."""
+        """A peer that left may have said why, in a message that was not read yet. Then raise its reason."""
         for _ in range(LOOKS):
             found = self._mailbox.poll()
             if self.error is not None:
@@ -302,7 +308,7 @@ class Operation:
             if not found:
                 return
 
-    def wait(self, *receives: Receive) -> None:
+    def wait(self, *receives: PostedReceive) -> None:
         """Return when these have arrived; raise if this operation has failed."""
         for receive in receives:
             self.arrive(receive)
@@ -310,13 +316,13 @@ class Operation:
         if self.error is not None:
             raise self.error
 
-    def note(self, receive: Receive) -> None:
+    def note(self, receive: PostedReceive) -> None:
         """Tell the journal, if there is one, that this rank has it."""
         recorder = self._mailbox.recorder
         if recorder is not None:
             recorder.received(self, receive)
 
-    def arrive(self, receive: Receive) -> None:
+    def arrive(self, receive: PostedReceive) -> None:
         """Return when it has arrived, and tell nobody yet."""
         if not receive.done:
             if self._deadline is None:
@@ -345,8 +351,13 @@ class Operation:
             doing = f"is in {self.describe()}"
             raise self._mailbox.difference(doing, src, header, self.expects)
 
+    def other_count(self, source: int, header: bytes, given: int, wanted: int) -> Exception:
+        """Group rank `source` has another number of elements for us than we take."""
+        src = self.channel.ranks[source]
+        return self._mailbox.other_count(self.describe(), src, header, given, wanted, "elements")
+
     def fail(self, error: Exception) -> None:
-        """Nothing more will come of this. Needs no lock, tells nobody: who waits here raises."""
+        """Nothing more will come of this. It needs no lock and tells nobody: the thread that waits here raises."""
         if self.error is None:
             self.error = error
         for receive in self._receives:
@@ -361,7 +372,7 @@ class Operation:
         """`all_reduce #5 (float32[10], SUM) at train.py:41 of group 'default_pg'`"""
         return self.channel.describe(self.fingerprint, self.sequence, self.site)
 
-    def __enter__(self) -> Operation:
+    def __enter__(self) -> CollectiveOperation:
         if self._mailbox.recorder is not None:
             self._mailbox.recorder.began(self)
         return self

@@ -1,29 +1,32 @@
 """Make the plan of one rank: follow its steps, and note what touches what.
 
-For each part of an array it is remembered which action used it last. From that follows how early a
-receive into it may be posted, and which arrivals a send has to wait for. What arrives only to be
+The planner remembers, for each part of an array, which action used it last. This says how early a
+receive into it may be posted, and which arrivals a send has to wait for. Data that arrives only to be
 passed on goes to scratch slots, which are used again as soon as their contents have left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from minitorch_dist.distributed.execution.plan import (
+from minitorch_dist.distributed.execution.layout import (
     SEGMENT,
-    Action,
-    Local,
+    ChunkLayout,
     Name,
     Part,
-    Plan,
-    Post,
     Segment,
-    Sending,
     Vector,
     gated,
     segments,
+)
+from minitorch_dist.distributed.execution.plan import (
+    Action,
+    ExecutionPlan,
+    LocalCopy,
+    PostReceive,
+    SendSegment,
 )
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.schedules.steps import (
@@ -40,36 +43,33 @@ SPARE: Final = 2  # scratch slots beyond which one that is free is used again at
 
 
 @lru_cache(maxsize=1024)
-def plan(schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector) -> Plan:
+def plan(
+    schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector
+) -> ExecutionPlan:
     """The plan of `rank` among `size`."""
     return Planner(schedule, rank, size, root, vector).made()
 
 
-class Planner:
+class Planner(ChunkLayout):
     """Follows the steps of one rank."""
 
     def __init__(
         self, schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector
     ) -> None:
-        self.schedule, self.rank, self.size, self.root = schedule, rank, size, root
-        self.vector, self.total = vector, schedule.total(size)
-        self.across = schedule.collective == "all_to_all"
+        super().__init__(schedule, rank, size, vector)
+        self.schedule, self.root = schedule, root
         self.actions: list[Action] = []
-        self.posts: list[tuple[int, Post]] = []  # and before which action
-        self.filled: set[int] = set()  # chunks that have been received into
+        self.posts: list[tuple[int, PostReceive]] = []  # and before which action
         self.touched: dict[Name, list[tuple[int, int, int, int]]] = {}
         self.slots: list[int] = []
         self.slot_of: dict[int, int] = {}
         self.sent: dict[int, int] = {}
         self.received: dict[int, int] = {}
-        self.offsets = [0]
-        for count in vector.sizes:
-            self.offsets.append(self.offsets[-1] + count)
         self.begin = 0  # the first action of the present step
         self.steps = schedule.of(rank, size, root)
         self.last_use = self._last_uses()
 
-    def made(self) -> Plan:
+    def made(self) -> ExecutionPlan:
         for at, step in enumerate(self.steps):
             self.begin = len(self.actions)
             if isinstance(step, Combine):
@@ -78,7 +78,7 @@ class Planner:
                 self._transfer(step)
             self._free_slots(at)
         slots = tuple(self.slots)
-        return Plan(tuple(self._merged()), len(self.posts), slots, self.vector.lent)
+        return ExecutionPlan(tuple(self._merged()), len(self.posts), slots, self.vector.lent)
 
     # ------------------------------------------------------------------------------ step by step
 
@@ -109,20 +109,20 @@ class Planner:
         self.filled.update(chunk for segment in into for chunk, _, _ in segment.pieces)
 
     def _send(self, to: int, segment: Segment, needs: tuple[int, ...] = ()) -> None:
-        parts = tuple(self.held(piece) for piece in segment.pieces)
+        parts = _parts(self.held, segment)
         needs = (*needs, *self._arrivals(parts))
         if self.schedule.collective == "barrier":
             needs = tuple(range(len(self.posts)))
         step = self.sent[to]
         waits = (self.rank, step) in self._gated(to)
         self._touch(parts, -1)
-        self.actions.append(Sending(to, step, _joined(parts), _sorted(needs), waits))
+        self.actions.append(SendSegment(to, step, _joined(parts), _sorted(needs), waits))
 
     def _receive(
         self, source: int, segment: Segment, reduce: bool, needs: tuple[int, ...] = ()
     ) -> int:
-        operand = tuple(self.held(piece) for piece in segment.pieces) if reduce else ()
-        into = tuple(self.place(piece) for piece in segment.pieces)
+        operand = _parts(self.held, segment) if reduce else ()
+        into = _parts(self.place, segment)
         number, step = len(self.posts), self.received[source]
         both = (*into, *operand)
         before = 1 + max((at for _, _, at, _ in self._touches(into)), default=-1)
@@ -130,7 +130,7 @@ class Planner:
         opens = (source, step) in self._gated(self.rank)
         if opens:
             before = max(before, self.begin)
-        post = Post(number, source, step, _joined(into), _joined(operand), needs, opens)
+        post = PostReceive(number, source, step, _joined(into), _joined(operand), needs, opens)
         self.posts.append((max(before, self._posted_before(source, step)), post))
         self._touch(into, number)
         return number
@@ -144,14 +144,13 @@ class Planner:
         return 0
 
     def _combine(self, step: Combine) -> None:
-        size = self.size_of(int(step.into))
-        of = (self.held((int(step.of), 0, size)),)
-        operand = (self.held((int(step.into), 0, size)),) if step.reduce else ()
-        into = (self.place((int(step.into), 0, size)),)
+        of = (self.held(int(step.of)),)
+        operand = (self.held(int(step.into)),) if step.reduce else ()
+        into = (self.place(int(step.into)),)
         needs = _sorted(self._arrivals((*of, *operand, *into)))
         self.filled.add(int(step.into))
         self._touch((*of, *into), -1)
-        self.actions.append(Local(into, of, operand, needs))
+        self.actions.append(LocalCopy(into, of, operand, needs))
 
     def _merged(self) -> Iterator[Action]:
         """The posts in their places among the other actions."""
@@ -171,51 +170,14 @@ class Planner:
             return frozenset()
         return gated(self.schedule, rank, self.size, self.root, vector.sizes, vector.itemsize)
 
-    # ------------------------------------------------------------------------------- what is where
+    # ---------------------------------------------------------------------- segments and scratch
 
     def _segments(self, chunks: Any) -> list[Segment]:
         longest = WHOLE if self.vector.lent else SEGMENT
         itemsize = self.vector.itemsize
         return list(segments(numbered(chunks, self.total), self.size_of, itemsize, longest))
 
-    def size_of(self, chunk: int) -> int:
-        sizes = self.vector.sizes
-        if not self.across:
-            return sizes[chunk % len(sizes)]
-        source, to = divmod(chunk, self.size)
-        return sizes[to] if source == self.rank else sizes[self.size + source]
-
-    def is_result(self, chunk: int) -> bool:
-        if self.across:
-            return chunk % self.size == self.rank
-        results = self.vector.results
-        return chunk < self.total and (results is None or chunk in results)
-
-    def held(self, piece: tuple[int, int, int]) -> Part:
-        """Where the present values of (a part of) a chunk are."""
-        chunk, start, stop = piece
-        if chunk in self.filled or (self.vector.in_place and not self.across):
-            return self.place(piece)
-        number = chunk % self.size if self.across else chunk
-        if self.vector.source_list or self.across:
-            return Part(("source", number), start, stop)
-        return Part("source", self.offsets[number] + start, self.offsets[number] + stop)
-
-    def place(self, piece: tuple[int, int, int]) -> Part:
-        """Where (a part of) a chunk belongs when it arrives."""
-        chunk, start, stop = piece
-        if not self.is_result(chunk):
-            return Part(("slot", self._slot(chunk)), start, stop)
-        if self.across:
-            return Part(("work", chunk // self.size), start, stop)
-        if self.vector.work_list:
-            return Part(("work", chunk), start, stop)
-        offset = self.offsets[chunk]
-        if self.vector.results is not None:
-            offset -= self.offsets[self.vector.results[0]]
-        return Part("work", offset + start, offset + stop)
-
-    def _slot(self, chunk: int) -> int:
+    def scratch(self, chunk: int) -> Name:
         """A scratch slot for this chunk. Of those that are free, the one that has been so longest:
         a receive into it can be posted earliest."""
         if chunk not in self.slot_of:
@@ -228,7 +190,7 @@ class Planner:
                 self.slots.append(0)
             self.slot_of[chunk] = slot
             self.slots[slot] = max(self.slots[slot], self.size_of(chunk))
-        return self.slot_of[chunk]
+        return "slot", self.slot_of[chunk]
 
     def _last_touch(self, slot: int) -> int:
         return max((at for _, _, at, _ in self.touched.get(("slot", slot), [])), default=-1)
@@ -268,6 +230,15 @@ class Planner:
     def _overlap(self, out: list[Segment], into: list[Segment]) -> bool:
         ours = {chunk for segment in out for chunk, _, _ in segment.pieces}
         return any(chunk in ours for segment in into for chunk, _, _ in segment.pieces)
+
+
+def _parts(where: Callable[[int], Part], segment: Segment) -> tuple[Part, ...]:
+    """Where the pieces of a segment are, or belong."""
+    found = []
+    for chunk, start, stop in segment.pieces:
+        name, at, _ = where(chunk)
+        found.append(Part(name, at + start, at + stop))
+    return tuple(found)
 
 
 def _named(step: Step, total: int) -> list[int]:

@@ -1,15 +1,23 @@
 """Fully sharded data parallelism: every rank keeps 1/P of the model, and borrows the rest.
 
-api                     what one may choose
-layout  pages           where each parameter lies; memory that comes and goes at one address
-gathering  unit         parameters that are whole while they are needed, and their gradients
-course                  what happens when, from the first forward to the end of backward
-wrap  placing           which modules become units; for which ranks, on which device
-fully_sharded_data_parallel, fully_shard      what one writes (torch's "FSDP1" and "FSDP2")
-summoning  clipping     whole parameters for a while; the norm that no rank has whole
-saving  state_settings  the model's state: whole, local or sharded
-optim_state  optim_saving      the optimizer's
-sharded_grad_scaler     all skip a step where one found inf or nan
+plain                        one unit in its simplest form. Read it first
+api                          torch's options
+layout                       where each parameter lies
+pages                        memory that comes and goes at one address
+gathering                    parameters that are whole while they are needed
+unit                         one wrapped module: its parameters and their gradients
+prefetch                     what happens when, from the first forward to the end of backward
+wrap                         which modules become units
+setup                        for which ranks, and on which device
+fully_sharded_data_parallel  torch's class, "FSDP1"
+fully_shard                  torch's function, "FSDP2"
+full_params                  whole parameters for a while
+clipping                     the norm of gradients that no rank has whole
+saving                       the model's state: whole, local or sharded
+state_settings               which of the three is asked for
+optim_state                  the optimizer's state, from flat to named and back
+optim_saving                 saving and loading it
+sharded_grad_scaler          all ranks skip a step in which one found inf or nan
 """
 
 from minitorch_dist.distributed.fsdp.api import (

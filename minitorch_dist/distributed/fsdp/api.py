@@ -1,4 +1,4 @@
-"""What one may choose: how much is sharded, when it is fetched, in which precision, what is saved."""
+"""The options of FSDP: how much is sharded, when it is fetched, in which precision, what is saved."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from enum import Enum, auto
 from typing import Any
 
 from minitorch_dist.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.core import dtypes
 
 
 class ShardingStrategy(Enum):
-    """What each rank keeps only a part of, and when the whole is given back.
+    """The things of which each rank keeps only a part, and the time when the whole of them is freed.
 
     ================== ============================ ======================================
     FULL_SHARD         parameters, gradients, state whole during a unit's forward and backward
@@ -112,7 +112,7 @@ class ShardedOptimStateDictConfig(OptimStateDictConfig):
 
 @dataclass
 class StateDictSettings:
-    """What `set_state_dict_type` returns, and what holds for one FSDP module."""
+    """The settings of one FSDP module for state dicts; `set_state_dict_type` returns them."""
 
     state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
     state_dict_config: StateDictConfig = field(default_factory=FullStateDictConfig)

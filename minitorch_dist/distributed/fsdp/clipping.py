@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minitorch_dist.distributed.face import tensor_collectives
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.reduce_op import ReduceOp
+from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors import base, devices
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 SUM, MAX = ReduceOp.SUM, ReduceOp.MAX
@@ -22,7 +23,7 @@ def clip(module: Module, units: Sequence[Unit], max_norm: float, kind: float) ->
     """Scale all gradients by max_norm / norm if that is below 1; returns the norm.
 
     Each shard counts once: powers of its elements are summed here, then over the ranks that share
-    the unit. What is not sharded is equal on all ranks, and counts as it is.
+    the unit. A gradient that is not sharded is equal on all ranks, and counts as it is.
     """
     flat = [unit for unit in units if unit.reduced is not None]
     known = {id(p) for unit in units for p in (unit.flat, *unit.originals)}

@@ -6,8 +6,8 @@
     optimizer = Adam(model.parameters())   # DTensors: each rank its rows
 
 The module keeps its class's methods and gets those of `FSDPModule`; its parameters become DTensors
-cut along their first dimension, so a state_dict has them by their own names and `distributed.checkpoint`
-saves them for any number of ranks. Beneath are the same `Unit` and `Course` as under
+cut along their first dimension, so a state_dict has them by their own names. `distributed.checkpoint` saves
+them for any number of ranks. Beneath are the same `Unit` and `Prefetcher` as under
 FullyShardedDataParallel, with another layout of the shards.
 """
 
@@ -19,19 +19,19 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed import distributed_c10d, nested
 from minitorch_dist.distributed.device_mesh import DeviceMesh
-from minitorch_dist.distributed.face import tensor_collectives
-from minitorch_dist.distributed.fsdp import placing
+from minitorch_dist.distributed.fsdp import setup
 from minitorch_dist.distributed.fsdp.api import BackwardPrefetch, ShardingStrategy
-from minitorch_dist.distributed.fsdp.course import Course
-from minitorch_dist.distributed.fsdp.gathering import Place, Settings
+from minitorch_dist.distributed.fsdp.gathering import ParameterSlot, Settings
+from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
+from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array
 
 STATE = "_fsdp_state"
 
@@ -72,11 +72,11 @@ class ShardedParameter(DParameter):
 
 
 @dataclass
-class State:
-    """What FSDP knows of one module."""
+class FSDPState:
+    """All that FSDP knows of one module."""
 
     unit: Unit | None
-    course: Course
+    prefetcher: Prefetcher
     policy: MixedPrecisionPolicy
     frees: bool | None  # after forward; None: unless it is the root
     is_root: bool | None = None
@@ -96,10 +96,10 @@ class UnshardHandle:
 
 
 class FSDPModule(Module):
-    """What a module can do after `fully_shard`."""
+    """The methods that a module has after `fully_shard`."""
 
     @property
-    def _state(self) -> State:
+    def _state(self) -> FSDPState:
         return self.__dict__[STATE]  # type: ignore[no-any-return]
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
@@ -199,9 +199,10 @@ def fully_shard(
     group = mesh.get_group(mesh.ndim - 1)
     replicas = mesh.get_group(0) if mesh.ndim == 2 else None
     policy = mp_policy or MixedPrecisionPolicy()
-    ignored = placing.Ignored(set(), set(ignored_params or ()))
+    ignored = setup.Ignored(set(), set(ignored_params or ()))
     places = _own_places(module, ignored)
-    device = placing.device_of(module, None)
+    device = mesh.device_for(setup.device_of(module, None))
+    setup.move(module, device, ignored, FSDPModule)
     params = [getattr(shared[0].module, shared[0].name) for shared in places]
     for p in params:
         for each in (group, replicas):
@@ -225,7 +226,7 @@ def fully_shard(
             p.__class__ = ShardedParameter
             p._unit, p._number = unit, number
     frees = None if reshard_after_forward is None else bool(reshard_after_forward)
-    state = State(unit, Course(BackwardPrefetch.BACKWARD_PRE, False), policy, frees)
+    state = FSDPState(unit, Prefetcher(BackwardPrefetch.BACKWARD_PRE, False), policy, frees)
     module.__dict__[STATE] = state
     old = type(module)
     module.__class__ = type(f"FSDP{old.__name__}", (FSDPModule, old), {})
@@ -241,8 +242,8 @@ def fully_shard(
 def _lying(
     p: Any, shape: tuple[int, ...], mesh: DeviceMesh
 ) -> tuple[DeviceMesh, tuple[Placement, ...], tuple[int, ...]]:
-    """On which mesh a parameter lies now, how, and its whole shape. What tensor parallelism has cut before is
-    cut once more, along other axes of the same mesh."""
+    """The mesh on which a parameter lies now, how it lies there, and its whole shape. A parameter that tensor
+    parallelism has cut before is cut once more, along other axes of the same mesh."""
     own = (*[Replicate()] * (mesh.ndim - 1), Shard(0))
     if not isinstance(p, DTensor) or (p.device_mesh.ndim == 1 and p.device_mesh.size() == 1):
         return mesh, own, shape
@@ -255,19 +256,19 @@ def _lying(
 
 
 def _whole_world(module: Module) -> DeviceMesh:
-    device = placing.device_of(module, None)
+    device = setup.device_of(module, None)
     if not distributed_c10d.is_initialized():
         distributed_c10d.init_process_group()
     return DeviceMesh(device.type, np.arange(distributed_c10d.get_world_size()))
 
 
-def _own_places(module: Module, ignored: placing.Ignored) -> list[list[Place]]:
-    found: dict[int, list[Place]] = {}
-    for prefix, each in placing.own_modules(module, FSDPModule):
+def _own_places(module: Module, ignored: setup.Ignored) -> list[list[ParameterSlot]]:
+    found: dict[int, list[ParameterSlot]] = {}
+    for prefix, each in setup.own_modules(module, FSDPModule):
         for name, p in each._parameters.items():
             if p is not None and p not in ignored.params and not isinstance(p, ShardedParameter):
                 fqn = f"{prefix}.{name}" if prefix else name
-                found.setdefault(id(p), []).append(Place(each, name, fqn))
+                found.setdefault(id(p), []).append(ParameterSlot(each, name, fqn))
     return list(found.values())
 
 
@@ -275,51 +276,49 @@ def _own_places(module: Module, ignored: placing.Ignored) -> list[list[Place]]:
 
 
 def _settle(module: FSDPModule) -> None:
-    """The outermost module takes those inside under one course."""
+    """The outermost module takes those inside under its own prefetcher."""
     state = module._state
     if state.is_root is not None:
         return
     state.is_root = True
-    course = state.course
+    prefetcher = state.prefetcher
     for inner in module._fsdp_modules():
         own = inner._state
         if inner is not module:
-            own.is_root, own.course = False, course
+            own.is_root, own.prefetcher = False, prefetcher
         if own.unit is not None:
-            course.add(own.unit)
+            prefetcher.add(own.unit)
         _apply_frees(own)
-    course.outermost = state.unit if state.frees is None else None
+    prefetcher.outermost = state.unit if state.frees is None else None
 
 
-def _apply_frees(state: State) -> None:
+def _apply_frees(state: FSDPState) -> None:
     if state.unit is not None:
-        full = state.frees is not False
-        strategy = ShardingStrategy.FULL_SHARD if full else ShardingStrategy.SHARD_GRAD_OP
-        state.unit.settings = state.unit.settings._replace(strategy=strategy)
+        state.unit.frees_after_forward = state.frees is not False
 
 
 def _before(module: Any, args: Any, kwargs: Any) -> Any:
     _settle(module)
-    state: State = module._state
+    state: FSDPState = module._state
     if state.is_root:
-        state.course.begin()
+        state.prefetcher.begin()
     if state.unit is not None:
-        state.course.before_forward(state.unit)
+        state.prefetcher.before_forward(state.unit)
         device = state.unit.settings.device
         dtype = state.policy.param_dtype if state.policy.cast_forward_inputs else None
-        args, kwargs = placing.to_device((args, kwargs), device, dtype)
+        args, kwargs = nested.moved((args, kwargs), device, dtype)
     return args, kwargs
 
 
 def _after(module: Any, _: Any, outputs: Any) -> Any:
-    state: State = module._state
+    state: FSDPState = module._state
     if state.unit is not None:
         dtype = state.policy.output_dtype
         if dtype is not None:
-            outputs = placing.to_device(outputs, state.unit.settings.device, dtype)
-        state.course.after_forward(state.unit, outputs)
+            outputs = nested.moved(outputs, state.unit.settings.device, dtype)
+        state.prefetcher.after_forward(state.unit, outputs)
     if state.is_root:
-        state.course.end()
+        state.prefetcher.end()
     return outputs
 
 

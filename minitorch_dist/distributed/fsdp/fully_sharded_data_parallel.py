@@ -3,15 +3,15 @@
     fsdp = FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy({Block}))
     optimizer = Adam(fsdp.parameters())        # after wrapping: it is given the shards
 
-The module takes the place of what it wraps. Wrapped modules inside each other share a `Course`;
-what belongs to one of them is a `Unit`.
+The module takes the place of the module that it wraps. Wrapped modules inside each other share a
+`Prefetcher`. The parameters of one of them form a `Unit`.
 
     module                 one FSDP module
       ├─ own parameters  ─►  unit: one flat vector, one all_gather, one reduce_scatter
       └─ FSDP modules    ─►  units of their own, left out here
 
-Unlike torch, the initial weights of rank 0 go to all ranks unless `sync_module_states=False`: where
-ranks begin with different seeds, torch trains a mosaic of their shards without a word.
+The initial weights of rank 0 go to all ranks, unless `sync_module_states=False`. torch does not do this:
+where ranks begin with different seeds, it trains a mixture of their shards without a warning.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from minitorch_dist.distributed.face import tensor_collectives
-from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed import nested
 from minitorch_dist.distributed.fsdp import (
     clipping,
+    full_params,
     optim_saving,
-    placing,
     saving,
+    setup,
     state_settings,
-    summoning,
 )
 from minitorch_dist.distributed.fsdp.api import (
     BackwardPrefetch,
@@ -37,13 +36,16 @@ from minitorch_dist.distributed.fsdp.api import (
     ShardingStrategy,
     StateDictSettings,
 )
-from minitorch_dist.distributed.fsdp.course import Course
+from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
 from minitorch_dist.distributed.fsdp.saving import INNER
-from minitorch_dist.distributed.fsdp.unit import Place, Settings, Unit
+from minitorch_dist.distributed.fsdp.unit import ParameterSlot, Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, _Policy, wrap_children
+from minitorch_dist.distributed.torch_api import tensor_collectives
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import devices, grad_mode
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import grad_mode
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -71,7 +73,7 @@ class FullyShardedDataParallel(Module):
     ) -> None:
         super().__init__()
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
-        group, replicas, strategy = placing.groups_of(process_group, device_mesh, strategy)
+        group, replicas, strategy = setup.groups_of(process_group, device_mesh, strategy)
         self.process_group, self.sharding_strategy = group, strategy
         self._replicas = replicas
         self.mixed_precision = mixed_precision or MixedPrecision()
@@ -79,7 +81,7 @@ class FullyShardedDataParallel(Module):
         self.limit_all_gathers = limit_all_gathers  # never more than one unit ahead in any case
         self.training_state_settings = StateDictSettings()
         self._use_orig_params = use_orig_params
-        ignored = placing.ignored(ignored_modules, ignored_states)
+        ignored = setup.ignored(ignored_modules, ignored_states)
         options = {
             "process_group": group if replicas is None else (group, replicas),
             "sharding_strategy": strategy,
@@ -99,10 +101,10 @@ class FullyShardedDataParallel(Module):
             wrapper = _Wrapper(type(self), options)
             wrap_children(module, auto_wrap_policy, wrapper, ignored.modules, ignored.params)
         if param_init_fn is not None:
-            placing.initialise(module, param_init_fn, FullyShardedDataParallel)
-        self.compute_device = placing.device_of(module, device_id)
-        placing.move(module, self.compute_device, ignored, FullyShardedDataParallel)
-        self.__dict__["_course"] = Course(backward_prefetch, forward_prefetch)
+            setup.initialise(module, param_init_fn, FullyShardedDataParallel)
+        self.compute_device = setup.device_of(module, device_id)
+        setup.move(module, self.compute_device, ignored, FullyShardedDataParallel)
+        self.__dict__["_prefetcher"] = Prefetcher(backward_prefetch, forward_prefetch)
         self.__dict__["_is_root"] = None
         self._modules[INNER] = module
         places = self._own_places(ignored)
@@ -124,9 +126,9 @@ class FullyShardedDataParallel(Module):
         if self._unit is not None and not use_orig_params:
             module._parameters["_flat_param"] = self._unit.flat
         self.__dict__["_loading"] = saving.Loading(self)
-        placing.convert_buffers(module, precision.buffer_dtype, FullyShardedDataParallel)
+        setup.convert_buffers(module, precision.buffer_dtype, FullyShardedDataParallel)
 
-    _course: Course
+    _prefetcher: Prefetcher
     _unit: Unit | None
     _is_root: bool | None
 
@@ -149,23 +151,23 @@ class FullyShardedDataParallel(Module):
     def __getitem__(self, key: Any) -> Any:
         return self.module[key]  # type: ignore[index]
 
-    def _own_places(self, ignored: placing.Ignored) -> list[list[Place]]:
+    def _own_places(self, ignored: setup.Ignored) -> list[list[ParameterSlot]]:
         """The parameters that no FSDP module inside takes, each with all its names."""
-        found: dict[int, list[Place]] = {}
-        for prefix, module in placing.own_modules(self.module, FullyShardedDataParallel):
+        found: dict[int, list[ParameterSlot]] = {}
+        for prefix, module in setup.own_modules(self.module, FullyShardedDataParallel):
             if module in ignored.modules:
                 continue
             for name, p in module._parameters.items():
                 if p is not None and p not in ignored.params:
                     fqn = f"{prefix}.{name}" if prefix else name
-                    found.setdefault(id(p), []).append(Place(module, name, fqn))
+                    found.setdefault(id(p), []).append(ParameterSlot(module, name, fqn))
         return list(found.values())
 
     def _synchronise(self, params: list[Parameter]) -> None:
         """All ranks begin with the values of rank 0."""
         buffers = [
             b
-            for _, m in placing.own_modules(self.module, FullyShardedDataParallel)
+            for _, m in setup.own_modules(self.module, FullyShardedDataParallel)
             for b in m._buffers.values()
             if b is not None
         ]
@@ -184,37 +186,38 @@ class FullyShardedDataParallel(Module):
         return bool(self._is_root)
 
     def _settle_root(self) -> None:
-        """The outermost module takes those inside under one course."""
+        """The outermost module takes those inside under its own prefetcher."""
         if self._is_root is not None:
             return
         self.__dict__["_is_root"] = True
-        course = self._course
-        course.outermost = self._unit
+        prefetcher = self._prefetcher
+        prefetcher.outermost = self._unit
         for inner in self.fsdp_modules(self):
             if inner is not self:
                 inner.__dict__["_is_root"] = False
-                inner.__dict__["_course"] = course
+                inner.__dict__["_prefetcher"] = prefetcher
             if inner._unit is not None:
-                course.add(inner._unit)
+                prefetcher.add(inner._unit)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        self._settle_root()
+        if self._is_root is None:
+            self._settle_root()
         precision = self.mixed_precision
         casts = (
             precision.cast_root_forward_inputs if self._is_root else precision.cast_forward_inputs
         )
         dtype = precision.param_dtype if casts else None
         if self._is_root:
-            self._course.begin()
+            self._prefetcher.begin()
         if self._is_root or dtype is not None:
-            args, kwargs = placing.to_device((args, kwargs), self.compute_device, dtype)
+            args, kwargs = nested.moved((args, kwargs), self.compute_device, dtype)
         if self._unit is not None:
-            self._course.before_forward(self._unit)
-        outputs = self.module(*args, **kwargs)
+            self._prefetcher.before_forward(self._unit)
+        outputs = self._modules[INNER](*args, **kwargs)
         if self._unit is not None:
-            self._course.after_forward(self._unit, outputs)
+            self._prefetcher.after_forward(self._unit, outputs)
         if self._is_root:
-            self._course.end()
+            self._prefetcher.end()
         return outputs
 
     # --------------------------------------------------------------------------------- between steps
@@ -231,7 +234,7 @@ class FullyShardedDataParallel(Module):
                 "`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on "
                 "root FSDP module."
             )
-        units = self._course.units
+        units = self._prefetcher.units
         before = [unit.synchronises for unit in units]
         for unit in units:
             unit.synchronises = False
@@ -248,7 +251,7 @@ class FullyShardedDataParallel(Module):
             raise RuntimeError(
                 "`clip_grad_norm_()` should only be called on the root FSDP instance"
             )
-        return clipping.clip(self, self._course.units, float(max_norm), float(norm_type))
+        return clipping.clip(self, self._prefetcher.units, float(max_norm), float(norm_type))
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
         """`hook(state, whole, shard)` reduces instead of reduce_scatter; for NO_SHARD
@@ -256,7 +259,7 @@ class FullyShardedDataParallel(Module):
         self._settle_root()
         if not self._is_root:
             raise AssertionError("register_comm_hook can only be called on a root instance.")
-        for unit in self._course.units:
+        for unit in self._prefetcher.units:
             if unit.comm_hook is not None:
                 raise AssertionError("A communication hook is already registered")
             unit.comm_hook = state, hook
@@ -280,7 +283,7 @@ class FullyShardedDataParallel(Module):
                 each._settle_root()
                 if each._unit is not None:
                     stack.enter_context(
-                        summoning.summoned(
+                        full_params.summoned(
                             each._unit,
                             each.module,
                             writeback,
@@ -313,7 +316,8 @@ class FullyShardedDataParallel(Module):
     # ----------------------------------------------------------------------------------------- state
 
     def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """What `state_dict_type` says; by default the whole model, under its own names. Collective."""
+        """The state dict of the kind that `state_dict_type` says; by default the whole model, under its own names.
+        Collective."""
         self._settle_root()
         return saving.save(self, destination, prefix, keep_vars)
 

@@ -4,11 +4,11 @@
     unshard      all_gather: every shard, the parameters look into it       ψ
     reshard      the gathered memory is given back                          ψ/P
 
-A parameter remains the same object all the time; what changes is the memory that it looks at. The
+A parameter remains the same object all the time; only the memory that it looks at changes. The
 graph keeps views of the gathered memory, which comes back at the same address (see `pages`) before
 backward reads it.
 
-Stands on the public collectives, like any user's code.
+This module uses only the public collectives, like any user's code.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.face import tensor_collectives
-from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.fsdp.api import ShardingStrategy
 from minitorch_dist.distributed.fsdp.layout import Layout, RowLayout
 from minitorch_dist.distributed.fsdp.pages import Pages
+from minitorch_dist.distributed.torch_api import tensor_collectives
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import base, devices, dtypes
-from minitorch_dist.tensors.base import Array
-from minitorch_dist.tensors.storage import Storage
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors.core.base import Array, Storage
 from minitorch_dist.tensors.tensor import Tensor
 
 EMPTY = np.empty(0, np.uint8)
@@ -38,7 +38,7 @@ class FlatParameter(Parameter):
     """This rank's shard of all parameters of a unit, one after another."""
 
 
-class Place(NamedTuple):
+class ParameterSlot(NamedTuple):
     """Where a parameter is found in the tree of modules."""
 
     module: Module
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What a unit is told when it is made."""
+    """The settings that a unit is given when it is made."""
 
     group: ProcessGroup
     replicas: ProcessGroup | None  # HYBRID_SHARD: the ranks of other nodes that keep the same shard
@@ -66,7 +66,7 @@ class Settings(NamedTuple):
 class Gathered:
     """The parameters in `places` (one list for each; several where it is shared), whole or in shards."""
 
-    def __init__(self, places: Sequence[Sequence[Place]], settings: Settings) -> None:
+    def __init__(self, places: Sequence[Sequence[ParameterSlot]], settings: Settings) -> None:
         self.places, self.settings = [list(shared) for shared in places], settings
         self.originals = [getattr(shared[0].module, shared[0].name) for shared in self.places]
         _check_uniform(self.originals, self.names, settings.keep_originals)
@@ -76,6 +76,7 @@ class Gathered:
         self.layout = kind(
             [tuple(p.array.shape) for p in self.originals], 1 if alone else settings.group.size()
         )
+        self.spans = [self.layout.span(number) for number in range(len(self.originals))]
         first = self.originals[0]
         kept = devices.CPU if settings.offload else settings.device
         self.compute_dtype = (settings.param_dtype or first.dtype).numpy
@@ -154,7 +155,8 @@ class Gathered:
         work, self._gathering = self._gathering, None
         if work is not None:
             work.wait()
-            self.layout.joined(self._arriving, self.full.array)
+            if self.layout.rearranges:
+                self.layout.joined(self._arriving, self.full.array)
             self._arriving = EMPTY
         self.is_whole = True
         whole = self.full.array if self.is_copied else self.flat.array
@@ -163,7 +165,7 @@ class Gathered:
                 Storage(whole, self.settings.device) if self.is_copied else self.flat.storage
             )
         for number, p in enumerate(self.originals):
-            self._point(p, whole[self.layout.span(number)].reshape(self.layout.shapes[number]),
+            self._point(p, whole[self.spans[number]].reshape(self.layout.shapes[number]),
                         self._full_storage)  # fmt: skip
 
     def reshard(self) -> None:
@@ -217,7 +219,7 @@ class Gathered:
         storage = Storage(whole, device)
         for number, p in enumerate(self.originals):
             shape = self.layout.shapes[number]
-            self._point(p, whole[self.layout.span(number)].reshape(shape), storage)
+            self._point(p, whole[self.spans[number]].reshape(shape), storage)
 
     def put(self, whole: Array) -> None:
         """The shards take the values of the whole vector."""

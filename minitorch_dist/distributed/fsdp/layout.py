@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Piece(NamedTuple):
-    """What one rank has of one parameter."""
+    """The piece of one parameter that one rank has."""
 
     start: int  # in the parameter, counted in elements
     stop: int
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 class Layout:
     """Parameters of these shapes, one after another, cut into `ranks` equal shards.
 
-    What is gathered is the vector of the whole parameters itself: nothing has to be rearranged.
+    The gathered vector already is that of the whole parameters: nothing has to be rearranged.
     """
 
     rearranges = False
@@ -57,7 +57,7 @@ class Layout:
         return slice(self.starts[number], self.starts[number] + self.counts[number])
 
     def piece(self, number: int, rank: int) -> Piece:
-        """What `rank` has of the parameter; perhaps nothing."""
+        """The piece of the parameter that `rank` has; it may be empty."""
         first, last = rank * self.shard, (rank + 1) * self.shard
         begin, end = self.starts[number], self.starts[number] + self.counts[number]
         start, stop = max(first, begin), min(last, end)
@@ -90,8 +90,8 @@ class Layout:
 class RowLayout(Layout):
     """Each parameter cut along its first dimension, as DTensors with Shard(0) are.
 
-    A rank's shard is its rows of every parameter, padded to equal size; so what is gathered has the
-    ranks outside and the parameters inside, and is rearranged.
+    A rank's shard is its rows of every parameter, padded to equal size. So the gathered vector is in
+    the order of the ranks, with the parameters within each rank's part, and has to be rearranged.
     """
 
     rearranges = True

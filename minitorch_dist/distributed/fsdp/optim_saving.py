@@ -7,12 +7,12 @@ from enum import Enum, auto
 from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.face import object_collectives
-from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.fsdp import optim_state
 from minitorch_dist.distributed.fsdp.api import FullOptimStateDictConfig, StateDictType
 from minitorch_dist.distributed.fsdp.saving import mesh_of, rows_of
 from minitorch_dist.distributed.fsdp.state_settings import get_state_dict_type
+from minitorch_dist.distributed.torch_api import object_collectives
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.optim.optimizer import Optimizer

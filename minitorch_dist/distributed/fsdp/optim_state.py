@@ -1,8 +1,8 @@
 """An optimizer's state under FSDP: whole and by name for saving, and in shards for going on.
 
-The optimizer knows shards: of the flat parameter, or (use_orig_params) of each parameter. What it
-remembers for them (momenta, averages) has their shape, and is put together and taken apart as they
-are; what has no shape (the number of steps) is the same for all of a unit.
+The optimizer knows shards: of the flat parameter, or (use_orig_params) of each parameter. Its state
+for them (momenta, averages) has their shape, and is put together and taken apart as they are. State
+without a shape (the number of steps) is the same for all of a unit.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DTensor
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.optim.optimizer import Optimizer
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 State = dict[str, Any]
@@ -117,7 +117,7 @@ def _gather(unit: Unit, shard: Array) -> Array:
 
 
 def to_load(model: Module, optimizer: Optimizer, saved: State) -> State:
-    """What `optimizer.load_state_dict` takes, from what `whole` gave: each rank its own parts."""
+    """The state for `optimizer.load_state_dict`, made from the one that `whole` gave: each rank takes its own parts."""
     names = names_of(model)
     entries = {
         name: {

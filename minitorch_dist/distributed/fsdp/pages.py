@@ -1,9 +1,9 @@
 """Memory that is given back and taken again, at the same address.
 
-A unit's whole parameters exist for moments only. What the graph keeps for backward are views of
-them, so the address must stay; the memory behind it need not. The kernel takes the pages of a
-private mapping back on request (MADV_DONTNEED), and gives fresh ones when they are next touched.
-So what the ledger counts as freed on a simulated device is freed on the machine, too.
+A unit's whole parameters exist for moments only. The graph keeps views of them for backward, so the
+address must stay; the memory behind it need not. The kernel takes the pages of a private mapping
+back on request (MADV_DONTNEED), and gives fresh ones when they are next touched. So memory that the
+ledger counts as freed on a simulated device is freed on the machine, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Pages:
         self.array: Array = self._owner.view(dtype)
 
     def take(self, zeros: bool = False) -> Array:
-        """The array with memory behind it; what is in it is undefined, unless `zeros` are asked."""
+        """The array with memory behind it. Its contents are undefined, unless `zeros` are asked for."""
         if not self.is_held:
             if self.device is not devices.CPU and self._owner.nbytes:
                 ledger.track(self._owner, self.device, self.category)
@@ -52,7 +52,7 @@ class Pages:
         return self.array
 
     def give_back(self) -> None:
-        """Free the memory. Who reads now reads nothing that makes sense."""
+        """Free the memory. A read after that gives nothing that makes sense."""
         if self.is_held:
             self.is_held = False
             if self.device is not devices.CPU:

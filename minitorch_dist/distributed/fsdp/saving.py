@@ -16,18 +16,18 @@ from typing import Any, Protocol
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.fsdp.api import (
     FullStateDictConfig,
     StateDictSettings,
     StateDictType,
 )
-from minitorch_dist.distributed.fsdp.summoning import summoned
+from minitorch_dist.distributed.fsdp.full_params import summoned
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made
 from minitorch_dist.distributed.tensor.placements import Shard, cut
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors import base
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 INNER = "_fsdp_wrapped_module"

@@ -8,10 +8,10 @@ import numpy as np
 
 from minitorch_dist.amp.grad_scaler import GradScaler
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.face import tensor_collectives
-from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.reduce_op import ReduceOp
-from minitorch_dist.tensors import base
+from minitorch_dist.distributed.torch_api import tensor_collectives
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -27,7 +27,7 @@ def set_state_dict_type(
     state_dict_config: StateDictConfig | None = None,
     optim_state_dict_config: OptimStateDictConfig | None = None,
 ) -> StateDictSettings:
-    """What `state_dict()` of the FSDP modules in the tree gives from now on."""
+    """Set the kind of state dict that the FSDP modules in the tree give from now on."""
     one, other = STATE_CONFIGS[state_dict_type]
     config, optim = state_dict_config or one(), optim_state_dict_config or other()
     if type(config) is not one or type(optim) is not other:

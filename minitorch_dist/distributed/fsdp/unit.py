@@ -3,7 +3,7 @@
     gradients    collect in one vector as long as the whole; when the last one of this backward
                  pass is there: reduce_scatter, and each rank keeps its shard of the mean
 
-See `gathering` for the parameters, and `course` for what calls this when.
+See `gathering` for the parameters, and `prefetch` for what calls this when. One unit in its simplest form: `plain`.
 """
 
 from __future__ import annotations
@@ -13,32 +13,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.face import tensor_collectives
-from minitorch_dist.distributed.fsdp.gathering import FlatParameter, Gathered, Place, Settings
+from minitorch_dist.distributed.fsdp.gathering import (
+    FlatParameter,
+    Gathered,
+    ParameterSlot,
+    Settings,
+)
 from minitorch_dist.distributed.fsdp.pages import Pages
 from minitorch_dist.distributed.reduce_op import ReduceOp
+from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import base, devices, engine, ledger
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import base, engine
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
-__all__ = ["FlatParameter", "Place", "Reduction", "Settings", "Unit"]
+__all__ = ["FlatParameter", "ParameterSlot", "PendingReduction", "Settings", "Unit"]
 
 
-class Reduction(NamedTuple):
+class PendingReduction(NamedTuple):
     """A gradient on its way."""
 
     unit: Unit
     work: Work | None
     shard: Tensor  # where the mean arrives
-    sent: Tensor  # what it is the mean of, alive until the work is done
+    sent: Tensor  # the tensor it is the mean of, alive until the work is done
 
 
 class Unit(Gathered):
     """Parameters and their gradients."""
 
-    def __init__(self, places: Sequence[Sequence[Place]], settings: Settings) -> None:
+    def __init__(self, places: Sequence[Sequence[ParameterSlot]], settings: Settings) -> None:
         super().__init__(places, settings)
         self.synchronises = True  # False inside no_sync
         length, device = self.layout.length, settings.device
@@ -54,6 +60,7 @@ class Unit(Gathered):
         self.comm_hook: tuple[Any, Any] | None = None
         self._within_node: Array | None = None
         self.divisor: float | None = None  # by what sums are divided; None: the number of ranks
+        self.frees_after_forward = settings.strategy.frees_after_forward
         self.stays_after_backward = False
         self.crosses_replicas = True  # False while HYBRID_SHARD collects within nodes only
         self.ahead: dict[str, list[Unit]] = {"forward": [], "backward": []}  # what to fetch with it
@@ -65,7 +72,7 @@ class Unit(Gathered):
         if self.flat.storage.version != version:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an "
-                f"inplace operation: the parameters {', '.join(self.names[:3])} … of an FSDP unit "
+                f"inplace operation. The parameters {', '.join(self.names[:3])} … of an FSDP unit "
                 "were changed (by optimizer.step()?) between its forward and its backward"
             )
         self.in_backward = True
@@ -84,7 +91,7 @@ class Unit(Gathered):
     def _make_room_for(self, expected: Sequence[Parameter]) -> None:
         """One vector for all gradients of the unit; the engine adds to views of it.
 
-        What an earlier pass left there (in no_sync) stays, unless it was set to None since.
+        The gradients of an earlier pass (in no_sync) stay, unless they were set to None since.
         """
         shown = [p._grad for p in self._shown()]
         if all(grad is None for grad in shown):
@@ -97,7 +104,7 @@ class Unit(Gathered):
             shape, device = self.layout.shapes[number], self.settings.device
             p._grad = None
             if any(p is other for other in expected):
-                view = whole[self.layout.span(number)].reshape(shape)
+                view = whole[self.spans[number]].reshape(shape)
                 p._grad = base.new(Tensor, view, device)
 
     def _take_back(self) -> None:
@@ -134,7 +141,7 @@ class Unit(Gathered):
             if self._missing == 0 and self.when_complete is not None:
                 self.when_complete(self)
 
-    def after_backward(self) -> Reduction | None:
+    def after_backward(self) -> PendingReduction | None:
         """All gradients are there: begin to reduce them. The parameters are needed no more."""
         self.in_backward, self._missing = False, 0
         if not self.stays_after_backward:
@@ -155,7 +162,7 @@ class Unit(Gathered):
         else:
             shard = base.new(Tensor, np.empty(self.layout.shard, dtype), settings.device)
             work = self._scatter(shard, sent)
-        return Reduction(self, work, shard, sent)
+        return PendingReduction(self, work, shard, sent)
 
     def _average(self, whole: Tensor) -> Work | None:
         """NO_SHARD: as DDP does."""
@@ -178,7 +185,7 @@ class Unit(Gathered):
             shard, whole, self._op, self.settings.group, async_op=True
         )
 
-    def take_reduced(self, reduction: Reduction) -> None:
+    def take_reduced(self, reduction: PendingReduction) -> None:
         """The mean has arrived: add it to what is there, and show it."""
         if reduction.work is not None:
             reduction.work.wait()

@@ -1,9 +1,9 @@
 """Which modules become units of their own: policies, and wrapping by them.
 
-A policy is asked twice about each module: `policy(module, recurse=True, nonwrapped_numel=n)` whether
-to look at its children, and `recurse=False` whether what is left of it after that (n elements in
-parameters that no child has wrapped) becomes a unit. Children come first, so the outermost unit has
-what the others left over.
+A policy is asked twice about each module. `policy(module, recurse=True, nonwrapped_numel=n)` says whether
+to look at its children. With `recurse=False` it says whether the rest of the module becomes a unit: the
+n elements in parameters that no child has wrapped. Children come first, so the outermost unit has the
+parameters that the others left over.
 
 Why it matters: a unit is gathered as a whole. One unit for all gathers the whole model at once, and
 saves no memory in forward; one for each layer sends many small messages.
@@ -102,7 +102,7 @@ def size_based_auto_wrap_policy(
     force_leaf_modules: set[type[Module]] | None = None,
     exclude_wrap_modules: set[type[Module]] | None = None,
 ) -> bool:
-    """Whatever has at least `min_num_params` elements that are in no unit yet."""
+    """Modules that have at least `min_num_params` elements which are in no unit yet."""
     leaves = FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules
     never = EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules
     large = nonwrapped_numel >= min_num_params

@@ -1,19 +1,19 @@
-"""What a run recorded, over any transport: one line per send, receive, operation, wait.
+"""The record of a run, over any transport: one line per send, receive, operation, wait.
 
     launch(train, 4, "tcp://", journal="run.mtd")          or MINITORCH_DIST_JOURNAL=run.mtd
 
     run = journal.read("run.mtd")
     run.events, run.messages, run.operations, run.of(rank=2)
-    run.happened_before(17, 40)                            whatever the clocks say
+    run.happened_before(17, 40)                            independent of the clocks
     print(journal.diff(run, journal.read("other.mtd")))    where two runs first part
 
 The same program writes the same journal over queue, tcp, file, mqtt and in simulation: not the same
 times, but the same events in the same partial order.
 
-    events  sheets  recording     a line; the file; what writes it
-    reading  matching  order      from files to events; what belongs together; what came before what
+    events  sheets  recording     a line; the file; the recorder that writes it
+    reading  matching  order      from files to events; pairs of events; the order of events
     run  comparing                a journal that was read; two of them
-    scene  chunks                 as a picture; who held which chunk when
+    scene  chunks                 as a picture; the chunks that each rank held
 """
 
 from minitorch_dist.distributed.journal.comparing import Divergence as Divergence

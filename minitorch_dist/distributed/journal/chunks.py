@@ -1,6 +1,6 @@
-"""Who held which chunk after each round of the operations that a journal tells of.
+"""The chunks that each rank held after each round of the operations in a journal.
 
-A journal knows which algorithm carried out an operation, and a schedule is data: so the picture is
+A journal knows which algorithm carried out an operation, and a schedule is data. So the picture is
 that of the schedule, drawn for the group's size (see `schedules.pictures`).
 """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from minitorch_dist.distributed.journal.events import Event
-from minitorch_dist.distributed.journal.order import Lane, Order
+from minitorch_dist.distributed.journal.order import Lane, PartialOrder
 
 WITHIN = ("send", "receive")
 
@@ -41,14 +41,16 @@ def _brief(event: Event) -> str:
     return str(event).removeprefix(f"rank {event.rank} ")
 
 
-def diff(one: Order, other: Order, operations_only: bool = False) -> Divergence | None:
+def diff(
+    one: PartialOrder, other: PartialOrder, operations_only: bool = False
+) -> Divergence | None:
     """Where they first differ; None if they are equal as partial orders.
 
     With `operations_only` it does not matter by which messages a group's operations are carried out:
     so runs can be compared that chose different algorithms.
     """
     found: list[tuple[int, int, Divergence]] = []
-    places = _Places(one), _Places(other)
+    places = _EventPositions(one), _EventPositions(other)
     for lane in sorted(set(one.lanes) | set(other.lanes)):
         ours, theirs = (_inside(order, lane, operations_only) for order in (one, other))
         common = 0
@@ -74,10 +76,10 @@ def diff(one: Order, other: Order, operations_only: bool = False) -> Divergence 
     return min(found, key=lambda entry: entry[:2])[2] if found else None
 
 
-class _Places:
+class _EventPositions:
     """Which event of the run an event is, in an order that respects causes."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: PartialOrder) -> None:
         self._order = order
         self._places: dict[int, int] | None = None
 
@@ -89,7 +91,7 @@ class _Places:
         return self._places[number]
 
 
-def _inside(order: Order, lane: Lane, operations_only: bool) -> list[int]:
+def _inside(order: PartialOrder, lane: Lane, operations_only: bool) -> list[int]:
     numbers = order.lanes.get(lane, [])
     if not operations_only:
         return numbers

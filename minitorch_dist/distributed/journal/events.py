@@ -30,6 +30,7 @@ DEEDS: Final = {"issue": "asks for", "begin": "begins", "end": "ends"}
 POINT_TO_POINT: Final = -1  # the sequence number of what has none
 GATE: Final = 1 << 31  # marks a step as the request for a large message (see `executor`)
 MAX_RANK: Final = 1 << 24
+MOST: Final = 1 << 80  # of any number; as picoseconds these are 38,000 years
 
 
 class JournalError(ValueError):
@@ -37,7 +38,7 @@ class JournalError(ValueError):
 
 
 class Event(NamedTuple):
-    """See the module's table. What a kind has no word for is empty, or -1."""
+    """See the module's table. A field that a kind does not use is empty, or -1."""
 
     what: str
     rank: int
@@ -72,7 +73,7 @@ class Event(NamedTuple):
 
     @property
     def message(self) -> tuple[Any, ...]:
-        """What a send and its receive have in common, and nothing else has."""
+        """The values that a send and its receive have in common, and no other event has."""
         src, dst = (self.rank, self.peer) if self.what == "send" else (self.peer, self.rank)
         return src, dst, self.group, self.sequence, self.step, self.nth
 
@@ -139,6 +140,7 @@ _INTEGERS: Final = {
     "to": "peer", "from": "peer", "bytes": "nbytes", "arrived": "arrived", "root": "root",
     "memory": "memory",
 }  # fmt: skip
+_COUNTS: Final = ("step", "tag", "nth")  # which are not negative
 _TEXTS: Final = {
     "group": "group", "op": "operation", "dtype": "dtype", "reduce": "reduce",
     "algorithm": "algorithm", "site": "site", "error": "error",
@@ -150,7 +152,7 @@ def parse(line: dict[str, Any], offsets: Mapping[int, int]) -> Event:
     instants."""
     what, rank = line.get("what"), line.get("rank")
     if what not in KINDS or type(rank) is not int or not 0 <= rank < MAX_RANK:
-        raise JournalError(f"what={what!r} of rank={rank!r} is no event")
+        raise JournalError(f"there is no event with what={what!r} and rank={rank!r}")
     found: dict[str, Any] = {}
     _collect(line, _INTEGERS, int, found)
     _collect(line, _TEXTS, str, found)
@@ -161,10 +163,15 @@ def parse(line: dict[str, Any], offsets: Mapping[int, int]) -> Event:
         raise JournalError(f"shape={shape!r} is not a list of numbers")
     if "at" not in found:
         raise JournalError(f"this {what} has no time")
+    peer = found.get("peer", -1)
+    is_from_anybody = peer == -1 and "error" in found  # a receive that failed before a message came
+    if what in ("send", "receive") and not 0 <= peer < MAX_RANK and not is_from_anybody:
+        raise JournalError(f"this {what} names no rank at its other end")
     found.setdefault("until", found["at"])
     for instant in ("at", "until", "arrived"):
         if instant in found:
             found[instant] += offsets.get(rank, 0)
+            _bound(instant, found[instant])
     return Event(what, rank, beside=line.get("beside") is True, **found)
 
 
@@ -174,6 +181,14 @@ def _collect(
     for word, name in names.items():
         value = line.get(word)
         if type(value) is kind:
+            if isinstance(value, int):
+                _bound(word, value)
             found[name] = value
         elif value is not None:
             raise JournalError(f"{word}={value!r} should be {kind.__name__}")
+
+
+def _bound(word: str, value: int) -> None:
+    """JournalError if a number is beyond what can be counted, drawn or told."""
+    if not -MOST <= value <= MOST or (value < 0 and word in _COUNTS):
+        raise JournalError(f"{word}={value!r:.80} is out of all bounds")

@@ -1,4 +1,4 @@
-"""What belongs together: a send and its receive, the beginning of an operation and its end."""
+"""Events that belong together: a send and its receive, the beginning of an operation and its end."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""What had to happen before what: lanes, messages, and vector clocks.
+"""The order in which events had to happen: lanes, messages, and vector clocks.
 
-A rank's events stand in *lanes*: its program, and beside it what its workers do, one lane for each
-group's asynchronous operations and one for its long sends. A lane is ordered; between lanes,
+A rank's events stand in *lanes*. One lane is its program. The others are those of its workers: one for
+each group's asynchronous operations, and one for its long sends. A lane is ordered; between lanes,
 
     send                  ─► its receive                    (the only arrows between ranks)
     issue                 ─► begin, or send, of what was asked for
     end of an operation   ─► begin of the group's next, and ─► the wait for it
 
-Everything else is concurrent, whatever the clock says (Lamport 1978, doi:10.1145/359545.359563). An
-event's vector clock counts, for each lane, the events that happened before it or are it
-(Fidge 1988, Mattern 1989): a happened before b if b's clock holds a.
+Everything else is concurrent, in spite of any clock (Lamport 1978, doi:10.1145/359545.359563). An
+event's vector clock (Fidge 1988, Mattern 1989) counts, for each lane, the events that happened before
+it, and itself. Event a happened before b if b's clock counts a.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def messages(events: Sequence[Event]) -> list[tuple[int, int | None]]:
     ]
 
 
-class Order:
+class PartialOrder:
     """The partial order of some events, which are known by their numbers."""
 
     def __init__(self, events: Sequence[Event]) -> None:

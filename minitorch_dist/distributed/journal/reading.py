@@ -1,7 +1,7 @@
 """From files to events: pieces are merged, torn lines left out, the clocks of several hosts aligned.
 
-A journal is read as text that anybody may have written: a word of the wrong kind is an error that
-names file and line, and no line can make the reader do more than make one event.
+A journal is read as text that anybody may have written. A value of the wrong kind is an error that
+names file and line. No line can make the reader do more than make one event.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from math import isfinite
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,10 +17,11 @@ from minitorch_dist.distributed.journal.events import MAX_RANK, VERSION, Event, 
 from transports.clock import PICO
 
 MAX_LINE: Final = 1 << 20  # bytes
+MOST_SECONDS: Final = 1 << 40  # of a wall clock since 1970: 35,000 years
 
 
-class Rank(NamedTuple):
-    """Who was there: the line `world` of each rank."""
+class JournalRank(NamedTuple):
+    """The line `world` of each rank: it says which ranks took part."""
 
     rank: int
     world_size: int
@@ -31,13 +31,13 @@ class Rank(NamedTuple):
     program: str
 
 
-class Found(NamedTuple):
-    ranks: list[Rank]
+class JournalContents(NamedTuple):
+    ranks: list[JournalRank]
     events: list[Event]  # each rank's in its own order
     torn: int  # lines that were cut off, because their writer was killed
 
 
-def read(path: str | os.PathLike[str]) -> Found:
+def read(path: str | os.PathLike[str]) -> JournalContents:
     """The events of a journal file, of its pieces, or of all journals in a folder of one run."""
     given = Path(path)
     if given.is_dir():
@@ -51,7 +51,7 @@ def read(path: str | os.PathLike[str]) -> Found:
     return _gather(file_lines for file in files for file_lines in _lines(file))
 
 
-def parse_lines(lines: Iterable[str | bytes], name: str = "journal") -> Found:
+def parse_lines(lines: Iterable[str | bytes], name: str = "journal") -> JournalContents:
     """The same from lines that are at hand."""
     octets = (line.encode() if isinstance(line, str) else line for line in lines)
     return _gather(_decoded(octets, name))
@@ -101,8 +101,8 @@ def _check_version(line: dict[str, Any], where: str) -> None:
         )
 
 
-def _gather(lines: Iterable[tuple[str, Line]]) -> Found:
-    ranks: dict[int, Rank] = {}
+def _gather(lines: Iterable[tuple[str, Line]]) -> JournalContents:
+    ranks: dict[int, JournalRank] = {}
     events: list[Event] = []
     offsets: dict[int, int] = {}
     clocks: dict[str, int] = {}
@@ -122,12 +122,14 @@ def _gather(lines: Iterable[tuple[str, Line]]) -> Found:
             event = parse(line, offsets)
         except JournalError as error:
             raise JournalError(f"{where}: {error}") from None
+        except RecursionError:  # it cannot be shown in an error, either
+            raise JournalError(f"{where}: lists within lists, too deep to be read") from None
         events.append(_completed(event, begun))
-    return Found([ranks[rank] for rank in sorted(ranks)], events, torn)
+    return JournalContents([ranks[rank] for rank in sorted(ranks)], events, torn)
 
 
 def _completed(event: Event, begun: dict[tuple[int, str, int], Event]) -> Event:
-    """What is written down once, where an operation begins, is true of all its events."""
+    """Copy the facts that are written once, where an operation begins, to all its events."""
     if event.sequence < 0:
         return event
     key = event.rank, event.group, event.sequence
@@ -145,21 +147,21 @@ def _completed(event: Event, begun: dict[tuple[int, str, int], Event]) -> Event:
     )  # fmt: skip
 
 
-def _rank(line: dict[str, Any]) -> Rank:
+def _rank(line: dict[str, Any]) -> JournalRank:
     rank, size = line.get("rank"), line.get("world_size")
     if type(rank) is not int or type(size) is not int or not 0 <= rank < size <= MAX_RANK:
         raise JournalError(f"rank={rank!r} of world_size={size!r}")
     words = [str(line.get(word, ""))[:200] for word in ("transport", "host", "program")]
-    return Rank(rank, size, words[0], line.get("clock") == "virtual", words[1], words[2])
+    return JournalRank(rank, size, words[0], line.get("clock") == "virtual", words[1], words[2])
 
 
-def _offset(line: dict[str, Any], rank: Rank, clocks: dict[str, int]) -> int:
-    """What to add to this rank's instants. Hosts count from different beginnings: those after the
+def _offset(line: dict[str, Any], rank: JournalRank, clocks: dict[str, int]) -> int:
+    """The number to add to this rank's instants. Hosts count from different beginnings: those after the
     first are aligned by their wall clocks, once each, so that one host's order stays exact."""
     at, wall = line.get("at"), line.get("wall")
     if rank.is_virtual or type(at) is not int or not isinstance(wall, int | float):
         return 0
-    if not isfinite(wall):
+    if not abs(wall) <= MOST_SECONDS:  # nan is not, either
         return 0
     own = round(wall * PICO) - at  # where this host's clock began
     began = clocks.setdefault(rank.host, own)

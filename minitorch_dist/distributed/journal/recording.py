@@ -22,9 +22,9 @@ from typing import Any, Final
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.journal.sheets import Sheet, encoded
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.recorder import Arriving, Doing, Received
+from minitorch_dist.distributed.mail.recorder import Arriving, DoingLike, Received
 from minitorch_dist.distributed.mail.wire import Fingerprint
-from transports.clock import Clock, SystemClock
+from transports.clock import Clock
 from transports.contract import Sink, Transport
 
 MAX_ERROR: Final = 500  # characters
@@ -61,7 +61,7 @@ class RankRecorder:
         self._start = f'"rank":{self.rank},"group":'
         self._sent: Counts = {}
         self._came: Counts = {}
-        self._issued: set[Doing] = set()
+        self._issued: set[DoingLike] = set()
         self._groups: dict[str, str] = {}
         self._held = -1
         self._line(
@@ -71,29 +71,29 @@ class RankRecorder:
 
     # ------------------------------------------------------------------------- what a rank does
 
-    def issued(self, doing: Doing) -> None:
+    def issued(self, doing: DoingLike) -> None:
         self._issued.add(doing)
         self._write("issue", doing, f'{self._said(doing)},"at":{self.now()}')
 
-    def began(self, doing: Doing) -> None:
+    def began(self, doing: DoingLike) -> None:
         beside = ',"beside":true' if doing in self._issued else ""
         held = "" if beside else self._memory()
         self._write("begin", doing, f'{self._said(doing)}{beside},"at":{self.now()}{held}')
 
-    def ended(self, doing: Doing, error: BaseException | None) -> None:
+    def ended(self, doing: DoingLike, error: BaseException | None) -> None:
         beside = self._was_issued(doing)
         held = "" if beside else self._memory()
         self._write("end", doing, f'{beside},"at":{self.now()}{held}{_error(error)}')
         self._sent.pop((doing.group, doing.sequence), None)
         self._came.pop(getattr(doing, "prefix", None), None)
 
-    def posted(self, doing: Doing, source: int | None) -> None:
+    def posted(self, doing: DoingLike, source: int | None) -> None:
         origin = "" if source is None else f',"from":{source}'
         tag = getattr(doing, "tag", 0)
         self._write("post", doing, f',"tag":{tag}{origin}{self._said(doing)},"at":{self.now()}')
 
     def sent(
-        self, doing: Doing, to: int, step: int, nbytes: int, since: int,
+        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int,
         error: Exception | None = None,
     ) -> None:  # fmt: skip
         nth = _count(self._sent, (doing.group, doing.sequence), (to, step))
@@ -105,7 +105,7 @@ class RankRecorder:
             f',"at":{since},"until":{self.now()}{_error(error)}',
         )  # fmt: skip
 
-    def received(self, doing: Doing, receive: Received) -> None:
+    def received(self, doing: DoingLike, receive: Received) -> None:
         came, receive.came = receive.came, None
         if came is None and receive.error is None:
             return  # it is written down already
@@ -157,7 +157,7 @@ class RankRecorder:
         if nbytes == 0:
             target.came = nth, self.now()
             return sink
-        return Timed(target, sink, nth, nbytes, self.now)
+        return TimedSink(target, sink, nth, nbytes, self.now)
 
     def close(self) -> None:
         if not self._is_shared:
@@ -165,7 +165,7 @@ class RankRecorder:
 
     # ----------------------------------------------------------------------------------- as lines
 
-    def _write(self, what: str, doing: Doing, rest: str) -> None:
+    def _write(self, what: str, doing: DoingLike, rest: str) -> None:
         name = doing.group
         group = self._groups.get(name)
         if group is None:
@@ -176,10 +176,10 @@ class RankRecorder:
     def _line(self, what: str, **words: Any) -> None:
         self.sheet.write(encoded({"what": what, "rank": self.rank, **words}) + "\n")
 
-    def _said(self, doing: Doing) -> str:
+    def _said(self, doing: DoingLike) -> str:
         return _what(doing.fingerprint, doing.site)
 
-    def _was_issued(self, doing: Doing) -> str:
+    def _was_issued(self, doing: DoingLike) -> str:
         if doing in self._issued:
             self._issued.discard(doing)
             return ',"beside":true'
@@ -196,7 +196,7 @@ class RankRecorder:
         return f"<RankRecorder of rank {self.rank}, into {self.sheet!r}>"
 
 
-class Timed:
+class TimedSink:
     """A sink that notes when its last piece comes, before it passes it on."""
 
     __slots__ = ("_left", "_now", "_nth", "_sink", "_target", "space")
@@ -259,7 +259,7 @@ def _error(error: BaseException | None) -> str:
 def _origin(clock: Clock) -> dict[str, Any]:
     """By what the clocks of several hosts can be compared; nothing in virtual time, where there is
     only one, so that equal runs write equal journals."""
-    if not isinstance(clock, SystemClock):
+    if clock.is_virtual:
         return {"clock": "virtual"}
     wall = datetime.now(UTC).timestamp()
     return {"clock": "system", "wall": wall, "host": socket.gethostname(), "pid": os.getpid()}

@@ -1,4 +1,4 @@
-"""A journal that was read: who was there, what they did, and in what order it had to happen."""
+"""A journal that was read: the ranks, their events, and the order in which they had to happen."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from minitorch_dist.distributed.journal.matching import (
     matched_messages,
     matched_operations,
 )
-from minitorch_dist.distributed.journal.order import Order
-from minitorch_dist.distributed.journal.reading import Rank
+from minitorch_dist.distributed.journal.order import PartialOrder
+from minitorch_dist.distributed.journal.reading import JournalRank
 from minitorch_dist.distributed.journal.scene import scene_of
 from minitorch_dist.pictures import page, svg, trace
 from minitorch_dist.pictures.scene import Scene
@@ -24,10 +24,10 @@ from transports.quantities import in_words
 
 
 class Journal:
-    """What a run recorded. `events` has each rank's in its own order."""
+    """The record of a run. `events` has each rank's in its own order."""
 
     def __init__(
-        self, ranks: Sequence[Rank], events: Sequence[Event], torn: int = 0, name: str = ""
+        self, ranks: Sequence[JournalRank], events: Sequence[Event], torn: int = 0, name: str = ""
     ) -> None:
         self.ranks, self.events, self.torn, self.name = list(ranks), list(events), torn, name
 
@@ -76,9 +76,9 @@ class Journal:
     # -------------------------------------------------------------------------------------- order
 
     @cached_property
-    def order(self) -> Order:
+    def order(self) -> PartialOrder:
         """Its partial order, with vector clocks. Events are known by their numbers in `events`."""
-        return Order(self.events)
+        return PartialOrder(self.events)
 
     def happened_before(self, a: int, b: int) -> bool:
         """Whether event number a is among the causes of number b."""

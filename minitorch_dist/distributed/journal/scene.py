@@ -7,16 +7,17 @@ from typing import Final, Protocol
 
 from minitorch_dist.distributed.journal.events import Event
 from minitorch_dist.distributed.journal.matching import Message, Operation
-from minitorch_dist.distributed.journal.order import Order
+from minitorch_dist.distributed.journal.order import PartialOrder
 from minitorch_dist.pictures.scene import (
     COMPUTE,
     OPERATION,
     TRANSFER,
     WAIT,
     Arrow,
+    LaneSpan,
     Moment,
+    RankLanes,
     Scene,
-    Span,
 )
 
 MOST_MOMENTS: Final = 50_000
@@ -44,7 +45,7 @@ class Recorded(Protocol):
     @property
     def operations(self) -> list[Operation]: ...
     @property
-    def order(self) -> Order: ...
+    def order(self) -> PartialOrder: ...
 
 
 def scene_of(journal: Recorded) -> Scene:
@@ -67,13 +68,13 @@ def scene_of(journal: Recorded) -> Scene:
         note = f"steps: the first {MOST_MOMENTS} of {len(journal.events)} events. {note}".rstrip()
     return Scene(
         Path(journal.name).name or f"{journal.world_size} ranks over {journal.transport}",
-        [f"rank {rank}" for rank in range(journal.world_size)],
+        RankLanes(journal.world_size),
         sorted(spans, key=lambda span: (span.start, -span.end)), arrows, _moments(journal, start),
         memory, what, journal.is_virtual, note,
     )  # fmt: skip
 
 
-def _operations(journal: Recorded, start: int, end: int, numbers: dict[int, int]) -> list[Span]:
+def _operations(journal: Recorded, start: int, end: int, numbers: dict[int, int]) -> list[LaneSpan]:
     found = []
     for begin, over in journal.operations:
         until = end if over is None else over.until
@@ -84,7 +85,7 @@ def _operations(journal: Recorded, start: int, end: int, numbers: dict[int, int]
         if over is None:
             said += ": it never ended"
         found.append(
-            Span(
+            LaneSpan(
                 begin.rank, begin.at - start, until - start, OPERATION, begin.operation,
                 begin.group, said + (f": {error}" if error else ""), begin.beside,
                 bool(error) or over is None, numbers[id(begin)],
@@ -93,10 +94,10 @@ def _operations(journal: Recorded, start: int, end: int, numbers: dict[int, int]
     return found
 
 
-def _others(journal: Recorded, start: int) -> list[Span]:
+def _others(journal: Recorded, start: int) -> list[LaneSpan]:
     """Computing and waiting. A wait for a message is cut where that message left."""
     departed = {m.receive.message: m.departed for m in journal.messages if m.receive is not None}
-    found: list[Span] = []
+    found: list[LaneSpan] = []
     waits: dict[tuple[int, str, int], Event] = {}  # that are not over
     for event in journal.events:
         key = event.rank, event.group, event.sequence
@@ -107,7 +108,7 @@ def _others(journal: Recorded, start: int) -> list[Span]:
                 found.append(_span(event, WAIT, event.at - start, event.until - start))
             else:
                 waits[key] = event
-        elif key in waits:  # what follows a wait is what it was for
+        elif key in waits:  # a wait was for the event that follows it
             wait = waits.pop(key)
             if event.what != "receive":
                 found.append(_span(wait, WAIT, wait.at - start, wait.until - start))
@@ -120,11 +121,11 @@ def _others(journal: Recorded, start: int) -> list[Span]:
     return [span for span in found if span.end > span.start or span.failed]
 
 
-def _span(event: Event, kind: str, start: int, end: int) -> Span:
+def _span(event: Event, kind: str, start: int, end: int) -> LaneSpan:
     text = str(event)
     if kind == TRANSFER:
         text += ": it is on its way"
-    return Span(
+    return LaneSpan(
         event.rank,
         start,
         end,
@@ -138,7 +139,7 @@ def _span(event: Event, kind: str, start: int, end: int) -> Span:
 
 
 def _moments(journal: Recorded, start: int) -> list[Moment]:
-    """What happened, causes before effects; without the waits, which are what nothing happened in."""
+    """The events, causes before effects. Waits are left out: nothing happened in them."""
     order = journal.order.line_up()
     events = journal.events
     return [
@@ -149,7 +150,7 @@ def _moments(journal: Recorded, start: int) -> list[Moment]:
 
 
 def _memory(journal: Recorded, start: int) -> tuple[dict[int, list[tuple[int, int]]], str]:
-    """What each rank's device held; without devices, the bytes of messages nobody had taken yet."""
+    """The bytes that each rank's device held; without devices, those of messages that nobody had taken yet."""
     changes: dict[int, list[tuple[int, int]]] = {}
     for event in journal.events:
         if event.memory >= 0:

@@ -4,8 +4,8 @@
     journal="runs/"       a folder: run.mtd in it
     MINITORCH_DIST_JOURNAL=…    the same, for a program that says nothing
 
-Each line goes to the system with one call, so nothing waits in a buffer: a rank that is killed leaves
-all it did up to then, and at most one torn line, which readers leave out.
+Each line goes to the system with one call, so nothing waits in a buffer. A rank that is killed leaves
+all the lines up to then, and at most one torn line, which readers leave out.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     elastic_launch(LaunchConfig(1, 1, 4, rdzv_backend="c10d"), train)(epochs)   {rank: result}
 
-Functions run in fresh interpreters, whatever `start_method` says, and travel as `spawn`'s do: by
+Functions run in fresh interpreters, with any `start_method`, and travel as `spawn`'s do: by
 name, or as source from a notebook.
 """
 
@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from minitorch_dist.distributed import run
-from minitorch_dist.distributed.elastic.agent.agent import Agent
+from minitorch_dist.distributed.elastic.agent.agent import ElasticAgent
 from minitorch_dist.distributed.elastic.agent.job import SIGNALS, Job
 from minitorch_dist.distributed.elastic.multiprocessing.logs import Wishes
-from minitorch_dist.distributed.elastic.multiprocessing.workers import Program
-from minitorch_dist.distributed.elastic.rendezvous.places import Place, is_here, parsed
-from minitorch_dist.distributed.elastic.rendezvous.state import Rules
+from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerProgram
+from minitorch_dist.distributed.elastic.rendezvous.places import StorePlace, is_here, parsed
+from minitorch_dist.distributed.elastic.rendezvous.state import JobRules
 from minitorch_dist.multiprocessing import sources
 
 
@@ -48,7 +48,7 @@ class LaunchConfig:
     signals_to_handle: str = ",".join(SIGNALS)
     shutdown_timeout: int | None = None
 
-    def job(self, program: Program) -> Job:
+    def job(self, program: WorkerProgram) -> Job:
         conf = {name: str(value) for name, value in self.rdzv_configs.items()}
         if self.rdzv_timeout != -1:
             conf["timeout"] = str(self.rdzv_timeout)
@@ -60,8 +60,8 @@ class LaunchConfig:
         host, port = parsed(self.rdzv_endpoint or "localhost:0")
         keeps = rank == 0 if rank >= 0 else (True if port == 0 and is_here(host) else None)
         return Job(
-            program, Place(host, port, keeps),
-            Rules(self.min_nodes, self.max_nodes, self.max_restarts),
+            program, StorePlace(host, port, keeps),
+            JobRules(self.min_nodes, self.max_nodes, self.max_restarts),
             workers=self.nproc_per_node,
             run_id=self.run_id or str(uuid.uuid4()),
             role=self.role,
@@ -91,9 +91,11 @@ class elastic_launch:
 def launch_agent(
     config: LaunchConfig, entrypoint: Callable[..., Any] | str | None, args: list[Any]
 ) -> dict[int, Any]:
-    """What `entrypoint(*args)` returned on each rank of this node; ChildFailedError otherwise."""
+    """The results of `entrypoint(*args)` on each rank of this node; ChildFailedError if a rank failed."""
     if isinstance(entrypoint, str):
-        Agent(config.job(Program("command", entrypoint, [str(each) for each in args]))).run()
+        ElasticAgent(
+            config.job(WorkerProgram("command", entrypoint, [str(each) for each in args]))
+        ).run()
         return {}
     if entrypoint is None:
         raise ValueError("entrypoint is a function or a program's name, not None")
@@ -105,6 +107,6 @@ def launch_agent(
         path.write_bytes(
             pickle.dumps(ours) + pickle.dumps((sources.portable(entrypoint, args), args))
         )
-        agent = Agent(config.job(Program("function", str(path))))
+        agent = ElasticAgent(config.job(WorkerProgram("function", str(path))))
         agent.run()
         return {rank: pickle.loads(said) for rank, said in sorted(agent.results.items())}

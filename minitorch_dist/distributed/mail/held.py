@@ -1,9 +1,9 @@
-"""How much a mailbox holds that nobody has asked for, and when it says so.
+"""How much a mailbox holds that nobody has asked for, and when the log mentions it.
 
 A send does not wait for its recv, so a rank that sends faster than its peer receives fills the peer's
-memory. That is the peer's to notice: from 256 MB on, and again whenever it has doubled, the log says what
-is held, of whom, and where it was sent. With MINITORCH_DIST_HELD=1GB that is the most: who sends more is
-given up, so that whoever waits for it raises, with the same words.
+memory. The peer's log says so: from 256 MB on, and again whenever the amount has doubled. It names the held
+messages, their senders, and the lines that sent them. MINITORCH_DIST_HELD=1GB sets a limit. A rank that
+sends more is given up, so that every wait for it raises, with the same words.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHOWN: Final = 3  # kinds of messages
 _log = logging.getLogger("minitorch_dist.distributed")
 
 
-class Held:
+class MailboxBounds:
     """The bounds of one mailbox."""
 
     def __init__(self, rank: int, said: Callable[[bytes], str]) -> None:

@@ -6,13 +6,13 @@
                                ▼
                      the receive itself (copy or add on arrival), or
                      an Arrival: nobody has asked yet, keep it
-    wait(receive) ───────► progress(…) until it is done: who waits, drives
+    wait(receive) ───────► progress(…) until it is done: the waiting thread drives
 
 A message carries its sender's fingerprint (see `wire`). It is compared with that of the receive it
-matches, or with that of the group's operation of the same number, which is found at once even if
-this rank waits for nobody, or has finished it. What went wrong is kept in the receive or the
-operation; the thread that waits for it raises. The transport calls `sink` and `lost` from any
-thread, and neither raises nor waits.
+matches, or with that of the group's operation of the same number. So a mismatch is found at once, even
+if this rank waits for nobody, or has finished the operation. An error is kept in the receive or the
+operation; the thread that waits for it raises. The transport calls `sink` and `lost` from any thread.
+Neither of them raises or waits.
 
 How an executor uses it, with the operations of `operations` (group ranks, parts of arrays):
 
@@ -21,7 +21,7 @@ How an executor uses it, with the operations of `operations` (group ranks, parts
         operation.send(right, other_chunk, step=k)
         operation.wait(receive)
 
-Post before you send: what finds its receive waiting is never copied twice.
+Post before you send: a message that finds its receive waiting is never copied twice.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
-from minitorch_dist.distributed import exceptions
 from minitorch_dist.distributed.exceptions import (
     DistError,
     DistMismatch,
@@ -40,17 +39,18 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost,
 )
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.held import Held, megabytes
-from minitorch_dist.distributed.mail.pairing import Pairing
-from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, Receive, copy
+from minitorch_dist.distributed.mail.held import MailboxBounds, megabytes
+from minitorch_dist.distributed.mail.pairing import Announcing, Pairing
+from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, PostedReceive, copy
 from minitorch_dist.distributed.mail.recorder import Recorder
-from transports.clock import Deadline, SystemClock, picoseconds
-from transports.contract import Buffer, Sink, Transport, Waiting
+from transports.clock import Deadline, picoseconds
+from transports.contract import ExplainedQuestion, Sink, Transport, Waiting
+from transports.errors import CLOSED, Lost
 
 AT: Final = wire.MATCH.size
 _POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 MAX_NOTICE: Final = 8192  # bytes
-SLOW: Final = 10.0  # seconds of waiting, after which the log says for whom; 0 is never
+SLOW: Final = 10.0  # seconds of waiting, after which the log says for which rank; 0 is never
 SLOW_VARIABLE: Final = "MINITORCH_DIST_SLOW"
 ALIKE: Final = (
     "All ranks of a group must call the same operations in the same order, with tensors of the same "
@@ -60,19 +60,11 @@ GROUPS: Final = (
     "Every rank of the world must make the same groups in the same order, also those it is not a "
     "member of (or pass use_local_synchronization=True)."
 )
-LEFT: Final = "it closed its transport"
 _log = logging.getLogger("minitorch_dist.distributed")
 
 
-@runtime_checkable
-class Explaining(Protocol):
-    """A receive, or something else that a thread may wait for."""
-
-    def waiting_for(self) -> Waiting: ...
-
-
-class Channel(Protocol):
-    """What the mailbox must know of a group (see `operations.Channel`)."""
+class ChannelLike(Protocol):
+    """All that the mailbox must know of a group (see `operations.GroupChannel`)."""
 
     @property
     def name(self) -> str: ...
@@ -87,20 +79,20 @@ class Channel(Protocol):
         """A peer says that an operation has failed there."""
 
 
-class Operation(Owner, Protocol):
-    """Who watches a board."""
+class BoardOwner(Owner, Protocol):
+    """An operation that watches a board."""
 
     prefix: bytes
     error: Exception | None
 
 
 class Flight(Protocol):
-    """Who knows what all ranks do, for texts about long waits (see `flight`)."""
+    """An object that knows what all ranks do, for texts about long waits (see `flight`)."""
 
-    def pin(self, receive: Receive, seconds: float) -> None: ...
+    def pin(self, receive: PostedReceive, seconds: float) -> None: ...
     def unpin(self) -> None: ...
-    def contradiction(self, receive: Receive) -> Exception | None: ...
-    def report(self, receive: Receive) -> str: ...
+    def contradiction(self, receive: PostedReceive) -> Exception | None: ...
+    def report(self, receive: PostedReceive) -> str: ...
 
 
 class Mailbox:
@@ -112,23 +104,25 @@ class Mailbox:
         self.transport, self.clock = transport, transport.clock
         self.rank, self.world_size = transport.rank, transport.world_size
         self.lock = Lock()
-        self.channels: dict[int, Channel] = {}
+        self.channels: dict[int, ChannelLike] = {}
         self._pairing = Pairing()
-        self.held = Held(self.rank, self.said)
-        self._last: dict[int, tuple[bytes, Receive | Arrival | None]] = {}
-        self._notices: dict[int, list[Receive]] = {}  # for groups that are not made here yet
-        self._gone: dict[int, str] = {}
-        self.farewells: dict[int, bytes] = {}  # what a rank did last that has left (see `parting`)
-        self.left_after: Callable[[int, int], str] = lambda rank, group: ""  # (see `parting`)
+        self.held = MailboxBounds(self.rank, self.said)
+        self._last: dict[int, tuple[bytes, PostedReceive | Arrival | None]] = {}
+        self._notices: dict[int, list[PostedReceive]] = {}  # for groups that are not made here yet
+        self._gone: dict[int, Lost] = {}
+        self.farewells: dict[
+            int, bytes
+        ] = {}  # the last operation of a rank that has left (see `exit_check`)
+        self.left_after: Callable[[int, int], str] = lambda rank, group: ""  # (see `exit_check`)
         self.on_missed: Callable[[int, bytes], None] | None = None
-        self.last_words: dict[int, str] = {}  # what a rank raised that failed, before it left
+        self.last_words: dict[int, str] = {}  # the error that a failed rank raised, before it left
         self._closed: set[int] = set()  # groups that are no more
         self.recorder: Recorder | None = None
         self.last_shown: Callable[[int], bytes | None] = lambda src: None  # header, on a board
-        is_real = isinstance(self.clock, SystemClock)
-        self.slow = float(os.environ.get(SLOW_VARIABLE) or SLOW) if is_real else 0.0
+        slow = float(os.environ.get(SLOW_VARIABLE) or SLOW)
+        self.slow = 0.0 if self.clock.is_virtual else slow
 
-    def assign(self, receive: Receive, source: int) -> None:
+    def assign(self, receive: PostedReceive, source: int) -> None:
         """Let a posted receive from anybody take what comes from `source`."""
         if self.withdraw(receive):
             receive.source = source
@@ -162,11 +156,7 @@ class Mailbox:
 
     # --------------------------------------------------------------------------- for those above
 
-    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
-        """Send to a rank of the world. When this returns the buffer may be overwritten."""
-        self.transport.send(dst, header, payload)
-
-    def post(self, receive: Receive) -> None:
+    def post(self, receive: PostedReceive) -> None:
         """Let the next message that matches go into `receive`, in the order of posting."""
         with self.lock:
             arrival = self._pairing.take_arrival(receive.source, receive.match)
@@ -185,7 +175,7 @@ class Mailbox:
                     arrival.claimed = receive
                     return
                 misfit = self._loss(
-                    receive, sender, f"{self._gone[sender]}, in the middle of a message"
+                    receive, sender, self._gone[sender].more(", in the middle of a message")
                 )
         if misfit is None:
             arrival.hand_over(receive)
@@ -193,7 +183,7 @@ class Mailbox:
             receive.fail(misfit)
             receive.owner.fail(misfit)
 
-    def is_free(self, source: int, match: bytes) -> bool:
+    def is_free(self, source: int | None, match: bytes) -> bool:
         """Whether the next message of `source` with this match is nobody's yet, and none came before
         it. Asked while nothing is delivered."""
         return self._pairing.is_free(source, match)
@@ -207,25 +197,25 @@ class Mailbox:
         self._last[src] = header, None
         return True
 
-    def withdraw(self, receive: Receive) -> bool:
+    def withdraw(self, receive: PostedReceive) -> bool:
         """Take a receive back; False if its message has begun to arrive."""
         with self.lock:
             return self._pairing.withdraw(receive)
 
-    def wait(self, receive: Receive, deadline: Deadline) -> None:
+    def wait(self, receive: PostedReceive, deadline: Deadline) -> None:
         """Drive the transport until `receive` is done, for better or worse. After `deadline` it is
-        over: DistTimeout. Who waits long says so in the log, once."""
+        over: DistTimeout. A long wait is told in the log, and again after twice that time."""
         if self.recorder is not None:
             with self.recorder.waiting(receive.owner, receive.source):
                 return self._wait(receive, deadline)
         return self._wait(receive, deadline)
 
-    def _wait(self, receive: Receive, deadline: Deadline) -> None:
-        progress, is_done = self.transport.progress, receive.is_done
+    def _wait(self, receive: PostedReceive, deadline: Deadline) -> None:
+        progress, is_done = self.transport.progress, receive
         if self.slow:  # in real time, often it is there, and no clock needs to be asked
             progress(0, is_done)
         start = self.clock.now() if self.slow else 0
-        slow = self._slow_for(deadline)
+        slow, turns = self._slow_for(deadline), 0
         while not receive.done:
             left = deadline.left()
             if start and (left is None or left > slow):
@@ -237,31 +227,34 @@ class Mailbox:
                 self.withdraw(receive)
                 receive.fail(DistTimeout(self.late(receive, deadline.elapsed())))
             elif start and self.clock.now() - start >= picoseconds(slow):
-                start = 0
-                self._tell_of_waiting(receive, slow)
-        if self.slow and not start and self.flight is not None:
+                start, turns = self.clock.now(), turns + 1
+                self._tell_of_waiting(receive, slow, turns)
+        if turns and self.flight is not None:
             self.flight.unpin()
 
     def _slow_for(self, deadline: Deadline) -> float:
         """Seconds after which a wait is worth telling of."""
         return min(self.slow, self.slow if deadline.seconds is None else deadline.seconds / 2)
 
-    def _tell_of_waiting(self, receive: Receive, seconds: float) -> None:
+    def _tell_of_waiting(self, receive: PostedReceive, slow: float, turns: int) -> None:
+        """Called each `slow` seconds of a wait. Pin a note, once; look at the note of the rank we wait for,
+        which may come later than ours; and log it after 1, 2, 4, 8 … turns."""
         if self.flight is not None:
-            self.flight.pin(receive, seconds)
+            if turns == 1:
+                self.flight.pin(receive, slow)
             error = self.flight.contradiction(receive)
             if error is not None:
                 return receive.owner.fail(error)
-        if seconds >= self.slow:
-            _log.warning("still waiting: %s", self.late(receive, seconds))
+        if turns.bit_count() == 1 and slow >= self.slow:
+            _log.warning("still waiting: %s", self.late(receive, slow * turns))
 
     def watch(
-        self, source: int, owner: Operation, is_there: Callable[[], bool], deadline: Deadline
+        self, source: int, owner: BoardOwner, is_there: Callable[[], bool], deadline: Deadline
     ) -> None:
         """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
-        wanted = Receive(source, owner.prefix, owner, None)  # for the texts
+        wanted = PostedReceive(source, owner.prefix, owner, None)  # for the texts
         start = self.clock.now() if self.slow else 0
-        slow = self._slow_for(deadline)
+        slow, turns = self._slow_for(deadline), 0
 
         def over() -> bool:
             return is_there() or owner.error is not None or source in self._gone
@@ -280,18 +273,17 @@ class Mailbox:
                 left = slow
             self.transport.watch(left, over)
             if start and self.clock.now() - start >= picoseconds(slow) and not over():
-                start = 0
-                self._tell_of_waiting(wanted, slow)
-        if self.slow and not start and self.flight is not None:
+                start, turns = self.clock.now(), turns + 1
+                self._tell_of_waiting(wanted, slow, turns)
+        if turns and self.flight is not None:
             self.flight.unpin()
 
     def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
-        """Whom a thread waits for that called `progress(…, done)`, and in what."""
-        receive = getattr(done, "__self__", None)
-        return receive.waiting_for() if isinstance(receive, Explaining) else None
+        """The rank and the operation that a thread waits for in `progress(…, done)`."""
+        return done.waiting_for() if isinstance(done, ExplainedQuestion) else None
 
     @property
-    def gone(self) -> Mapping[int, str]:
+    def gone(self) -> Mapping[int, Lost]:
         """The ranks that were lost, and why."""
         return self._gone
 
@@ -300,7 +292,7 @@ class Mailbox:
         of its own, `progress` would be content with what it delivered since somebody last asked.)"""
         return self.transport.progress(0, lambda: False)
 
-    def open(self, channel: Channel) -> None:
+    def open(self, channel: ChannelLike) -> None:
         """From now on this group's messages are compared with what it does."""
         with self.lock:
             self.channels[channel.number] = channel
@@ -308,7 +300,7 @@ class Mailbox:
         for notice in notices:
             channel.noticed(notice.sender, bytes(notice.octets))
 
-    def shut(self, channel: Channel) -> None:
+    def shut(self, channel: ChannelLike) -> None:
         """Forget a group, and what came for it."""
         with self.lock:
             self.channels.pop(channel.number, None)
@@ -321,7 +313,7 @@ class Mailbox:
             self.on_missed(src, header)
 
     def strangers(self, prefix: bytes) -> list[Arrival]:
-        """What has come for an operation that has not begun here. The lock is held."""
+        """The messages for operations that have not begun here. The lock is held."""
         return list(self._pairing.early(prefix)) if self._pairing.has_early() else []
 
     # ------------------------------------------------------------------------- for the transport
@@ -332,33 +324,64 @@ class Mailbox:
             receive = self._pairing.take_receive(src, match)
             if receive is None:
                 return self._unexpected(src, header, nbytes)
-            error = self._misfit(receive, src, header, nbytes)
-            if error is not None:
-                receive.fail(error)
-                receive.owner.fail(error)
-                return DISCARD
-            self._last[src] = header, receive
-            sink: Sink = receive
-            if self.recorder is not None:
-                sink = self.recorder.arriving(receive, receive, src, header, nbytes)
+            sink = self._into(receive, src, header, nbytes)
         receive.begin(src, header, nbytes)
         return sink
 
+    def into(self, receive: PostedReceive, src: int, header: bytes, nbytes: int) -> Sink:
+        """As `sink`, for a message that this receive was claimed for."""
+        with self.lock:
+            sink = self._into(receive, src, header, nbytes)
+        receive.begin(src, header, nbytes)
+        return sink
+
+    def _into(self, receive: PostedReceive, src: int, header: bytes, nbytes: int) -> Sink:
+        """The sink of a message that goes into this receive. The lock is held."""
+        error = self._misfit(receive, src, header, nbytes)
+        if error is not None:
+            receive.fail(error)
+            receive.owner.fail(error)
+            return DISCARD
+        self._last[src] = header, receive
+        if self.recorder is not None:
+            return self.recorder.arriving(receive, receive, src, header, nbytes)
+        return receive
+
+    def is_awaited(self, header: bytes) -> bool:
+        """Whether such a message is taken by a receive that somebody has to post."""
+        group, sequence, step = wire.MATCH.unpack_from(header)
+        is_told = sequence in (wire.NOTICE, wire.FAREWELL) or group in self._closed
+        return not (is_told or (sequence != wire.POINT_TO_POINT and step & wire.GATE))
+
+    def claim(self, src: int, header: bytes) -> PostedReceive | None:
+        """The receive that waits for this message, if there is one: no other message will get it."""
+        with self.lock:
+            receive = self._pairing.take_receive(src, header[:AT])
+            if receive is None and not header.startswith(_POINT_TO_POINT, 8):
+                channel = self.channels.get(int.from_bytes(header[:8], "little"))
+                if channel is not None:
+                    channel.strange(header, src)
+        return receive
+
+    def tell_of_receives(self, act: Callable[[], None]) -> None:
+        """Call `act` whenever a receive was posted. The lock is held."""
+        self.pairing = Announcing(act)
+
     def lost(self, src: int, reason: Exception) -> None:
         with self.lock:
-            self._lose(src, str(getattr(reason, "reason", reason)))
+            self._lose(src, Lost.of(reason))
 
-    def _lose(self, src: int, why: str) -> None:
+    def _lose(self, src: int, why: Lost) -> None:
         """Fail what waits for `src`, and what will. The lock is held."""
         if src in self.last_words:
-            why = f"{why}, after it had raised {self.last_words[src]}"
+            why = why.more(f", after it had raised {self.last_words[src]}")
         self._gone.setdefault(src, why)
         waiting = self._pairing.waiting()
         half = self._last.get(src, (b"", None))[1]
         if isinstance(half, Arrival):
             half = half.claimed
         if half is not None and not half.done:
-            half.fail(self._loss(half, src, f"{why}, in the middle of a message"))
+            half.fail(self._loss(half, src, why.more(", in the middle of a message")))
             waiting.append(half)
         for receive in waiting:
             if not receive.done:
@@ -376,20 +399,23 @@ class Mailbox:
         try:
             group, sequence, *_ = wire.decode(header)
         except wire.WireError as error:
-            self._lose(src, f"it speaks another language, and sent {error}")
+            self._lose(src, Lost("lost", f"it speaks another language, and sent {error}"))
             return DISCARD
         if group in self._closed:
             return DISCARD
         if sequence == wire.NOTICE:
-            return Notice(self, group, src, header, nbytes) if nbytes <= MAX_NOTICE else DISCARD
+            return NoticeSink(self, group, src, header, nbytes) if nbytes <= MAX_NOTICE else DISCARD
         if sequence == wire.FAREWELL:
             return (
-                Notice(self, group, src, header, nbytes) if nbytes <= wire.MAX_FAREWELL else DISCARD
+                NoticeSink(self, group, src, header, nbytes)
+                if nbytes <= wire.MAX_FAREWELL
+                else DISCARD
             )
         pairing = self._pairing
         if self.held.most is not None and pairing.held + nbytes > self.held.most:
             if src not in self._gone:
-                self._lose(src, self.held.refusal(pairing.early(), pairing.held + nbytes))
+                why = self.held.refusal(pairing.early(), pairing.held + nbytes)
+                self._lose(src, Lost("lost", why))
             return DISCARD
         arrival = Early(self, src, header, nbytes)
         self._last[src] = header, arrival
@@ -404,12 +430,12 @@ class Mailbox:
             self.held.tell(pairing.early(), pairing.held)
         return sink
 
-    def heed(self, group: int, notice: Receive) -> None:
+    def heed(self, group: int, notice: PostedReceive) -> None:
         """A notice has arrived whole. No lock is held."""
         with self.lock:
             if wire.GROUP_AND_SEQUENCE.unpack_from(notice.match)[1] == wire.FAREWELL:
                 self.farewells[notice.sender] = bytes(notice.octets)
-                return self._lose(notice.sender, LEFT)  # there will be nothing after it
+                return self._lose(notice.sender, CLOSED)  # there will be nothing after it
             channel = self.channels.get(group)
             if channel is None:
                 kept = self._notices.setdefault(group, [])
@@ -420,7 +446,9 @@ class Mailbox:
 
     # ------------------------------------------------------------------------------------ errors
 
-    def _misfit(self, receive: Receive, src: int, header: bytes, nbytes: int) -> Exception | None:
+    def _misfit(
+        self, receive: PostedReceive, src: int, header: bytes, nbytes: int
+    ) -> Exception | None:
         """Why this message may not go into that receive."""
         if not header.startswith(receive.owner.expects, AT):
             return self.difference(
@@ -428,9 +456,16 @@ class Mailbox:
             )
         if nbytes == receive.nbytes or receive.nbytes < 0:
             return None
+        doing = receive.owner.describe()
+        return self.other_count(doing, src, header, nbytes, receive.nbytes, "bytes")
+
+    def other_count(
+        self, doing: str, src: int, header: bytes, given: int, wanted: int, what: str
+    ) -> DistMismatch:
+        """A rank sent another number of elements than this one takes."""
         return DistMismatch(
-            f"rank {src} sent {nbytes} bytes, but rank {self.rank} expects {receive.nbytes}: rank "
-            f"{self.rank} is in {receive.owner.describe()}; rank {src} is in {self.said(header)}. "
+            f"rank {src} sent {given} {what}, but rank {self.rank} expects {wanted}: rank "
+            f"{self.rank} is in {doing}; rank {src} is in {self.said(header)}. "
             "Sender and receiver must name the same number of elements of the same dtype."
         )
 
@@ -459,7 +494,7 @@ class Mailbox:
             f"{GROUPS if makes else ALIKE}"
         )
 
-    def _unreachable(self, receive: Receive) -> PeerLost | None:
+    def _unreachable(self, receive: PostedReceive) -> PeerLost | None:
         """Why this receive can wait for ever."""
         if not self._gone:
             return None
@@ -472,7 +507,7 @@ class Mailbox:
             return None
         return self._loss(receive, source, self._gone[source])
 
-    def _loss(self, receive: Receive, source: int, reason: str) -> PeerLost:
+    def _loss(self, receive: PostedReceive, source: int, reason: Lost) -> PeerLost:
         group = int.from_bytes(receive.match[:8], "little")
         why = self.why_lost(source, reason, group)
         is_alone = receive.match[8:16] == _POINT_TO_POINT
@@ -481,14 +516,14 @@ class Mailbox:
         doing = f"rank {self.rank} needs in {receive.owner.describe()}{heard}"
         return PeerLost(source, why, doing)
 
-    def why_lost(self, rank: int, reason: str, group: int) -> str:
-        """The reason; of a rank that has left what it had done last in this group. Whom we gave up
-        ourselves we gave up for a better reason, though it has left since."""
-        after = self.left_after(rank, group) if reason.startswith(LEFT) else ""
-        return f"{exceptions.LEFT}, {after}" if after else reason
+    def why_lost(self, rank: int, reason: Lost, group: int) -> Lost:
+        """The reason. For a rank that has left, it names the last operation of that rank in this group.
+        If this rank gave it up before, that reason is better, and stays."""
+        after = self.left_after(rank, group) if reason.kind == "closed" else ""
+        return Lost("left", f"it has left, {after}") if after else reason
 
-    def _untaken(self, receive: Receive, source: int) -> str:
-        """What `source` sent instead, to a receive of a message. The lock is held."""
+    def _untaken(self, receive: PostedReceive, source: int) -> str:
+        """The messages that `source` sent instead, for a receive of a message. The lock is held."""
         if receive.match[8:16] != _POINT_TO_POINT:
             return ""
         early = [each.header for each in self._pairing.early() if each.sender == source]
@@ -501,8 +536,8 @@ class Mailbox:
             "group agree?)"
         )
 
-    def late(self, receive: Receive, seconds: float) -> str:
-        """Who waits for whom, in what, and what that one was last heard to do."""
+    def late(self, receive: PostedReceive, seconds: float) -> str:
+        """A text: this rank waits for that rank, in this operation; that rank was last heard in another."""
         if receive.source is None:
             source, last = "anybody", ""
         else:
@@ -510,14 +545,14 @@ class Mailbox:
             with self.lock:
                 last += self._untaken(receive, receive.source)
         return (
-            f"rank {self.rank} waited {seconds:.1f} s for {source} in {receive.owner.describe()}"
+            f"rank {self.rank} waited {seconds:.1f} s{self.clock.of_time} for {source} in {receive.owner.describe()}"
             f"{last}. Either it never comes to this operation (look for an error or a branch that "
             "only some ranks take), or it needs longer: pass a larger timeout"
             f"{'' if self.flight is None else self.flight.report(receive)}"
         )
 
     def last_heard(self, rank: int) -> str:
-        """What a rank does, as far as we know."""
+        """The operation that a rank is in, as far as this rank knows."""
         if rank in self._gone:
             return f"is lost ({self._gone[rank]})"
         text = self._last_heard(rank).removeprefix("; ")
@@ -531,7 +566,7 @@ class Mailbox:
         return f"; rank {src} was last heard in {self.said(header)}"
 
     def said(self, header: bytes) -> str:
-        """What the sender of this header was doing, in words."""
+        """The operation of this header's sender, in words."""
         try:
             decoded = wire.decode(header)
         except wire.WireError as error:
@@ -575,12 +610,12 @@ class Early(Arrival):
             self.hand_over(claimed)
 
 
-class Notice:
+class NoticeSink:
     """The sink of a notice."""
 
     def __init__(self, mailbox: Mailbox, group: int, src: int, header: bytes, nbytes: int) -> None:
         self._mailbox, self._group = mailbox, group
-        self._receive = Receive(src, header[:AT], _NOBODY, None)
+        self._receive = PostedReceive(src, header[:AT], _NOBODY, None)
         self._receive.begin(src, header, nbytes)
 
     def write(self, piece: memoryview) -> None:

@@ -10,21 +10,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from minitorch_dist.distributed.mail.receives import Arrival, Receive
+from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 
 
 class Pairing:
     """The two tables."""
 
-    __slots__ = ("_anybody", "_early", "_posted", "_serial", "choose", "held")
+    __slots__ = ("_anybody", "_early", "_posted", "_serial", "choose", "held", "noted")
 
     def __init__(self) -> None:
-        self._posted: dict[tuple[int | None, bytes], deque[Receive]] = {}
+        self._posted: dict[tuple[int | None, bytes], deque[PostedReceive]] = {}
         self._early: dict[bytes, dict[int, deque[Arrival]]] = {}
         self._serial = 0
         self.held = 0  # bytes of what came early
         self._anybody = 0  # how many receives are posted that take any source
         self.choose: Callable[[Sequence[int]], int] | None = None  # instead of the first that came
+        # told of what receives from anybody take: the source, the receive if it was waiting, and
+        # of whom messages were there
+        self.noted: Callable[[int, PostedReceive | None, Sequence[int]], None] | None = None
 
     def take_over(self, other: Pairing) -> None:
         """Go on with what another one holds."""
@@ -33,7 +36,7 @@ class Pairing:
 
     # ---------------------------------------------------------------------------------- receives
 
-    def post(self, receive: Receive) -> None:
+    def post(self, receive: PostedReceive) -> None:
         self._serial += 1
         receive.serial = self._serial
         key = receive.source, receive.match
@@ -44,7 +47,7 @@ class Pairing:
         if receive.source is None:
             self._anybody += 1
 
-    def take_receive(self, src: int, match: bytes) -> Receive | None:
+    def take_receive(self, src: int, match: bytes) -> PostedReceive | None:
         """The receive that was posted first among those that take this message."""
         key: tuple[int | None, bytes] = (src, match)
         queue = self._posted.get(key)
@@ -53,6 +56,8 @@ class Pairing:
             if other and (not queue or other[0].serial < queue[0].serial):
                 key, queue = (None, match), other
                 self._anybody -= 1
+                if self.noted is not None:
+                    self.noted(src, other[0], ())
         if not queue:
             return None
         receive = queue.popleft()
@@ -60,7 +65,7 @@ class Pairing:
             del self._posted[key]
         return receive
 
-    def withdraw(self, receive: Receive) -> bool:
+    def withdraw(self, receive: PostedReceive) -> bool:
         """Whether it was still waiting."""
         key = receive.source, receive.match
         queue = self._posted.get(key)
@@ -73,7 +78,7 @@ class Pairing:
             self._anybody -= 1
         return True
 
-    def waiting(self) -> list[Receive]:
+    def waiting(self) -> list[PostedReceive]:
         return [receive for queue in self._posted.values() for receive in queue]
 
     # ---------------------------------------------------------------------------------- arrivals
@@ -86,7 +91,7 @@ class Pairing:
         senders.setdefault(arrival.sender, deque()).append(arrival)
 
     def take_arrival(self, source: int | None, match: bytes) -> Arrival | None:
-        """What came first from `source`, or from anybody."""
+        """The message that came first from `source`, or from anybody."""
         senders = self._early.get(match)
         if senders is None:
             return None
@@ -95,6 +100,8 @@ class Pairing:
                 source = self.choose(list(senders))
             else:
                 source = min(senders, key=lambda sender: senders[sender][0].serial)
+            if self.noted is not None:
+                self.noted(source, None, list(senders))
         queue = senders.get(source)
         if queue is None:
             return None
@@ -106,7 +113,7 @@ class Pairing:
                 del self._early[match]
         return arrival
 
-    def is_free(self, source: int, match: bytes) -> bool:
+    def is_free(self, source: int | None, match: bytes) -> bool:
         """Whether no receive waits for such a message of this source, and none has come early."""
         if self._anybody or (source, match) in self._posted:
             return False
@@ -116,7 +123,7 @@ class Pairing:
         return bool(self._early)
 
     def early(self, prefix: bytes = b"") -> Iterator[Arrival]:
-        """What came early with a match that begins so."""
+        """The messages that came early with a match that begins so."""
         for match, senders in self._early.items():
             if match.startswith(prefix):
                 for queue in senders.values():
@@ -131,3 +138,23 @@ class Pairing:
         self.held -= sum(arrival.nbytes for arrival in self.early(prefix))
         for match in [match for match in self._early if match.startswith(prefix)]:
             del self._early[match]
+
+
+class Announcing(Pairing):
+    """Tells of each receive that is posted, where sends wait for them."""
+
+    __slots__ = ("announce",)
+
+    def __init__(self, announce: Callable[[], None] | None = None) -> None:
+        super().__init__()
+        self.announce = announce
+
+    def take_over(self, other: Pairing) -> None:
+        super().take_over(other)
+        if isinstance(other, Announcing):
+            self.announce = other.announce
+
+    def post(self, receive: PostedReceive) -> None:
+        super().post(receive)
+        if self.announce is not None:
+            self.announce()

@@ -1,6 +1,6 @@
 """Where a message goes: into the array that waits for it, or into a buffer until somebody wants it.
 
-A posted `Receive` is a sink of the transport. Each piece is copied, or reduced, straight from the
+A posted `PostedReceive` is a sink of the transport. Each piece is copied, or reduced, straight from the
 wire (or the mapped ring, or the sender's buffer) into its destination:
 
     copy     into[i:j] = piece
@@ -16,27 +16,27 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.reductions import Combine
+from minitorch_dist.distributed.mail.wire import NOTHING, octets
+from minitorch_dist.distributed.reductions import CombineFunction
 from transports.contract import Waiting
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
-class Own(NamedTuple):
-    """What a rank has for itself: a copy that belongs to an operation, and can be made at any time
-    of it."""
+class PostponedCopy(NamedTuple):
+    """A rank's copy of its own part. It belongs to an operation, and can be made at any time
+    during it."""
 
     into: Array
     of: Array
 
 
-NOTHING = memoryview(b"")
 EMPTY: Array = np.empty(0, np.uint8)
 LARGE = 1 << 14  # bytes, from which a copy takes so long that others should run meanwhile
 
 
 class Owner(Protocol):
-    """Who posted a receive: an operation of a group, or a call of recv."""
+    """The poster of a receive: an operation of a group, or a call of recv."""
 
     @property
     def expects(self) -> bytes:
@@ -48,16 +48,6 @@ class Owner(Protocol):
         """Fail all that this owner waits for."""
 
 
-def octets(array: Array) -> memoryview:
-    """The bytes of a contiguous array, writable if it is."""
-    if array.size == 0:
-        return NOTHING
-    try:
-        return array.data.cast("B")
-    except ValueError:  # bfloat16 has no letter in the buffer protocol
-        return array.reshape(-1).view(np.uint8).data
-
-
 def copy(into: memoryview, piece: memoryview) -> None:
     """Copy bytes. While numpy copies, other threads of this process may run."""
     if piece.nbytes < LARGE:
@@ -66,7 +56,7 @@ def copy(into: memoryview, piece: memoryview) -> None:
         np.copyto(np.frombuffer(into, np.uint8), np.frombuffer(piece, np.uint8))
 
 
-class Receive:
+class PostedReceive:
     """A posted receive. Done once its message has arrived whole, or `error` says why not.
 
     Without `into` it takes a message of any size, and `octets` holds it.
@@ -83,7 +73,7 @@ class Receive:
         match: bytes,
         owner: Owner,
         into: Array | None,
-        combine: Combine | None = None,
+        combine: CombineFunction | None = None,
         operand: Array | None = None,
     ) -> None:
         self.source, self.match, self.owner = source, match, owner
@@ -110,8 +100,10 @@ class Receive:
     def is_done(self) -> bool:
         return self.done
 
+    __call__ = is_done  # as a transport asks that waits for it, and says what for
+
     def waiting_for(self) -> Waiting:
-        """Whom somebody waits for who waits for this, and in what."""
+        """The rank and the operation that a thread waits for if it waits for this."""
         _, sequence, step = wire.MATCH.unpack(self.match)
         at = f", step {step & ~wire.GATE}" if sequence < wire.NOTICE else ""
         ranks = () if self.source is None else (self.source,)
@@ -156,7 +148,7 @@ class Receive:
                 self._flat = self._operand = EMPTY
             self.done = True
 
-    def _reduce(self, piece: memoryview, combine: Combine) -> None:
+    def _reduce(self, piece: memoryview, combine: CombineFunction) -> None:
         """Combine whole elements; the beginning of one that is cut waits in `_carry`."""
         size = self._flat.itemsize
         start = self.filled - len(self._carry)
@@ -176,7 +168,7 @@ class Receive:
         if piece.nbytes:
             self._combine_at(start // size, piece, combine)
 
-    def _combine_at(self, at: int, octets: memoryview | bytes, combine: Combine) -> None:
+    def _combine_at(self, at: int, octets: memoryview | bytes, combine: CombineFunction) -> None:
         into, operand = self._flat, self._operand
         theirs = np.frombuffer(octets, into.dtype)
         if theirs.size != into.size:
@@ -200,14 +192,14 @@ class Arrival:
         self.sender, self.header, self.nbytes, self.serial = sender, header, nbytes, 0
         self.octets = np.empty(nbytes, np.uint8).data
         self.filled = 0
-        self.claimed: Receive | None = None  # it was asked for while it was arriving
+        self.claimed: PostedReceive | None = None  # it was asked for while it was arriving
         self.came: tuple[int, int] | None = None  # for a recorder (see there)
 
     @property
     def is_whole(self) -> bool:
         return self.filled >= self.nbytes
 
-    def hand_over(self, receive: Receive) -> None:
+    def hand_over(self, receive: PostedReceive) -> None:
         receive.came = self.came
         if receive.nbytes < 0:  # it takes anything: the buffer itself
             receive.octets, receive.nbytes, receive.filled = self.octets, 0, self.nbytes

@@ -1,7 +1,7 @@
-"""What a journal is told: the face of whoever writes down what a rank does.
+"""The calls that tell a journal what a rank does: the protocol of a recorder.
 
-Set as `Mailbox.recorder` before the transport connects, it is called in the thread to which these
-things happen. Where nobody records, each of them costs a comparison with None. `to` and `source`
+It is set as `Mailbox.recorder` before the transport connects. Each call comes in the thread in which the
+event happens. Where nobody records, an event costs a comparison with None. `to` and `source`
 are ranks of the world, and the step of a message between two ranks (p2p) is its tag.
 """
 
@@ -15,8 +15,8 @@ from minitorch_dist.distributed.mail.wire import Fingerprint
 from transports.contract import Sink
 
 
-class Doing(Protocol):
-    """What a rank is doing: an operation, or a send or a receive."""
+class DoingLike(Protocol):
+    """The current call of a rank: an operation, or a send or a receive."""
 
     site: str
 
@@ -49,34 +49,34 @@ class Received(Arriving, Protocol):
 
 class Recorder(Protocol):
     gauge: Callable[[], int]
-    """How many bytes the rank's device holds; -1 if it has none. Set by who knows of devices."""
+    """How many bytes the rank's device holds; -1 if it has none. The code that knows of devices sets it."""
 
     def now(self) -> int:
         """The clock's instant."""
 
-    def issued(self, doing: Doing) -> None:
+    def issued(self, doing: DoingLike) -> None:
         """Asked for here, and carried out beside the caller: `began` or `sent` follow."""
 
-    def began(self, doing: Doing) -> None:
+    def began(self, doing: DoingLike) -> None:
         """An operation of a group begins."""
 
-    def ended(self, doing: Doing, error: BaseException | None) -> None: ...
+    def ended(self, doing: DoingLike, error: BaseException | None) -> None: ...
 
-    def posted(self, doing: Doing, source: int | None) -> None:
+    def posted(self, doing: DoingLike, source: int | None) -> None:
         """A receive of p2p."""
 
     def sent(
-        self, doing: Doing, to: int, step: int, nbytes: int, since: int,
+        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int,
         error: Exception | None = None,
     ) -> None:  # fmt: skip
         """A send that began at `since` is over."""
 
-    def received(self, doing: Doing, receive: Received) -> None:
+    def received(self, doing: DoingLike, receive: Received) -> None:
         """The rank has what it asked for, or knows that it will not get it."""
 
     def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
         """A message begins, and goes to `sink`; sets `target.came` when the last piece comes. The
-        mailbox's lock is held. What is returned takes the sink's place."""
+        mailbox's lock is held. The result takes the sink's place."""
 
     def waiting(self, doing: Any, source: int | None) -> AbstractContextManager[Any]:
         """The rank waits within this block, for a rank or for what its own worker does."""

@@ -6,8 +6,8 @@
     │           │              │             │ shape: u64 each                     │            │
     └───────────────────────────────────────┴─────────────────────────────────────┴────────────┘
 
-The mailbox finds the receive by the match and compares the fingerprint with its own, both as plain
-bytes: a message that fits is never decoded. One that does not fit is, to say in words what its
+The mailbox finds the receive by the match and compares the fingerprint with its own, both as plain bytes. So a
+message that fits is never decoded. One that does not fit is, to say in words what its
 sender was doing and at which line. Nothing is ever unpickled, every length has a cap, and a header
 that is not exactly of this form is refused.
 """
@@ -38,13 +38,16 @@ MAX_EXTENT: Final = 2**48
 BETWEEN: Final = (
     2**40
 )  # stands between two lists of ranks; more, before its length, for the rest of one
+SHOWN: Final = 8  # extents of a list that is too long for a header
 MAX_SITE: Final = 512  # bytes
 MAX_HEADER: Final = MATCH.size + FINGERPRINT.size + 8 * MAX_DIMENSIONS + MAX_SITE
 
 # Sequence numbers of collectives count from 0; these are what is not a collective.
 POINT_TO_POINT: Final = 2**64 - 1
 NOTICE: Final = 2**64 - 2  # an operation of the group has failed; the payload says which and why
-FAREWELL: Final = 2**64 - 3  # the sender leaves; the payload says what it did last (see `parting`)
+FAREWELL: Final = (
+    2**64 - 3
+)  # the sender leaves; the payload says what it did last (see `exit_check`)
 MAX_FAREWELL: Final = 1 << 16  # bytes
 
 OPERATIONS: Final = (
@@ -53,7 +56,7 @@ OPERATIONS: Final = (
     "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_coalesced", "all_to_all",
     "all_to_all_single", "broadcast_object_list", "all_gather_object", "gather_object",
     "scatter_object_list", "barrier", "monitored_barrier", "rpc", "custom",
-    "new_group", "split_group", "shrink_group",
+    "new_group", "split_group", "shrink_group", "answer",
 )  # fmt: skip
 REDUCTIONS: Final = (
     "none", "sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum",
@@ -64,9 +67,18 @@ DTYPES: Final = (
         np.float32, np.float64, np.uint16, np.uint32, np.uint64, np.complex64, np.complex128,
     )),
 )  # fmt: skip
+NOTHING: Final = memoryview(b"")
 OPERATION_CODES: Final = {name: code for code, name in enumerate(OPERATIONS)}
 REDUCTION_CODES: Final = {name: code for code, name in enumerate(REDUCTIONS)}
 DTYPE_CODES: Final[dict[Any, int]] = {dtype: code for code, dtype in enumerate(DTYPES)}
+
+
+def short(extents: Sequence[int], told: int) -> tuple[int, ...]:
+    """A list that fits into a header: a long one by its beginning, its hash, and what is `told`."""
+    if len(extents) <= MAX_DIMENSIONS:
+        return tuple(extents)
+    code = zlib.crc32(repr(list(extents)).encode())
+    return (*extents[:SHOWN], BETWEEN + 1 + code, told)
 
 
 class WireError(ValueError):
@@ -74,7 +86,7 @@ class WireError(ValueError):
 
 
 class Fingerprint(NamedTuple):
-    """What a rank is doing. What is None is not compared between ranks, or has no meaning."""
+    """A description of a rank's call. A field that is None is not compared between ranks, or has no meaning."""
 
     operation: str
     dtype: np.dtype[Any] | None = None
@@ -99,11 +111,10 @@ def extent(operation: str, shape: Sequence[int] | None) -> str:
     """`[2, 3]`; of tensors that lie side by side their sizes, `[4 + 6]`."""
     if shape is None:
         return ""
-    if operation.endswith("_coalesced"):
-        return f"[{' + '.join(map(str, shape))}]"
-    text = ", ".join("|" if extent == BETWEEN else str(extent) for extent in shape)
+    between, more = (" + ", " + ") if operation.endswith("_coalesced") else (", ", ", ")
     if len(shape) > 1 and BETWEEN < shape[-2] <= MAX_EXTENT:  # it was too long
-        text = f"{', '.join(map(str, shape[:-2]))}, … {shape[-1]} in all"
+        return f"[{between.join(map(str, shape[:-2]))}{more}… {shape[-1]} in all]"
+    text = between.join("|" if extent == BETWEEN else str(extent) for extent in shape)
     return f"[{text.replace(', |, ', ' | ')}]"
 
 
@@ -228,6 +239,16 @@ def algorithms_that_differ(ours: bytes, header: bytes) -> tuple[str, str] | None
 
 
 def group_number(*identity: object) -> int:
-    """What stands for a group on the wire: 64 bits of the hash of what makes it that group."""
+    """The number of a group on the wire: 64 bits of the hash of its identity."""
     text = "\0".join(map(str, identity)).encode()
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
+
+
+def octets(array: np.ndarray[Any, Any]) -> memoryview:
+    """The bytes of a contiguous array as a payload, writable if the array is."""
+    if array.size == 0:
+        return NOTHING
+    try:
+        return array.data.cast("B")
+    except ValueError:  # bfloat16 has no letter in the buffer protocol
+        return array.reshape(-1).view(np.uint8).data

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.autograd.function import Function
-from minitorch_dist.distributed.face import tensor_collectives
-from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp
-from minitorch_dist.tensors import base
+from minitorch_dist.distributed.torch_api import tensor_collectives
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 Op = ReduceOp | RedOpType

@@ -5,10 +5,9 @@
         dist_autograd.backward(context_id, [loss])
         opt.step(context_id)
 
-`step` asks every owner, at once, to step with the gradients that its parameters have in the context.
-Steps on one worker come one after the other; when several trainers share parameters, one of them may
-still step between the forward and the backward pass of another, which the backward pass then refuses:
-the error says whose step it was.
+`step` asks all owners at once to step with the gradients that their parameters have in the context. On one
+worker, one step comes after the other. Several trainers may share parameters. If one of them steps between the
+forward and the backward pass of another, that backward pass raises an error that says whose step it was.
 """
 
 from __future__ import annotations
@@ -16,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minitorch_dist import optim
 from minitorch_dist.distributed import autograd, rpc
 from minitorch_dist.distributed.rpc.agent import current
-from minitorch_dist.futures import wait_all
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
 
 
+@rpc.functions.register
 class _LocalOptimizer:
-    """The part of one owner."""
+    """The optimizer of one owner's parameters."""
 
     def __init__(self, kind: Any, params: Sequence[Any], args: Any, kwargs: Any) -> None:
         self._params: list[TensorBase] = [rref.local_value() for rref in params]
@@ -32,31 +32,34 @@ class _LocalOptimizer:
     def step(self, context_id: int) -> None:
         agent = current()
         grads = autograd.get_gradients(context_id)
-        with agent.extras.setdefault("step", agent.clock.condition("another step")):
+        steps = agent.part(autograd.contexts.Steps)
+        with steps.turn:
             for param in self._params:
                 grad = grads.get(param)
                 if grad is not None:
                     param.grad = grad
             self._optimizer.step()
             who = agent.worker(context_id >> autograd.contexts.SHIFT).name
-            steps = agent.extras.setdefault("steps", {})
             for number, param in enumerate(self._params):
                 if param in grads:
                     what = f"parameter {number} of shape {list(param.array.shape)}"
-                    steps[id(param.storage)] = (
+                    steps.last[id(param.storage)] = (
                         f"{what} was stepped by {who!r}, in context {context_id}"
                     )
 
     def __repr__(self) -> str:
-        return (
-            f"<part of a DistributedOptimizer, {len(self._params)} parameters: {self._optimizer!r}>"
-        )
+        return f"<local part of a DistributedOptimizer, {len(self._params)} parameters: {self._optimizer!r}>"
+
+
+for _kind in (*vars(optim).values(), optim.Optimizer):
+    if isinstance(_kind, type) and issubclass(_kind, optim.Optimizer):
+        rpc.functions.register(_kind)
 
 
 class DistributedOptimizer:
     """A local optimizer of class `optimizer_class` on each owner of the parameters.
 
-    `params_rref` are references to parameters; what follows is given to the local optimizers.
+    `params_rref` are references to parameters. The other arguments go to the local optimizers.
     """
 
     def __init__(self, optimizer_class: Any, params_rref: Any, *args: Any, **kwargs: Any) -> None:
@@ -69,12 +72,14 @@ class DistributedOptimizer:
             for owner, params in owned.items()
         ]
         for one in self.remote_optimizers:
-            one._get_type()  # what went wrong with its creation is told here
+            one._get_type()  # raises here if it could not be made
 
     def step(self, context_id: int) -> None:
-        """One step of all parameters with the gradients of a context; returns when all are done."""
+        """Step all parameters with the gradients of a context. It returns when all steps are done."""
         autograd.contexts.contexts_of(current()).find(context_id)
-        wait_all([one.rpc_async().step(context_id) for one in self.remote_optimizers])
+        steps = [one.rpc_async().step(context_id) for one in self.remote_optimizers]
+        for step in steps:  # one by one: each is waited for in the thread that receives the answers
+            step.wait()
 
     def __repr__(self) -> str:
         owners = ", ".join(one.owner_name() for one in self.remote_optimizers)

@@ -20,14 +20,15 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
-from minitorch_dist.distributed.face.object_collectives import gather_object
-from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.face.tensor_collectives import all_gather
 from minitorch_dist.distributed.groups import global_rank_of, group_rank_of
+from minitorch_dist.distributed.torch_api.object_collectives import gather_object
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather
 from minitorch_dist.optim.elementwise import evaluate
 from minitorch_dist.optim.optimizer import Closure, Group, Optimizer, Params
-from minitorch_dist.tensors import base, devices, ledger
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 Partition = list[list[Group]]  # by rank, a list as long as param_groups

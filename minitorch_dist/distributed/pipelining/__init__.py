@@ -1,8 +1,8 @@
 """Pipelines: a model in stages on several ranks, a batch in micro-batches, an order for each rank.
 
-Read from the ground up: `orders` and `v_orders` (what is computed after what: data), `timing` (when, and what it
-costs), `pictures`, `microbatch` (a batch in parts), `stage` (one part of the model), `wires` (what is
-sent), `runtime` (an order carried out), and `schedules` (torch's classes).
+Read from the ground up: `orders` and `v_orders` (what is computed after what: data), `timing` (when, and
+what it costs), `pictures`. Then read `microbatch` (a batch in parts), `stage` (one part of the model),
+`wires` (what is sent), `runtime` (an order carried out), and `schedules` (torch's classes).
 """
 
 from minitorch_dist.distributed.pipelining.microbatch import TensorChunkSpec as TensorChunkSpec

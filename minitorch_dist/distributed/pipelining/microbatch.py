@@ -31,7 +31,7 @@ class _Replicate:
     """Every micro-batch gets the whole."""
 
 
-class Reducer:
+class CustomReducer:
     """Joins the parts of an output that is not a batch: `reduce_fn(so_far, part)`."""
 
     def __init__(self, init_value: Any, reduce_fn: Callable[[Any, Any], Any]) -> None:
@@ -83,7 +83,7 @@ def merge_chunks(chunks: Sequence[Any], chunk_spec: Any) -> Any:
     """The outputs of all micro-batches as those of the batch. `chunk_spec` has their structure, or
     is None: then tensors are joined along dimension 0."""
     first = chunks[0]
-    if isinstance(chunk_spec, Reducer):
+    if isinstance(chunk_spec, CustomReducer):
         value = chunk_spec.init_value
         for part in chunks:
             value = chunk_spec.reduce_fn(value, part)

@@ -22,8 +22,8 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Kind(Enum):
-    """What is done to one micro-batch on one stage."""
+class ActionKind(Enum):
+    """An action on one micro-batch on one stage."""
 
     FORWARD = "F"
     FULL_BACKWARD = "B"
@@ -31,12 +31,12 @@ class Kind(Enum):
     BACKWARD_WEIGHT = "W"  # … and the one that only this stage's step needs
 
 
-F, B, I, W = Kind  # noqa: E741 - the letters of the papers
+F, B, I, W = ActionKind  # noqa: E741 - the letters of the papers
 
 
 class Action(NamedTuple):
     stage: int
-    kind: Kind
+    kind: ActionKind
     microbatch: int
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ class _Turns:
             )
         self._rank, self._pipe, self._per_round = rank, pipe, pipe.microbatches // rounds
         self.total = pipe.local * pipe.microbatches
-        self._count: Counter[tuple[int, Kind]] = Counter()
+        self._count: Counter[tuple[int, ActionKind]] = Counter()
 
     def warmup(self, per_hop: int) -> int:
         """How many forward come first: a round on all stages but the last, and the way back."""
@@ -141,10 +141,10 @@ class _Turns:
     def forward(self, step: int) -> Action:
         return self._next(step // self._per_round % self._pipe.local, F)
 
-    def backward(self, step: int, kind: Kind) -> Action:
+    def backward(self, step: int, kind: ActionKind) -> Action:
         return self._next(self._pipe.local - 1 - step // self._per_round % self._pipe.local, kind)
 
-    def _next(self, local: int, kind: Kind) -> Action:
+    def _next(self, local: int, kind: ActionKind) -> Action:
         stage = local * self._pipe.ranks + self._rank
         number = self._count[stage, kind]
         self._count[stage, kind] += 1
@@ -167,8 +167,9 @@ def everyones(make: Make, pipe: Pipe) -> list[Order]:
 
 
 def faults(orders: Iterable[Order], pipe: Pipe) -> Iterator[str]:
-    """What is wrong with these orders, in words: each micro-batch goes once through each stage,
-    forward before backward, and each stage belongs to one rank."""
+    """The faults of these orders, in words. Each micro-batch goes once through each stage, forward before
+    backward, and each stage belongs to one rank.
+    """
     seen: Counter[Action] = Counter()
     for rank, order in enumerate(orders):
         done: set[Action] = set()
@@ -188,7 +189,7 @@ def faults(orders: Iterable[Order], pipe: Pipe) -> Iterator[str]:
             done.add(action)
     for stage in range(pipe.stages):
         for number in range(pipe.microbatches):
-            count = {kind: seen[Action(stage, kind, number)] for kind in Kind}
+            count = {kind: seen[Action(stage, kind, number)] for kind in ActionKind}
             name = f"micro-batch {number} on stage {stage}"
             if count[F] != 1:
                 yield f"{name} goes forward {count[F]} times"

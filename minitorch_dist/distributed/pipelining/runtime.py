@@ -1,7 +1,7 @@
 """Carry out a rank's order: receive what an action needs, compute, send on what it made.
 
 Sends leave beside the computation, and what the next action needs is asked for before this one is
-computed; so an order that `timing` can carry out cannot get stuck here, whatever it is.
+computed; so no order that `timing` can carry out gets stuck here.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.pipelining.orders import Action, B, F, I, Order, W
 from minitorch_dist.distributed.pipelining.stage import PipelineStage, as_tuple
-from minitorch_dist.distributed.pipelining.timing import Span
-from minitorch_dist.distributed.pipelining.wires import BACKWARD, FORWARD, Wires, moved
+from minitorch_dist.distributed.pipelining.timing import ActionSpan
+from minitorch_dist.distributed.pipelining.wires import BACKWARD, FORWARD, PipelineMessages, moved
 from minitorch_dist.tensors.tensor import Tensor
 
 
 class Batch(NamedTuple):
-    """One step's micro-batches; what a rank does not need is empty there."""
+    """One step's micro-batches; parts that a rank does not need are empty there."""
 
     args: Sequence[tuple[Any, ...]]
     kwargs: Sequence[Mapping[str, Any]]
@@ -27,15 +27,19 @@ class Batch(NamedTuple):
     keeps_outputs: bool
 
 
-class Run:
+class PipelineStep:
     """One step of this rank's stages."""
 
     def __init__(
-        self, stages: Mapping[int, PipelineStage], order: Order, wires: Wires, batch: Batch
+        self,
+        stages: Mapping[int, PipelineStage],
+        order: Order,
+        wires: PipelineMessages,
+        batch: Batch,
     ) -> None:
         self.stages, self.order, self.wires, self.batch = stages, order, wires, batch
         self.losses: dict[int, Tensor] = {}
-        self.spans: list[Span] = []
+        self.spans: list[ActionSpan] = []
         self._last = _last_backwards(order)
 
     def carry_out(self) -> None:
@@ -46,7 +50,7 @@ class Run:
                 self._expect(self.order[number + 1], action)
             begin = clock.now()
             self._compute(action, received)
-            self.spans.append(Span(action, begin, clock.now()))
+            self.spans.append(ActionSpan(action, begin, clock.now()))
         self.wires.end()
 
     def _take(self, action: Action) -> list[Any]:

@@ -20,11 +20,11 @@ from minitorch_dist.distributed.pipelining.microbatch import (
     split_tensor,
 )
 from minitorch_dist.distributed.pipelining.orders import F, Make, Order, Pipe
-from minitorch_dist.distributed.pipelining.runtime import Batch, Run
+from minitorch_dist.distributed.pipelining.runtime import Batch, PipelineStep
 from minitorch_dist.distributed.pipelining.stage import PipelineStage
-from minitorch_dist.distributed.pipelining.timing import Span, times
-from minitorch_dist.distributed.pipelining.wires import Wires
-from minitorch_dist.tensors import grad_mode
+from minitorch_dist.distributed.pipelining.timing import ActionSpan, times
+from minitorch_dist.distributed.pipelining.wires import PipelineMessages
+from minitorch_dist.tensors.core import grad_mode
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -65,8 +65,8 @@ class _PipelineSchedule:
         for fault in orders.faults(everyones, self.pipe):
             raise ValueError(f"{type(self).__name__} is no schedule: {fault}")
         self.planned = times(everyones, self.pipe)  # raises where the orders wait for each other
-        self._wires = Wires(list(self._stages.values()), n_microbatches)
-        self.spans: list[Span] = []  # what the last step did, when
+        self._wires = PipelineMessages(list(self._stages.values()), n_microbatches)
+        self.spans: list[ActionSpan] = []  # what the last step did, when
 
     def _check_stages(self, first: PipelineStage) -> None:
         rule = self.pipe._replace(local=-(-first.num_stages // first.group_size))
@@ -133,7 +133,7 @@ class _PipelineSchedule:
         if not has_backward:
             order = [action for action in order if action.kind is F]
         self._wires.begin(_signature(batch, has_backward))
-        run = Run(self._stages, order, self._wires, batch)
+        run = PipelineStep(self._stages, order, self._wires, batch)
         run.carry_out()
         self.spans = run.spans
         if has_backward and self.scale_grads:
@@ -183,7 +183,7 @@ class _PipelineSchedule:
 
 
 def _signature(batch: Batch, has_backward: bool) -> Any:
-    """What decides the shapes of everything that will be sent."""
+    """The signature that decides the shapes of everything that will be sent."""
 
     def of(value: Any) -> Any:
         if isinstance(value, Tensor):

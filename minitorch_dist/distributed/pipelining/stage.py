@@ -10,15 +10,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
-from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors import devices, grad_mode
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import grad_mode
 from minitorch_dist.tensors.ops import gradients
 from minitorch_dist.tensors.tensor import Tensor
 
 
-class Held(NamedTuple):
-    """What a micro-batch leaves behind until its backward."""
+class SavedForward(NamedTuple):
+    """The data that a micro-batch leaves behind until its backward."""
 
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
@@ -61,7 +62,7 @@ class PipelineStage:
         self.dw_builder = dw_builder
         self.has_backward = False
         self.output_chunks: list[Any] = []
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, SavedForward] = {}
         self._later: dict[int, Callable[[], None]] = {}  # weights' gradients still to compute
 
     @property
@@ -104,7 +105,7 @@ class PipelineStage:
         if self.is_last and save_forward_output:
             self.output_chunks.append(output)
         if self.has_backward:
-            self._held[chunk] = Held(args, outputs)
+            self._held[chunk] = SavedForward(args, outputs)
         return output
 
     def _quietly(self, synchronises: bool) -> AbstractContextManager[Any]:
@@ -164,7 +165,7 @@ class PipelineStage:
                 later()
 
     def scale_grads(self, factor: int) -> None:
-        """Means over micro-batches: what was summed is divided."""
+        """Means over micro-batches: the sums are divided."""
         if factor != 1:
             with grad_mode.no_grad():
                 for p in self.submod.parameters():

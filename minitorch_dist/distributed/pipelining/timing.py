@@ -1,8 +1,8 @@
 """When everything happens, from the orders alone: times, bubbles, and what is held in memory.
 
-An action begins when its rank is free and what it needs is there: a forward needs the stage before,
-a backward its own forward and the stage behind. With equal stages and free messages this gives the
-formulas of the papers exactly:
+An action begins when its rank is free and its inputs are there. A forward needs the stage before, a
+backward its own forward and the stage behind. With equal stages and free messages this gives the formulas
+of the papers exactly:
 
     GPipe, 1F1B    idle / busy = (p-1)/m              in memory  m,  min(m, p - rank)
     interleaved    idle / busy = (p-1)/(v·m)
@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
 from typing import NamedTuple
 
-from minitorch_dist.distributed.pipelining.orders import Action, B, F, I, Kind, Order, Pipe, W
+from minitorch_dist.distributed.pipelining.orders import Action, ActionKind, B, F, I, Order, Pipe, W
 
-ONES: Mapping[Kind, int] = {F: 1, B: 2, I: 1, W: 1}
+ONES: Mapping[ActionKind, int] = {F: 1, B: 2, I: 1, W: 1}
 
 
-class Span(NamedTuple):
+class ActionSpan(NamedTuple):
     """One action, from when to when."""
 
     action: Action
@@ -33,9 +33,9 @@ class Stuck(ValueError):
 
 
 class Timing(NamedTuple):
-    """What `times` found; a row for each rank."""
+    """The result of `times`; a row for each rank."""
 
-    rows: list[list[Span]]
+    rows: list[list[ActionSpan]]
 
     @property
     def total(self) -> int:
@@ -66,7 +66,7 @@ Parts = Set[tuple[int, int]]  # stages and micro-batches whose backward is in tw
 
 
 def needs(action: Action, pipe: Pipe, parts: Parts) -> list[Action]:
-    """What has to be finished before, on this rank or another."""
+    """The actions that have to be finished before, on this rank or another."""
     stage, kind, number = action
     if kind is F:
         return [Action(stage - 1, F, number)] if stage else []
@@ -80,13 +80,13 @@ def needs(action: Action, pipe: Pipe, parts: Parts) -> list[Action]:
 def times(
     orders: Sequence[Order],
     pipe: Pipe,
-    cost: Mapping[Kind, int] = ONES,
+    cost: Mapping[ActionKind, int] = ONES,
     link: int = 0,
 ) -> Timing:
     """Carry the orders out in time: `cost` of each kind of action, `link` for each message."""
     parts = {(one.stage, one.microbatch) for order in orders for one in order if one.kind is I}
     ends: dict[Action, int] = {}
-    rows: list[list[Span]] = [[] for _ in orders]
+    rows: list[list[ActionSpan]] = [[] for _ in orders]
     places = [0] * len(orders)
     moved = True
     while moved:
@@ -103,7 +103,7 @@ def times(
                 ]
                 begin = max([free, *arrivals])
                 ends[action] = begin + cost[action.kind]
-                rows[rank].append(Span(action, begin, ends[action]))
+                rows[rank].append(ActionSpan(action, begin, ends[action]))
                 places[rank] += 1
                 moved = True
     waiting = [

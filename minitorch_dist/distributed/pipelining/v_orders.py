@@ -3,10 +3,11 @@
     stages of rank 0 … P-1    0 1 2 3
                               7 6 5 4
 
-The last stage lies on the rank of the first. So rank 0 begins to go backward as soon as anybody does, and what each
-rank would wait for is filled with the weights' gradients (W), which nobody else needs. With F, I and W of equal length
-each rank is idle for P - 1 of them, however many micro-batches there are (from 2P - 1 on); in ZB-V that is before its
-first action and after its last. With 1F1B it is 3 (P - 1), of twice the length, since each rank has one stage.
+The last stage lies on the rank of the first. So rank 0 begins to go backward as soon as anybody does. The
+weights' gradients (W), which nobody else needs, fill the times in which a rank would wait. With F, I and W
+of equal length each rank is idle for P - 1 of them, however many micro-batches there are (from 2P - 1 on);
+in ZB-V that is before its first action and after its last. With 1F1B it is 3 (P - 1), of twice the length,
+since each rank has one stage.
 
     ZB-V, 3 ranks, on its way
     rank 0  0F0 0F1 0F2 0F3 0F4 5F0 5I0 5W0 5F1 …
@@ -22,14 +23,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from minitorch_dist.distributed.pipelining.orders import Action, B, F, I, Kind, Order, Pipe, W
+from minitorch_dist.distributed.pipelining.orders import Action, ActionKind, B, F, I, Order, Pipe, W
 
 
 def zero_bubble_v(rank: int, pipe: Pipe) -> Order:
     """ZB-V. As many micro-batches in memory as 1F1B holds at most, on every rank: 2P of half a model each."""
     enough = max(
         2 * pipe.ranks - 1, pipe.microbatches
-    )  # what does not exist is left out at the end
+    )  # steps that do not exist are left out at the end
     script = _Script(rank, pipe)
     down, up, count = script.down, script.up, script.count
     script.add(down, *[F] * (2 * (pipe.ranks - rank) - 1))
@@ -99,15 +100,15 @@ class _Script:
     def __init__(self, rank: int, pipe: Pipe) -> None:
         self.down, self.up = rank, pipe.stages - 1 - rank  # the rank's two stages
         self.order: Order = []
-        self.count: Counter[tuple[int, Kind]] = Counter()
+        self.count: Counter[tuple[int, ActionKind]] = Counter()
         self._weights: deque[Action] = deque()  # what can be filled in where one would wait
 
-    def add(self, stage: int, *kinds: Kind) -> None:
+    def add(self, stage: int, *kinds: ActionKind) -> None:
         for kind in kinds:
             self.order.append(Action(stage, kind, self.count[stage, kind]))
             self.count[stage, kind] += 1
 
-    def backward(self, stage: int, kind: Kind) -> None:
+    def backward(self, stage: int, kind: ActionKind) -> None:
         """Whole (B), or only what the stage before waits for (I)."""
         number = self.count[stage, B]
         self.count[stage, B] += 1

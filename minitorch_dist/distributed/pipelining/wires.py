@@ -1,8 +1,8 @@
-"""Activations and their gradients between stages, whatever ranks these are on.
+"""Activations and their gradients between stages, on any ranks.
 
-Who receives has to know shapes before. They follow from the shapes that the first stage is given:
-so at the beginning of a step its *signature* goes down the ranks, one number, and only when it is a
-new one do descriptions go along with the activations. A smaller last batch is an ordinary case.
+A receiver has to know shapes before. They follow from the shapes that the first stage is given. So at the
+beginning of a step its *signature* goes down the ranks, one number. Descriptions go along with the
+activations only when the signature is new. A smaller last batch is an ordinary case.
 
     tags    one for each (stage, micro-batch, direction, which tensor): any order may be received
 """
@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.face import messages
 from minitorch_dist.distributed.pipelining.stage import PipelineStage
+from minitorch_dist.distributed.torch_api import messages
 from minitorch_dist.distributed.work import Work
-from minitorch_dist.tensors import base, devices, dtypes
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import base, dtypes
 from minitorch_dist.tensors.tensor import Tensor
 
 LONGEST: Final = 128  # numbers in a description: up to 8 tensors of any usual rank
@@ -44,7 +45,7 @@ def described(tensors: Sequence[Tensor]) -> Shapes:
     return [Meta(tuple(t.shape), t.dtype, t.requires_grad) for t in tensors]
 
 
-class Wires:
+class PipelineMessages:
     """The messages of this rank's stages in one step after another."""
 
     def __init__(self, stages: Sequence[PipelineStage], microbatches: int) -> None:
@@ -146,7 +147,7 @@ class Wires:
         return messages.irecv(tensor, group=self.group, group_src=source, tag=tag), tensor
 
     def take(self, stage: int, chunk: int, way: int) -> list[Tensor | None]:
-        """What `stage` needs for this micro-batch: its inputs, or its outputs' gradients."""
+        """The tensors that `stage` needs for this micro-batch: its inputs, or its outputs' gradients."""
         key = stage, chunk, way
         source = self._ranks[stage + (-1 if way == FORWARD else 1)]
         if source == self.rank:

@@ -1,15 +1,31 @@
 """PyTorch's `torch.distributed.rpc`: functions of other workers, and objects that live there.
 
-Read from the ground up: `frames` and `post` (messages come and go), `writing`, `calls` and `outstanding` (one
-call, and all of them), `crew` and `watch` (which thread does what), `calling` (our side of a call) and `serving`
-(the other side), `agent` (all of one worker),
-`ending` (shutdown), `roll` and `joining` (worlds that grow), `beginning`, `api`, `gatherings`, `references`
-(who holds what), `owning`, `rref`.
-What torch's users name: `options`, `constants`, `functions`. What is asked besides calls: `operations`; what a
-call carries besides values: `baggage`; what can be seen: `looking`; what can go wrong: `errors`.
-The same code runs over every transport, and in virtual time.
+Read `plain` first: a call and its reply over send and recv. Then the road of one call:
+
+api            torch's functions, such as rpc_sync
+call           the caller's side
+message        the form of a message; how it is written and sent, put together and read
+serve          the callee's side
+agent, pool    all of one worker, and its threads: the messages that arrive, and which thread does what
+
+Around it:
+
+init, shutdown how a worker takes part, and how it leaves when all work is done
+members, join  the workers' names and numbers; workers that join one by one
+retry          what both sides add where messages may get lost
+rref           references to objects, as users see them; `rref_context` says which worker holds which
+               object, and `rref_owner` is what the owner answers
+debug          what can be seen of all this; the errors are in `distributed.exceptions`
+
+torch's users name `options`, `constants` and `functions` too. The same code runs over every transport, and in
+virtual time.
 """
 
+from minitorch_dist.distributed.exceptions import (
+    RpcError as RpcError,
+    RpcTimeout as RpcTimeout,
+    WorkerLost as WorkerLost,
+)
 from minitorch_dist.distributed.rpc import constants as constants, functions as functions
 from minitorch_dist.distributed.rpc.api import (
     _all_gather as _all_gather,
@@ -25,12 +41,7 @@ from minitorch_dist.distributed.rpc.api import (
     rpc_sync as rpc_sync,
     shutdown as shutdown,
 )
-from minitorch_dist.distributed.rpc.errors import (
-    RpcError as RpcError,
-    RpcTimeout as RpcTimeout,
-    WorkerLost as WorkerLost,
-)
-from minitorch_dist.distributed.rpc.looking import (
+from minitorch_dist.distributed.rpc.debug import (
     TensorPipeAgent as TensorPipeAgent,
     _get_current_rpc_agent as _get_current_rpc_agent,
     _get_debug_info as _get_debug_info,
@@ -38,6 +49,7 @@ from minitorch_dist.distributed.rpc.looking import (
     _rref_context_get_debug_info as _rref_context_get_debug_info,
     debug_rrefs as debug_rrefs,
 )
+from minitorch_dist.distributed.rpc.members import WorkerInfo as WorkerInfo
 from minitorch_dist.distributed.rpc.options import (
     BackendType as BackendType,
     RpcBackendOptions as RpcBackendOptions,
@@ -48,4 +60,3 @@ from minitorch_dist.distributed.rpc.rref import (
     RRef as RRef,
     remote as remote,
 )
-from minitorch_dist.distributed.rpc.workers import WorkerInfo as WorkerInfo

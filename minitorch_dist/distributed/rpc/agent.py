@@ -1,12 +1,13 @@
-"""One worker: all that it is made of, and the way of whatever arrives.
+"""One worker: all its parts, and the way of a message that arrives.
 
-    caller   our calls: write ─► send ─────────► whole ─► next_job ─► server   run, answer
-             wait ◄── read ◄── next_job ◄── whole ◄─────────────────────┘
-    crew     which thread does it: who waits drives, and a function runs where its request arrived
-    watchman wakes when something is due, and when somebody drives for too long
+    caller          our calls: write ─► send ────────► arrived ─► next_job ─► server   run, answer
+                    wait ◄── read ◄── next_job ◄── arrived ◄──────────────────────┘
+    worker pool     decides which thread does it: a thread that waits for an answer drives the transport,
+                    and a function runs in the thread that received its request
+    deadline thread wakes when something is due, and when a function runs for long in the driver's thread
 
-`whole` is called by the transport, from any thread, and only puts the message into `_arrived`; who
-drives takes it from there (`next_job`).
+The transport calls `sink` from any thread; a complete message is put into `arrived`. The driver takes it from
+there (`next_job`). A call and its reply in their simplest form: `plain`.
 """
 
 from __future__ import annotations
@@ -16,59 +17,90 @@ from _thread import get_ident
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any, Final
+from threading import Lock  # noqa: TID251 - guards the parts; nothing waits in here
+from typing import Any, Final, TypeVar
 
 from minitorch_dist.distributed import world
-from minitorch_dist.distributed.rpc import frames
-from minitorch_dist.distributed.rpc.calling import Caller
-from minitorch_dist.distributed.rpc.calls import RpcFuture
-from minitorch_dist.distributed.rpc.crew import Crew, Job, is_ours
-from minitorch_dist.distributed.rpc.errors import NOT_INITIALIZED
-from minitorch_dist.distributed.rpc.frames import DONE, PROBE, REQUEST, WAKE, Lost, Message
-from minitorch_dist.distributed.rpc.post import Post
-from minitorch_dist.distributed.rpc.serving import Server
-from minitorch_dist.distributed.rpc.watch import Watchman
-from minitorch_dist.distributed.rpc.workers import WorkerInfo, Workers
-from minitorch_dist.distributed.rpc.writing import DeviceNames
-from transports.clock import PICO, Deadline, SystemClock, Thread
+from minitorch_dist.distributed.rpc.call import Caller, RpcFuture
+from minitorch_dist.distributed.rpc.members import DeviceNames, WorkerInfo, WorkerTable
+from minitorch_dist.distributed.rpc.message import (
+    ANSWER,
+    FAILURE,
+    REQUEST,
+    WAKE,
+    LostNotice,
+    RpcInbox,
+    RpcMessage,
+    Sender,
+)
+from minitorch_dist.distributed.rpc.pool import DeadlineThread, Job, WorkerPool, is_ours
+from minitorch_dist.distributed.rpc.retry import Retry
+from minitorch_dist.distributed.rpc.serve import RequestServer
+from transports.clock import PICO, Deadline, Thread
 from transports.contract import Transport
 from transports.errors import TransportClosed
+from transports.stores.store import Store
 
+T = TypeVar("T")
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
 
 
-class Agent(frames.Assembling):
-    """See above. `extras` is for the modules above: one object under the name of each."""
+class RpcAgent(RpcInbox):
+    """All of one worker.
+
+    A module above keeps its one object for this worker with it (`part`). It enters functions into the agent's
+    lists, to be told of events.
+    """
 
     def __init__(self, transport: Transport, me: WorkerInfo, threads: int, timeout: float) -> None:
         super().__init__()
         self.transport, self.clock, self.me = transport, transport.clock, me
         self.timeout = timeout
-        self.is_real = isinstance(self.clock, SystemClock)
-        self.may_lose = bool(getattr(transport, "may_lose", False))
-        self.workers = Workers([me])
+        self.is_real = not self.clock.is_virtual
+        self.workers = WorkerTable([me])
         self.names = DeviceNames(me, {})
         self.is_growing = False  # workers join and leave one by one
-        self.first_number = 0  # of our objects; who had our rank before us had others
+        self.first_number = 0  # of our objects; the worker that had our rank before us had others
         self.lost_workers: dict[int, str] = {}
-        self.heard: dict[int, int] = {}  # when each worker was last heard of
+        self.heard: dict[int, int] = {}  # when the last message of each worker came
         self.is_open = False
-        self.litter: deque[Any] = deque()  # what `__del__` has noted down
-        self.sweep: Callable[[], None] = self.litter.clear
-        self.extras: dict[str, Any] = {}
+        self.dropped_refs: deque[Any] = deque()  # noted down by `__del__`
+        self.release_dropped_refs: Callable[[], None] = self.dropped_refs.clear
+        self.holds_refs: Callable[[], bool] = lambda: False
+        self.when_lost: list[Callable[[int, str], None]] = []  # told of each worker that is gone
+        self.before_end: list[Callable[[], None]] = []  # of a graceful shutdown: all work is done
+        self.after_end: list[Callable[[], None]] = []  # and all workers have come so far
+        self.say_goodbye: Callable[[], None] = lambda: None  # to the workers of a world that grows
+        self.sign_off: Callable[[], None] = lambda: None  # in the store
+        self.own_store: Store | None = None  # to be closed by us
+        self._parts: dict[Any, Any] = {}
+        self._parts_lock = Lock()
         self._context = copy_context()  # our place, generator and devices: those of our threads too
-        self._arrived: deque[Message | Lost] = deque()
-        self._post = Post(transport, self.may_lose)
-        self.caller, self.server = Caller(self, self._post), Server(self, self._post)
+        self._sender = Sender(transport)
+        self.retry = Retry(self, self._sender) if transport.may_lose else None
+        self.caller: Caller = Caller(self, self._sender)
+        self.server: RequestServer = RequestServer(self, self._sender)
+        if self.retry is not None:
+            self.caller, self.server = self.retry.caller, self.retry.server
         self.call, self.tell = self.caller.call, self.caller.tell
-        self.crew = Crew(self, threads, self.is_real)
-        self.watchman = Watchman(self, lambda: self.crew.inline, self.crew.relieve)
+        self.pool = WorkerPool(self, threads, self.is_real)
+        self.deadlines = DeadlineThread(self)
 
-    def begin(self, workers: Workers) -> None:
+    def begin(self, workers: WorkerTable) -> None:
         """All workers are there: take part."""
         self.workers, self.is_open = workers, True
-        self.crew.begin()
-        self.watchman.begin()
+        self.pool.begin()
+        self.deadlines.begin()
+
+    def part(self, kind: Callable[[RpcAgent], T]) -> T:
+        """This worker's only object of a class; it is made when it is first asked for."""
+        found: T | None = self._parts.get(kind)
+        if found is None:
+            with self._parts_lock:
+                found = self._parts.get(kind)
+                if found is None:
+                    found = self._parts[kind] = kind(self)
+        return found
 
     def worker(self, id: int) -> WorkerInfo:
         return self.workers.ever(id)
@@ -89,34 +121,38 @@ class Agent(frames.Assembling):
 
     # ---------------------------------------------------------------------------------- waiting
 
-    def condition(self, waits_for: Callable[[], str]) -> Any:
-        return self.clock.condition(waits_for)
-
     def wait_for(self, future: RpcFuture[Any], deadline: Deadline | None = None) -> None:
-        """In real time: drive the transport until the future is done."""
-        was_ours = self.crew.enter()
+        """Wait until a future is done; in real time the calling thread drives the transport meanwhile."""
+        was_job = self.pool.begin_wait()
         deadline = deadline or self.clock.deadline(None)
         try:
-            if not self.is_real:
+            if self.is_real:
+                self._drive_for(future, deadline)
+            else:
                 future.settle(deadline)
-                return
-            self.crew.guest(future)
-            future.waiting.append(get_ident())
-            try:
-                while not (future.done() or deadline.is_over()) and self.is_open:
-                    self.listen(deadline.left(), future.done)
-                    while (job := self.next_job()) is not None:
-                        self.crew.give(job)
-            finally:
-                future.waiting.remove(get_ident())
-                self.crew.depart(future)
         finally:
-            self.crew.leave(was_ours)
+            self.pool.end_wait(was_job)
+
+    def _drive_for(self, future: RpcFuture[Any], deadline: Deadline) -> None:
+        """Drive until the future is done. A function that arrives meanwhile runs in another thread."""
+        me, guests = get_ident(), self.pool.guests
+        guests.append(future)
+        future.waiting.append(me)
+        try:
+            while not (future.done() or deadline.is_over()) and self.is_open:
+                self.listen(deadline.left(), future.done)
+                while (job := self.next_job()) is not None:
+                    self.pool.give(job)
+        finally:
+            future.waiting.remove(me)
+            guests.remove(future)
 
     def rouse(self) -> None:
-        self._post.send_if_there(self.me.id, WAKE, 0)
+        """Wake a thread that may wait in the transport for something that has happened elsewhere."""
+        self._sender.send_if_there(self.me.id, WAKE, 0)
 
     def listen(self, timeout: float | None, done: Callable[[], bool] | None = None) -> None:
+        """Let the transport deliver, until something has arrived or `done` says yes."""
         try:
             self.transport.progress(timeout, self._has_news if done is None else done)
         except TransportClosed:
@@ -124,111 +160,99 @@ class Agent(frames.Assembling):
             self.caller.close()
 
     def _has_news(self) -> bool:
-        return bool(self._arrived) or not self.is_open
+        return bool(self.arrived) or not self.is_open
 
     # ---------------------------------------------------------------------------------- arrivals
 
-    def whole(self, message: Message) -> None:
-        self._arrived.append(message)
-
-    def gone(self, lost: Lost) -> None:
-        self._arrived.append(lost)
-
-    def is_stale(self, src: int, kind: int, id: int) -> bool:
-        if kind == REQUEST:
-            return self.server.is_over(src, id)
-        return not self.caller.is_waited_for(id)
-
     def next_job(self) -> Job | None:
-        """Deal with what has arrived, until something of the user's is to be run."""
-        self.tidy()
-        while self._arrived:
+        """Handle the messages that have arrived, until one asks for a function of the user. That is the result."""
+        if self.dropped_refs:
+            self.release_dropped_refs()
+        while self.arrived:
             try:
-                message = self._arrived.popleft()
+                message = self.arrived.popleft()
             except IndexError:  # another thread was faster
                 return None
             try:
-                job = self._deal_with(message)
-            except Exception:  # a bug of ours, or nonsense of theirs: we go on serving
-                _log.exception("a message of worker %d could not be dealt with", message.src)
+                job = self._dispatch(message)
+            except Exception:  # an error of ours, or nonsense from a peer: we go on serving
+                _log.exception("a message of worker %d could not be handled", message.src)
                 continue
             if job is not None:
                 return job
         return None
 
-    def _deal_with(self, message: Message | Lost) -> Job | None:
-        if isinstance(message, Lost):
+    def _dispatch(self, message: RpcMessage | LostNotice) -> Job | None:
+        if isinstance(message, LostNotice):
             return self._lose(message)
         self.heard[message.src] = self.clock.now()
-        if message.kind in (REQUEST, PROBE, DONE):
+        if message.kind == REQUEST:
             return self.server.take(message)
-        return self.caller.take(message)
+        if message.kind in (ANSWER, FAILURE):
+            return self.caller.take(message)
+        if self.retry is not None:
+            self.retry.take(message)
+        return None
 
-    def _lose(self, lost: Lost) -> Job | None:
+    def is_stale(self, src: int, kind: int, id: int) -> bool:
+        if kind == REQUEST:
+            return self.retry is not None and self.retry.server.is_over(src, id)
+        return id not in self.caller.calls
+
+    def _lose(self, lost: LostNotice) -> Job | None:
         """A worker is gone: its calls fail at once."""
         src, reason = lost
         if src in self.lost_workers:
             return None
         self.lost_workers[src] = reason
-        self.server.forget(src)
         if self.is_growing:
             self.workers.dismiss(src, reason)
-        for listener in list(self.extras.get("when_lost", ())):
+        for listener in list(self.when_lost):
             listener(src, reason)
         return self.caller.lose(src, reason)
 
     # -------------------------------------------------------------------------------- what is due
 
-    def tidy(self) -> None:
-        if self.litter:
-            self.sweep()
-
-    def visit(self) -> None:
-        self.crew.visit()
-
-    def alert(self) -> None:
-        self.watchman.alert()
-
-    def expect(self, instant: int) -> None:
-        self.watchman.expect(instant)
-
     def next_instant(self) -> int | None:
-        upcoming = self.caller.next_instant()
-        if self.is_real and (book := self.extras.get("rrefs")) is not None and not book.is_empty():
-            soon = self.clock.now() + PICO // 2  # garbage is looked for twice a second
+        """When something is due, in the clock's picoseconds; None if nothing is."""
+        upcoming = self.caller.calls.next_instant()
+        if self.is_real and self.holds_refs():
+            soon = self.clock.now() + PICO // 2  # dropped references are released twice a second
             return soon if upcoming is None else min(upcoming, soon)
         return upcoming
 
     def do_what_is_due(self) -> None:
-        self.tidy()
-        self.caller.end_overdue(self.crew.give)
+        if self.dropped_refs:
+            self.release_dropped_refs()
+        self.caller.end_overdue(self.pool.give)
 
     # ------------------------------------------------------------------------------------- closing
 
     def close(self, patience: float | None = None) -> None:
-        """End at once. What is not answered fails. Functions that still run are waited for, for so
-        many seconds."""
+        """End at once. Calls without an answer fail. Functions that still run are waited for, at most
+        `patience` seconds."""
         self.is_open = False
-        self.crew.close()
-        self.watchman.close()
+        self.pool.close()
+        self.deadlines.close()
         self.transport.close()
         self.caller.close()
-        self.crew.join(patience)
-        self.watchman.join()
+        self.pool.join(patience)
+        self.deadlines.join()
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else "closed"
-        return f"<Agent of {self.me.name!r}, {state}, {self.caller!r}, {self.crew!r}, {self.transport!r}>"
+        return f"<RpcAgent of {self.me.name!r}, {state}, {self.caller!r}, {self.pool!r}, {self.transport!r}>"
 
 
 KEY: Final = "rpc"
+NOT_INITIALIZED: Final = "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."
 
 
 def is_here() -> bool:
     return KEY in world.place().extras
 
 
-def current() -> Agent:
+def current() -> RpcAgent:
     """This worker's agent; torch's RuntimeError before `init_rpc`."""
     agent = world.place().extras.get(KEY)
     if agent is None:

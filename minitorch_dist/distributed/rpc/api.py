@@ -1,30 +1,36 @@
-"""torch's functions: who is there, and call them."""
+"""torch's functions: call functions of other workers, and gather an object from each of them.
+
+    all workers ──(GATHER, names, number, object)──► the worker with the smallest name
+                ◄── {name: object} ───────────────── as soon as all have come
+
+Workers that gather among the same names count how often they do, so two gatherings never mix. torch hides
+`_all_gather` and `_barrier` behind an underscore, but libraries use them (PyTorch Geometric's loaders, for one).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-from minitorch_dist.distributed.codec import Writer
-from minitorch_dist.distributed.rpc import functions, operations
-from minitorch_dist.distributed.rpc.agent import current
-from minitorch_dist.distributed.rpc.beginning import init_rpc as init_rpc
-from minitorch_dist.distributed.rpc.calls import RpcFuture
+from minitorch_dist.distributed.codec import Unsendable, Writer
+from minitorch_dist.distributed.exceptions import RpcTimeout, WorkerLost
+from minitorch_dist.distributed.rpc import functions, serve
+from minitorch_dist.distributed.rpc.agent import RpcAgent, current
+from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.constants import UNSET_RPC_TIMEOUT
-from minitorch_dist.distributed.rpc.ending import shutdown as shutdown
-from minitorch_dist.distributed.rpc.gatherings import (
-    _all_gather as _all_gather,
-    _barrier as _barrier,
-)
-from minitorch_dist.distributed.rpc.looking import (
+from minitorch_dist.distributed.rpc.debug import (
     _get_current_rpc_agent as _get_current_rpc_agent,
     _is_current_rpc_agent_set as _is_current_rpc_agent_set,
 )
+from minitorch_dist.distributed.rpc.init import init_rpc as init_rpc
+from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.options import seconds_of
-from minitorch_dist.distributed.rpc.workers import WorkerInfo
+from minitorch_dist.distributed.rpc.serve import Later
+from minitorch_dist.distributed.rpc.shutdown import shutdown as shutdown
 from minitorch_dist.futures import Future, wait_all
 
 T = TypeVar("T")
@@ -36,7 +42,7 @@ def is_available() -> bool:
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
-    """A worker by its name; without one, ourselves."""
+    """The worker with this name. Without a name it is this worker itself."""
     agent = current()
     return agent.me if worker_name is None else agent.workers.find(worker_name)
 
@@ -46,7 +52,7 @@ def _get_worker_infos() -> list[WorkerInfo]:
 
 
 def get_rpc_timeout() -> float:
-    """Seconds that calls may take unless they are given others."""
+    """The seconds that a call may take if it is given no others."""
     return current().timeout
 
 
@@ -61,7 +67,7 @@ def rpc_async(
     kwargs: Mapping[str, Any] | None = None,
     timeout: float | timedelta = UNSET_RPC_TIMEOUT,
 ) -> RpcFuture[Any]:
-    """Call `func(*args, **kwargs)` on a worker; the Future of its result.
+    """Call `func(*args, **kwargs)` on a worker. It returns the Future of the result at once.
 
     The arguments are read now: they may be written to when this returns.
     """
@@ -75,7 +81,7 @@ def rpc_sync(
     kwargs: Mapping[str, Any] | None = None,
     timeout: float | timedelta = UNSET_RPC_TIMEOUT,
 ) -> Any:
-    """What `func(*args, **kwargs)` returns on a worker, or the exception that it raises there."""
+    """Call `func(*args, **kwargs)` on a worker, and return what it returns or raise what it raises."""
     return _call(to, func, args, kwargs, timeout).wait()
 
 
@@ -84,14 +90,14 @@ def _call(
     kwargs: Mapping[str, Any] | None, timeout: float | timedelta,
 ) -> RpcFuture[Any]:  # fmt: skip
     agent = current()
-    worker, name = agent.workers.find(to), functions.name_of(func)
-    write = request(func, args, kwargs)
-    return agent.call(worker, operations.CALL, write, name, seconds_of(timeout))
+    worker, write = agent.workers.find(to), request(func, args, kwargs)
+    seconds = timeout if type(timeout) is float else seconds_of(timeout)
+    return agent.call(worker, serve.CALL, write, func, seconds)
 
 
 @contextmanager
 def _wait_all() -> Iterator[None]:
-    """At its end, wait for all that this thread has asked for asynchronously within the block."""
+    """Wait, at the end of the block, for all asynchronous calls that this thread made in it."""
     futures: list[Future[Any]] = []
     token = _awaited.set(futures)
     try:
@@ -102,7 +108,7 @@ def _wait_all() -> Iterator[None]:
 
 
 def noted(future: RpcFuture[T]) -> RpcFuture[T]:
-    """A future that the user gets; `_wait_all` waits for it."""
+    """Note a future that the user gets, so that `_wait_all` waits for it."""
     if (futures := _awaited.get()) is not None:
         futures.append(future)
     return future
@@ -111,15 +117,128 @@ def noted(future: RpcFuture[T]) -> RpcFuture[T]:
 def request(
     func: Callable[..., Any], args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None
 ) -> Callable[[Writer], None]:
-    """Writes (function, args, kwargs); errors name the argument."""
+    """A function that writes (func, args, kwargs). Its errors name the argument."""
     if not callable(func):
         raise TypeError("function should be callable.")
     args, kwargs = tuple(args or ()), dict(kwargs or {})
 
     def write(writer: Writer) -> None:
         writer.begin(3)
-        writer.named(functions.name_of(func), func)
+        try:
+            writer.value(func)
+        except Unsendable as error:
+            raise error.inside(functions.name_of(func)) from None
         writer.named("args", args)
         writer.named("kwargs", kwargs)
 
     return write
+
+
+# ------------------------------------------------------------------------------------- gathering
+
+PATIENCE: Final = 5.0  # seconds for the answer to "which workers are missing?"
+Which = tuple[tuple[str, ...], int]  # the names, and how often these have gathered before
+
+
+class Gatherings:
+    """The gatherings of one worker: those that it came to, and those that it keeps for all."""
+
+    def __init__(self, agent: RpcAgent) -> None:
+        self._agent = agent
+        self.visits: Counter[tuple[str, ...]] = Counter()
+        self._open: dict[Which, tuple[dict[str, Any], RpcFuture[Any]]] = {}
+        agent.when_lost.append(self._lost)
+
+    def come(self, which: Which, name: str, given: Any) -> RpcFuture[Any]:
+        """A worker has come with its object. The result is the future of all objects."""
+        for worker, reason in self._agent.lost_workers.items():
+            if self._agent.worker(worker).name in which[0]:
+                raise self._without(worker, reason, which)
+        if which not in self._open:
+            future: RpcFuture[Any] = RpcFuture(self._agent, lambda: f"the workers {which[0]}")
+            self._open[which] = {}, future
+        objects, future = self._open[which]
+        objects[name] = given
+        if len(objects) == len(which[0]):
+            del self._open[which]
+            future.set_result({name: objects[name] for name in which[0]})
+        return future
+
+    def missing(self, which: Which) -> list[str]:
+        here = self._open[which][0] if which in self._open else ()
+        return [name for name in which[0] if name not in here]
+
+    def _lost(self, worker: int, reason: str) -> None:
+        name = self._agent.worker(worker).name
+        for which in [which for which in self._open if name in which[0]]:
+            _, future = self._open.pop(which)
+            future.set_exception(self._without(worker, reason, which))
+
+    def _without(self, worker: int, reason: str, which: Which) -> WorkerLost:
+        name = self._agent.worker(worker).name
+        doing = f"was worker {name!r}, and {', '.join(which[0])} wait for each other"
+        return WorkerLost(worker, reason, doing)
+
+    def __repr__(self) -> str:
+        return f"<Gatherings of {self._agent.me.name!r}, {len(self._open)} are not complete>"
+
+
+def _all_gather(
+    obj: Any,
+    worker_names: Iterable[str] | None = None,
+    timeout: float | timedelta = UNSET_RPC_TIMEOUT,
+) -> dict[str, Any]:
+    """The objects of all workers, or of the named ones, by name. All of them have to call this.
+
+    Without a timeout, or with 0, it waits for the others however long they take.
+    """
+    agent, seconds = current(), max(0.0, seconds_of(timeout))
+    names = tuple(sorted(set(worker_names or agent.workers.by_name)))
+    if agent.me.name not in names:
+        raise ValueError(f"{agent.me.name!r} gathers with {', '.join(names)}, and is none of them")
+    ours, leader = agent.part(Gatherings), agent.workers.find(names[0])
+    for name in names:
+        agent.workers.find(name)
+    which = names, ours.visits[names]
+    ours.visits[names] += 1
+    future = agent.call(
+        leader, serve.GATHER, lambda writer: writer.value((which, obj)), "_all_gather", seconds
+    )
+    try:
+        return dict(future.wait())
+    except RpcTimeout:
+        raise RpcTimeout(
+            f"_all_gather of {', '.join(names)}: {agent.me.name!r} waited {seconds:g} s{agent.clock.of_time} for "
+            f"{_missing(agent, which)}. Do all of them call it, with the same names?"
+        ) from None
+
+
+def _barrier(worker_names: Iterable[str]) -> None:
+    """Wait until all named workers have called this. This worker is one of them."""
+    _all_gather(None, worker_names)
+
+
+def _missing(agent: RpcAgent, which: Which) -> str:
+    leader = agent.workers.find(which[0][0])
+    try:
+        found = agent.call(
+            leader, serve.ABSENT, lambda writer: writer.value(which), "_all_gather", PATIENCE,
+            is_system=True,
+        ).wait()  # fmt: skip
+    except RuntimeError:
+        return f"{leader.name!r}, which does not answer"
+    return ", ".join(found)
+
+
+def _gather(agent: RpcAgent, src: int, asked: Any) -> tuple[str, Callable[[], Any]]:
+    which, given = asked
+    name = agent.worker(src).name
+    return "_all_gather", lambda: Later(agent.part(Gatherings).come(which, name, given))
+
+
+def _absent(agent: RpcAgent, src: int, which: Any) -> list[str]:
+    return agent.part(Gatherings).missing(which)
+
+
+serve.let_run(serve.GATHER, _gather)
+serve.let_handle(serve.ABSENT, _absent)

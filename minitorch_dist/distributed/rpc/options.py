@@ -1,4 +1,4 @@
-"""How RPC is set up: torch's options."""
+"""The options of RPC, with torch's names."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ DeviceLike: TypeAlias = "int | str | devices.device"
 
 
 class BackendType(Enum):
-    """torch has one backend left. Here both names mean RPC over whatever transport there is;
-    PROCESS_GROUP is what texts for torch before 1.8 say."""
+    """Both names mean RPC over the transport of this world.
+
+    torch has one backend left. PROCESS_GROUP is the name in texts for torch before 1.8.
+    """
 
     TENSORPIPE = "TENSORPIPE"
     PROCESS_GROUP = "PROCESS_GROUP"
@@ -29,7 +31,7 @@ class BackendType(Enum):
 
 
 class RpcBackendOptions:
-    """What any backend can be told."""
+    """The options of every backend."""
 
     def __init__(
         self,
@@ -50,11 +52,11 @@ class RpcBackendOptions:
 
 
 class TensorPipeRpcBackendOptions(RpcBackendOptions):
-    """`num_worker_threads` functions run at once; those that wait for an answer are not counted, so
-    calls may nest as deep as they like.
+    """The options of torch's backend.
 
-    `_transports` may name the transport to take, `["file:///path"]`; by default, and where only torch's
-    own are named (`["uv"]`), it is the one under which the world was launched, else tcp.
+    `num_worker_threads` functions run at once. A function that waits for an answer does not count, so calls
+    may nest to any depth. `_transports` may name the transport, as `["file:///path"]`. By default, and where
+    only torch's own are named (`["uv"]`), it is the one under which the world was launched, else tcp.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
         self._transports, self._channels = _transports, _channels
 
     def set_device_map(self, to: str, device_map: Mapping[DeviceLike, DeviceLike]) -> None:
-        """Where tensors of our devices go on worker `to`. Calls add up."""
+        """Name the devices of worker `to` on which tensors of our devices arrive. Calls add up."""
         new, known = _to_map(device_map), self.device_maps.setdefault(to, {})
         for ours, theirs in new.items():
             if ours in known and known[ours] != theirs:

@@ -4,7 +4,7 @@
     rref.to_here()                                       a copy of it
     rref.rpc_sync().step(x)                              call a method of it, there
 
-The types that take part in keeping it alive are in `references`, what the owner does in `owning`.
+`rref_context` keeps the object alive. `rref_owner` is what the owner does.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar, cast
 
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.codec import Damaged, Unsendable, faces
+from minitorch_dist.distributed.codec import DamagedEncoding, Unsendable, faces
+from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.codec.writer import Writer
-from minitorch_dist.distributed.rpc import functions, operations
+from minitorch_dist.distributed.rpc import functions, serve
 from minitorch_dist.distributed.rpc.agent import current, is_here
 from minitorch_dist.distributed.rpc.api import noted, request
-from minitorch_dist.distributed.rpc.calls import RpcFuture
+from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.constants import UNSET_RPC_TIMEOUT
+from minitorch_dist.distributed.rpc.members import WorkerInfo
+from minitorch_dist.distributed.rpc.message import RpcReader, RpcWriter
 from minitorch_dist.distributed.rpc.options import seconds_of
-from minitorch_dist.distributed.rpc.owning import backward
-from minitorch_dist.distributed.rpc.references import Fork, Id, Owned, book_of
-from minitorch_dist.distributed.rpc.workers import WorkerInfo
-from minitorch_dist.distributed.rpc.writing import RpcWriter
+from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, UserRRef, context_of
+from minitorch_dist.distributed.rpc.rref_owner import backward
 
 T = TypeVar("T")
 NUMBER: Final = 2  # among the types that the codec was taught
@@ -36,10 +37,10 @@ OPERATORS: Final = (
 
 
 class RRef(Generic[T]):
-    """`RRef(value)` makes one to an object of this worker; `rpc.remote` to one of another."""
+    """A reference to an object. `RRef(value)` refers to one of this worker, `rpc.remote` makes one elsewhere."""
 
     __slots__ = ("__weakref__", "_held")
-    _held: Owned | Fork
+    _held: OwnerRRef | UserRRef
 
     def __init__(self, value: T, type_hint: Any = None) -> None:
         if not is_here():
@@ -47,13 +48,13 @@ class RRef(Generic[T]):
                 "Current RPC agent is not set! Did you initialize the RPC framework (e.g. by calling "
                 "`rpc.init_rpc`)?"
             )
-        book = book_of(current())
-        self._held = book.own(book.new_id(), callsite())
+        context = context_of(current())
+        self._held = context.own(context.new_id(), callsite())
         self._held.handles += 1
         self._held.future.set_result(value)
 
     @classmethod
-    def _of(cls, held: Owned | Fork) -> RRef[Any]:
+    def _of(cls, held: OwnerRRef | UserRRef) -> RRef[Any]:
         made = object.__new__(cls)
         made._held = held
         return made
@@ -61,53 +62,53 @@ class RRef(Generic[T]):
     def __del__(self) -> None:
         held = getattr(self, "_held", None)
         if held is not None:
-            held.book.garbage.append(held)
+            held.context.garbage.append(held)
 
     # ----------------------------------------------------------------------------------- asking
 
     def is_owner(self) -> bool:
-        return isinstance(self._held, Owned)
+        return isinstance(self._held, OwnerRRef)
 
     def owner(self) -> WorkerInfo:
         held = self._held
-        id = held.owner if isinstance(held, Fork) else held.book.me
-        return held.book.agent.worker(id)
+        id = held.owner if isinstance(held, UserRRef) else held.context.me
+        return held.context.agent.worker(id)
 
     def owner_name(self) -> str:
         return self.owner().name
 
     def confirmed_by_owner(self) -> bool:
-        return self._held.confirmed if isinstance(self._held, Fork) else True
+        return self._held.confirmed if isinstance(self._held, UserRRef) else True
 
     def local_value(self) -> T:
         """The object itself, on its owner."""
-        if isinstance(self._held, Fork):
+        if isinstance(self._held, UserRRef):
             raise RuntimeError(
                 f"For RRef {self!r}, can't call localValue() on user "
-                f"{self._held.book.agent.me}. Call it on owner {self.owner()}"
+                f"{self._held.context.agent.me}. Call it on owner {self.owner()}"
             )
         return cast("T", self._held.future.wait())
 
     def to_here(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> T:
-        """A copy of the object; on its owner the object itself."""
-        if isinstance(self._held, Owned):
+        """A copy of the object. On its owner it is the object itself."""
+        if isinstance(self._held, OwnerRRef):
             return self.local_value()
-        return cast("T", self._ask(operations.FETCH, None, "to_here", timeout).wait())
+        return cast("T", self._ask(serve.FETCH, None, "to_here", timeout).wait())
 
     def _get_type(self, timeout: Timeout = UNSET_RPC_TIMEOUT, blocking: bool = True) -> Any:
         """The object's class, or the Future of it."""
         held = self._held
-        if isinstance(held, Fork):
-            future = self._ask(operations.TYPE, None, "_get_type", timeout)
+        if isinstance(held, UserRRef):
+            future = self._ask(serve.TYPE, None, "_get_type", timeout)
         else:
             future = cast("RpcFuture[Any]", held.future.then(lambda done: type(done.value())))
         return future.wait() if blocking else future
 
     def _ask(self, operation: int, what: Any, doing: str, timeout: Timeout) -> RpcFuture[Any]:
-        """Ask the owner for something that is done with the object."""
+        """Ask the owner to do something with the object."""
         held = self._held
-        agent = held.book.agent
-        if isinstance(held, Fork) and held.error is not None:
+        agent = held.context.agent
+        if isinstance(held, UserRRef) and held.error is not None:
             failed: RpcFuture[Any] = RpcFuture(agent, lambda: doing)
             failed.set_exception(held.error)
             return failed
@@ -132,14 +133,14 @@ class RRef(Generic[T]):
         return Proxy(self, "remote", timeout)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
-        """Run backward from this tensor, on its owner: in a context, or (-1) locally there."""
-        if isinstance(self._held, Owned):
+        """Run backward from this tensor on its owner: in a context, or without one (-1)."""
+        if isinstance(self._held, OwnerRRef):
             backward(self, dist_autograd_ctx_id, retain_graph)
         else:
             what: tuple[Any, ...] = (backward, (self, dist_autograd_ctx_id, retain_graph), {})
-            agent = self._held.book.agent
+            agent = self._held.context.agent
             agent.call(
-                self.owner(), operations.CALL, lambda writer: writer.value(what), "backward"
+                self.owner(), serve.CALL, lambda writer: writer.value(what), "backward"
             ).wait()  # fmt: skip
 
     def __reduce__(self) -> Any:
@@ -149,7 +150,7 @@ class RRef(Generic[T]):
 
     def __repr__(self) -> str:
         held = self._held
-        if isinstance(held, Fork):
+        if isinstance(held, UserRRef):
             return f"UserRRef(RRefId = {held.id!r}, ForkId = {held.fork_id!r})"
         return f"OwnerRRef({held.id!r})"
 
@@ -170,13 +171,13 @@ class Proxy:
         def method(*args: Any, **kwargs: Any) -> Any:
             rref = self._rref
             held = rref._held
-            if isinstance(held, Fork) and held.error is not None:
+            if isinstance(held, UserRRef) and held.error is not None:
                 raise held.error
             asked = (tuple(held.id), name, args, kwargs)
             if self._how == "remote":
-                return make(rref.owner(), operations.METHOD, _writes(asked), name, self._timeout)
-            future = held.book.agent.call(
-                rref.owner(), operations.METHOD, _writes(asked), name, seconds_of(self._timeout),
+                return make(rref.owner(), serve.METHOD, _writes(asked), name, self._timeout)
+            future = held.context.agent.call(
+                rref.owner(), serve.METHOD, _writes(asked), name, seconds_of(self._timeout),
                 keeps=rref,
             )  # fmt: skip
             return noted(future) if self._how == "rpc_async" else future
@@ -190,7 +191,7 @@ class Proxy:
 
 
 def _writes(asked: tuple[Any, ...]) -> Callable[[Writer], None]:
-    """(id, name, args, kwargs), with errors that name the argument."""
+    """A function that writes (id, name, args, kwargs). Its errors name the argument."""
     id, name, args, kwargs = asked
 
     def write(writer: Writer) -> None:
@@ -210,10 +211,10 @@ def remote(
     kwargs: Mapping[str, Any] | None = None,
     timeout: Timeout = UNSET_RPC_TIMEOUT,
 ) -> RRef[Any]:
-    """Make an object on a worker, with a function or a class; a reference to it, at once."""
+    """Make an object on a worker, with a function or a class. It returns a reference at once."""
     worker = current().workers.find(to)
     name = functions.name_of(func)
-    return make(worker, operations.CALL, request(func, args, kwargs), name, timeout)
+    return make(worker, serve.CALL, request(func, args, kwargs), name, timeout)
 
 
 def make(
@@ -223,17 +224,17 @@ def make(
     doing: str,
     timeout: Timeout,
 ) -> RRef[Any]:
-    """A reference to what will come of an operation."""
+    """Order an operation on a worker. The result is a reference to what will come of it."""
     agent, site = current(), callsite()
-    book = book_of(agent)
-    id = book.new_id()
-    held: Owned | Fork
+    context = context_of(agent)
+    id = context.new_id()
+    held: OwnerRRef | UserRRef
     if worker.id == agent.me.id:
-        held, fork_id = book.own(id, site), None
+        held, fork_id = context.own(id, site), None
         held.handles += 1
     else:
-        fork_id = book.new_id()
-        held = book.forks[fork_id] = Fork(book, worker.id, id, fork_id, site)
+        fork_id = context.new_id()
+        held = context.forks[fork_id] = UserRRef(context, worker.id, id, fork_id, site)
     rref = RRef._of(held)
 
     def order(writer: Writer) -> None:
@@ -242,21 +243,21 @@ def make(
             writer.value(part)
         write(writer)
 
-    def settled(error: Exception | None) -> None:
-        if isinstance(held, Fork):
+    def settled(_: Any, error: Exception | None) -> None:
+        if isinstance(held, UserRRef):
             held.error = held.error or error
             held.confirmed = True
-            book.settle(held)
+            context.settle(held)
         elif error is not None and not held.future.done():
             held.future.set_exception(error)
 
     try:
         agent.call(
-            worker, operations.REMOTE, order, doing, seconds_of(timeout), settled=settled, site=site
+            worker, serve.REMOTE, order, doing, seconds_of(timeout), settled=settled, site=site
         )  # fmt: skip
     except BaseException:  # it could not be sent
         if fork_id is not None:
-            book.forks.pop(fork_id, None)
+            context.forks.pop(fork_id, None)
         raise
     return rref
 
@@ -268,22 +269,26 @@ def _write(writer: faces.Writing, rref: RRef[Any]) -> None:
     if not isinstance(writer, RpcWriter):
         raise Unsendable("an RRef can only be sent by RPC")
     held = rref._held
-    book, fork_id = held.book, held.book.new_id()
-    owner = held.owner if isinstance(held, Fork) else book.me
+    context, fork_id = held.context, held.context.new_id()
+    owner = held.owner if isinstance(held, UserRRef) else context.me
     to = writer.to
-    writer.note(lambda: book.commit(to, held, fork_id))
-    writer.value((owner, tuple(held.id), tuple(fork_id), book.me))
+    writer.note(lambda: context.commit(to, held, fork_id))
+    writer.value((owner, tuple(held.id), tuple(fork_id), context.me))
 
 
 def _read(reader: faces.Reading) -> RRef[Any]:
+    if not isinstance(reader, RpcReader):
+        raise DamagedEncoding("a reference to an object, which only comes by RPC")
     match reader.value():
         case (int(owner), (int(a), int(b)), (int(c), int(d)), int(parent)):
             agent = current()
             if owner not in agent.workers.by_id or parent not in agent.workers.by_id:
-                raise Damaged(f"a reference to an object of worker {owner}, from worker {parent}")
-            return RRef._of(book_of(agent).arrive(owner, Id(a, b), Id(c, d), parent))
+                raise DamagedEncoding(
+                    f"a reference to an object of worker {owner}, from worker {parent}"
+                )
+            return RRef._of(context_of(agent).arrive(owner, Id(a, b), Id(c, d), parent))
         case other:
-            raise Damaged(f"{other!r} is no reference")
+            raise DamagedEncoding(f"{shown(other)} is no reference")
 
 
-faces.let_travel(RRef, NUMBER, faces.Other(_write, _read))
+faces.register_type(RRef, NUMBER, faces.Other(_write, _read))

@@ -1,16 +1,19 @@
 """Collectives as data: every algorithm once, as a schedule of sends and receives.
 
-    steps  schedule      what a schedule is made of: Send, Receive, Exchange, Combine
+    steps  schedule      the parts of a schedule: Send, Receive, Exchange, Combine
 
-One file for a family, in the order of learning: `direct`, `ring`, `binomial`, `recursive_doubling`,
-`recursive_halving`, `rabenseifner`, `bruck`, `pairwise`, `dissemination`, `scatter_all_gather`,
-`chain`, `double_binary_tree`, `hierarchical`, `two_shot` (`powers`: how to have a power of two).
+There is one file for a family, in the order of learning: `direct`, `ring`, `binomial`,
+`recursive_doubling`, `recursive_halving`, `rabenseifner`, `bruck`, `pairwise`, `dissemination`,
+`scatter_all_gather`, `chain`, `double_binary_tree`, `hierarchical`, `two_shot`. (`powers` says how to have
+a power of two.)
 
-What is derived from them:
+These are derived from them:
 
     replay  values      message by message, all ranks in one thread: the naive form of all else
     everyone            all ranks at once, as an array
     links  ports        what a link costs; clocks and ports of all ranks
+    arrivals            the same where messages overtake each other: `overtaking` plays them one by
+                        one, `crowd` all of one instant in one go
     cost  bounds        what a schedule costs, and what none can beat
     proof               each element ends up with every rank's contribution exactly once
     choice              the one that was asked for, or the cheapest on these links

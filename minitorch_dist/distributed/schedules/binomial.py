@@ -1,4 +1,4 @@
-"""Binomial trees: whoever has it passes it on, so their number doubles in every round.
+"""Binomial trees: each rank that has the data passes them on, so their number doubles in every round.
 
     broadcast, size 8      0 ───────────► 4              round 1
                            0 ─► 2         4 ─► 6         round 2

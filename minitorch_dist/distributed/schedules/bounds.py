@@ -1,4 +1,4 @@
-"""What no schedule can beat, whatever it does.
+"""Lower bounds that no schedule can beat.
 
                       rounds      bytes through one port     additions
     broadcast         ⌈lg p⌉      n                          –
@@ -9,8 +9,8 @@
     reduce_scatter    ⌈lg p⌉      (p-1)/p n                  (p-1)/p n
     all_reduce        ⌈lg p⌉      2(p-1)/p n                 (p-1)/p n
 
-Rounds: with one port the number of ranks that know something can only double. Bytes: what a rank
-lacks has to come in; a port that has taken in all of a vector has spent nβ. (Networks that add on
+Rounds: with one port the number of ranks that know something can only double. Bytes: the parts that a rank
+lacks have to come in; a port that has taken in all of a vector has spent nβ. (Networks that add on
 the way are not in this model.) The bytes that the busiest rank *sends* have a bound too: all that
 must be received is sent by someone.
 

@@ -25,8 +25,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from minitorch_dist.distributed.schedules import postings, proof
-from minitorch_dist.distributed.schedules.cost import latest
-from minitorch_dist.distributed.schedules.links import Links, TwoLevel
+from minitorch_dist.distributed.schedules.arrivals import latest
+from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
 from minitorch_dist.distributed.schedules.schedule import (
     BUILT_IN,
     COLLECTIVES,
@@ -40,17 +40,8 @@ PIECES: Final = {"chain": (1, 4, 16, 64), "double_binary_tree": (1, 4, 16)}
 SHORTEST_PIECE: Final = 4096  # bytes; shorter ones are not worth their bill
 ONLY_IF_ASKED: Final = {("all_to_all", "bruck")}  # ranks whose blocks differ could not tell alike
 
-# What the built-in transports cost on one host, roughly: seconds a message, bytes a second.
-DECLARED: Final = {
-    "queue": Links.measured(8e-6, 8e9, 8e9),
-    "file": Links.measured(3e-6, 5e9, 8e9),
-    "board": Links.measured(1e-6, 10e9, 8e9),
-    "tcp": Links.measured(40e-6, 2e9, 8e9),  # 10 where each rank has a core of its own
-    "mqtt": Links.measured(800e-6, 150e6, 8e9),
-    "mpi": Links.measured(3e-6, 5e9, 8e9),
-}
 _registered: dict[tuple[str, str], Schedule] = {}
-_changes: list[str] = []
+changes: Final[list[str]] = []  # every schedule that was registered or forgotten
 
 
 def known(collective: str) -> dict[str, Schedule]:
@@ -79,7 +70,7 @@ def choose(
     if wanted != "auto":
         return named(collective, wanted)
     rounded = 1 << max(nbytes - 1, 0).bit_length()  # one choice for all vectors of about this size
-    return _cheapest(collective, size, rounded, links or Links(), on_board, version())
+    return _cheapest(collective, size, rounded, links or Links(), on_board, len(changes))
 
 
 def named(collective: str, algorithm: str) -> Schedule:
@@ -151,9 +142,10 @@ def _least_bill(
 
 
 def race(schedules: Iterable[Schedule], size: int, nbytes: int, links: Links) -> Schedule | None:
-    """The one that takes the least time, the first among equals. All run side by side, in virtual
-    time, and whoever is behind goes on: the first that arrives has won, and nobody draws up the bill
-    of a ring of 10,000 ranks to learn that it is long. None if none can do so many ranks."""
+    """The one that takes the least time, the first among equals. All run side by side, in virtual time, and
+    the one that is behind goes on. The first that arrives has won. So nobody draws up the bill of a ring of
+    10,000 ranks to learn that it is long. None if none can do so many ranks.
+    """
     runners = [(schedule, latest(schedule, size, nbytes, links)) for schedule in schedules]
     behind = [(0, place) for place in range(len(runners))]  # a heap
     while behind:
@@ -171,12 +163,12 @@ def race(schedules: Iterable[Schedule], size: int, nbytes: int, links: Links) ->
 
 
 def candidates(collective: str, nbytes: int, links: Links) -> Iterable[Schedule]:
-    """What `auto` compares, in the order that decides between equals."""
+    """The algorithms that `auto` compares, in the order that decides between equals."""
     for name, found in known(collective).items():
         if (collective, name) in ONLY_IF_ASKED:
             continue
         if "per_node" in found.options:
-            if isinstance(links, TwoLevel):
+            if isinstance(links, TwoLevelLinks):
                 yield _with_options(found, f"per_node={links.per_node}")
         elif "pieces" in found.options:
             for pieces in PIECES.get(name, (1, 4, 16)):
@@ -205,7 +197,7 @@ def register_schedule(
             raise ValueError(f"{name!r} is the name of a built-in algorithm of {collective}")
         proof.prove_all(made, sizes)
         _registered[collective, name] = made
-        _changes.append(f"+{made}")
+        changes.append(f"+{made}")
         return made
 
     return register
@@ -214,9 +206,4 @@ def register_schedule(
 def forget_schedule(collective: str, name: str) -> None:
     """Take back `register_schedule`."""
     made = _registered.pop((collective, name))
-    _changes.append(f"-{made}")
-
-
-def version() -> int:
-    """Changes with every schedule that is registered or forgotten."""
-    return len(_changes)
+    changes.append(f"-{made}")

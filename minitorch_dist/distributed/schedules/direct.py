@@ -1,4 +1,5 @@
-"""Direct: everyone talks to whom it concerns, one after the other. The naive form of everything.
+"""Direct: each rank exchanges messages with each rank concerned, one after the other. The naive form of all
+collectives.
 
     broadcast, size 4        0 ─► 1    then    0 ─► 2    then    0 ─► 3
 
@@ -20,14 +21,7 @@ Reductions add in the order of ranks, beginning with the root's own values.
 from __future__ import annotations
 
 from minitorch_dist.distributed.schedules.schedule import schedule
-from minitorch_dist.distributed.schedules.steps import (
-    Exchange,
-    Rank,
-    Receive,
-    Send,
-    Span,
-    Steps,
-)
+from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Receive, Send, Span, Steps
 
 
 def single(size: int) -> int:
@@ -116,5 +110,5 @@ def others(root: int, size: int) -> list[int]:
 
 
 def block(source: Rank, to: Rank, size: int) -> Span:
-    """What `source` has for `to` in an all_to_all."""
+    """The chunk that `source` has for `to` in an all_to_all."""
     return Span(source * size + to, 1)

@@ -1,4 +1,4 @@
-"""Double binary tree: two trees over the same ranks, so that nobody only listens.
+"""Double binary tree: two trees over the same ranks, so that every rank sends.
 
 In one binary tree half of the ranks are leaves and send nothing down. Two trees in which the leaves
 of one are inner nodes of the other, with half of the vector each, keep all ports busy:
@@ -34,7 +34,7 @@ from minitorch_dist.distributed.schedules.schedule import schedule
 from minitorch_dist.distributed.schedules.steps import Mask, Rank, Receive, Send, Steps
 
 
-class Tree:
+class BinaryTree:
     """Parent, children and height of each rank in one of the two trees (`second`: B)."""
 
     def __init__(self, rank: Rank, size: int, second: bool) -> None:
@@ -77,7 +77,7 @@ def two_per_piece(size: int, pieces: int) -> int:
 
 @schedule(chunks=two_per_piece, pieces=4)
 def all_reduce(rank: Rank, size: int, pieces: int = 4) -> Steps:
-    trees = [Tree(rank, size, second) for second in (False, True)]
+    trees = [BinaryTree(rank, size, second) for second in (False, True)]
     top = trees[0].top
     for time in range(2 * top + pieces - 1 if size > 1 else 0):
         for half, tree in enumerate(trees):
@@ -90,7 +90,7 @@ def _within(piece: Any, pieces: int) -> Mask:
     return (piece >= 0) & (piece < pieces)
 
 
-def _up(tree: Tree, time: int, first: int, pieces: int) -> Steps:
+def _up(tree: BinaryTree, time: int, first: int, pieces: int) -> Steps:
     """At height l, piece `time - l` is complete from below and goes to the parent."""
     piece = time - tree.height
     yield Send(tree.parent, first + piece, only=_within(piece, pieces) & ~tree.is_root)
@@ -99,7 +99,7 @@ def _up(tree: Tree, time: int, first: int, pieces: int) -> Steps:
         yield Receive(child, first + piece, reduce=True, only=_within(piece, pieces) & exists)
 
 
-def _down(tree: Tree, time: int, first: int, pieces: int) -> Steps:
+def _down(tree: BinaryTree, time: int, first: int, pieces: int) -> Steps:
     """The root sends piece `time` to its children; one height further down is one time later."""
     piece = time - (tree.top - tree.height)
     for child, exists, _ in tree.children:

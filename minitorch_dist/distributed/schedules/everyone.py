@@ -1,10 +1,10 @@
-"""All ranks at once: the array 0, 1, …, size-1, which knows when it was only turned round.
+"""All ranks at once: the array 0, 1, …, size-1, which knows when it was only rotated.
 
 Most schedules compute with ranks as on a circle: `(rank + 1) % size`, `(rank - step) % size`. With
 a plain `numpy.arange(size)` this works, and costs a division per rank and step. An `Everyone`
-behaves like that array, but writes down such a turn as one number; whatever else is asked of it,
-it becomes the plain array. `cost` then moves a vector round the circle by two slices, and sees
-that nothing has to be moved where all ranks are alike.
+behaves like that array, but writes down such a turn as one number. For all other operations it becomes the
+plain array. `cost` then moves a vector round the circle by two slices, and sees that nothing has to be
+moved where all ranks are alike.
 """
 
 from __future__ import annotations

@@ -27,14 +27,7 @@ import math
 from minitorch_dist.distributed.schedules import powers
 from minitorch_dist.distributed.schedules.direct import single
 from minitorch_dist.distributed.schedules.schedule import schedule
-from minitorch_dist.distributed.schedules.steps import (
-    Exchange,
-    Rank,
-    Receive,
-    Send,
-    Span,
-    Steps,
-)
+from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Receive, Send, Span, Steps
 
 
 def one_per_rank_and_place(size: int, per_node: int) -> int:

@@ -1,8 +1,8 @@
-"""What a link costs: latency, bytes, additions, in whole picoseconds.
+"""The cost of a link: latency, bytes, additions, in whole picoseconds.
 
-The model is Hockney's with one full-duplex port per rank: a message of m bytes occupies its sender's
-transmit port for α + βm and then, as soon as that is free as well, its receiver's receive port
-for as long; adding m received bytes takes γm of the rank's time.
+The model is Hockney's with one full-duplex port per rank. A message of m bytes occupies its sender's
+transmit port for α + βm. Then it occupies its receiver's receive port for as long, as soon as that is free.
+Adding m received bytes takes γm of the rank's time.
 
     sender     tx │▒▒▒▒ α+βm ▒▒▒▒│                   sends do not wait: they queue at the port
     receiver   rx      │▒▒▒▒ α+βm ▒▒▒▒│γm            (here it was busy for a while)
@@ -61,7 +61,7 @@ COUNTING = Links(alpha=1, beta=0)  # time is then the number of rounds
 
 
 @dataclass(frozen=True)
-class TwoLevel(Links):
+class TwoLevelLinks(Links):
     """Nodes of `per_node` neighbouring ranks: the costs above inside a node, `outer`'s between them."""
 
     per_node: int = 8

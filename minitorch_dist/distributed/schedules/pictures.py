@@ -1,4 +1,4 @@
-"""Schedules as text: who holds what after each round, and which message is under way when.
+"""Schedules as text: the chunks that each rank holds after each round, and when each message is under way.
 
     chunk_matrix(bruck.all_gather, 3)              space_time(chain.broadcast, 3)
 
@@ -14,14 +14,16 @@ from __future__ import annotations
 
 from minitorch_dist.distributed.schedules.links import COUNTING, Links
 from minitorch_dist.distributed.schedules.proof import Labels
-from minitorch_dist.distributed.schedules.replay import Event, Replay
+from minitorch_dist.distributed.schedules.replay import Replay, ReplayedMessage
 from minitorch_dist.distributed.schedules.schedule import Schedule
 
 
-def rounds_of(schedule: Schedule, size: int, root: int | None = None) -> list[list[Event]]:
+def rounds_of(
+    schedule: Schedule, size: int, root: int | None = None
+) -> list[list[ReplayedMessage]]:
     """The messages by the round in which they land, each taking one round."""
     replay = Replay(schedule, size, size, root=root, links=COUNTING).run()
-    rounds: list[list[Event]] = [[] for _ in range(replay.time)]
+    rounds: list[list[ReplayedMessage]] = [[] for _ in range(replay.time)]
     for event in replay.events:
         rounds[event.end - 1].append(event)
     return rounds
@@ -127,7 +129,7 @@ def _mark(row: list[int], start: int, stop: int, total: int, bit: int) -> None:
 
 
 def messages(schedule: Schedule, size: int, root: int | None = None) -> str:
-    """The rounds as a list: who sends which chunks to whom."""
+    """The rounds as a list: which chunks each rank sends to which."""
     lines = [f"{schedule}, {size} ranks"]
     for number, events in enumerate(rounds_of(schedule, size, root), 1):
         said = [

@@ -36,7 +36,7 @@ Integers = NDArray[np.int64]
 Numbers = Any  # an int while all ranks are alike, else Integers
 
 
-class _Batch(NamedTuple):
+class _StepMessages(NamedTuple):
     """Messages of one step that are under way, at most one per sender."""
 
     source: Integers
@@ -58,7 +58,7 @@ class Ports:
         self.rx: Numbers = 0
         self.sent: Numbers = 0
         self.messages = 0
-        self.under_way: list[_Batch] = []
+        self.under_way: list[_StepMessages] = []
         self.total = schedule.total(size)
         self.cut(schedule.sizes(size, count) * itemsize)
 
@@ -104,7 +104,7 @@ class Ports:
         self.tx[who] = start + self.links.occupancy(who, to, nbytes)
         self.sent[who] += nbytes
         self.messages += len(who)
-        self.under_way.append(_Batch(who, to, nbytes, start))
+        self.under_way.append(_StepMessages(who, to, nbytes, start))
 
     def _receive(
         self, who: Integers, source: Rank, chunks: Chunks, reduce: bool, step: Any
@@ -136,7 +136,7 @@ class Ports:
         """For each receiver the oldest message that its source has sent to it."""
         start, nbytes = np.zeros_like(who), np.zeros_like(who)
         missing = np.ones(len(who), dtype=bool)
-        left: list[_Batch] = []
+        left: list[_StepMessages] = []
         for batch in self.under_way:
             place = np.full(self.size, -1, dtype=np.int64)
             place[batch.source] = np.arange(len(batch.source))
@@ -147,7 +147,7 @@ class Ports:
             stays = np.ones(len(batch.source), dtype=bool)
             stays[at[found]] = False
             if stays.any():
-                left.append(_Batch(*[column[stays] for column in batch]))
+                left.append(_StepMessages(*[column[stays] for column in batch]))
         self.under_way = left
         if missing.any():
             first = int(np.flatnonzero(missing)[0])
@@ -267,7 +267,7 @@ def _max(a: Numbers, b: Numbers) -> Numbers:
 
 
 def _turned(numbers: Numbers, turn: int) -> Numbers:
-    """What the rank `turn` places further round has."""
+    """The value of the rank `turn` places further round."""
     if isinstance(numbers, int):
         return numbers
     return np.concatenate((numbers[turn:], numbers[:turn]))

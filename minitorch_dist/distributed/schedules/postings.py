@@ -6,16 +6,16 @@ read in another way:
     Send, Exchange        put the chunk up in one's own slot, once, whoever is to read it
     Receive, Exchange     look at it in the sender's slot: copy it from there, or add it from there
 
-A chunk is put up as soon as it has the values that somebody is to see. What is put up together is an
-*event* of that rank, and all that others wait for are events. So the direct all_gather of p ranks,
-p-1 messages from each, is one event and p-1 looks; the two-shot all_reduce is two events; and a ring
-is still a ring.
+A chunk is put up as soon as it has the values that somebody is to see. Data that a rank puts up together
+are an *event* of that rank, and all that others wait for are events. So the direct all_gather of p ranks,
+p-1 messages from each, is one event and p-1 looks; the two-shot all_reduce is two events; and a ring is
+still a ring.
 
     all_gather by `direct`, rank 1 of 3         put up 1    look at rank 0's 0    look at rank 2's 2
 
 Order of addition, chunks and results are those of the schedule: this is the same data, and `bill`
-draws up what it costs so. What a rank does follows from its own steps and, since it must know where
-the others have put things, from theirs.
+draws up what it costs so. The actions of a rank follow from its own steps and, since it must know where the
+others have put things, from theirs.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from minitorch_dist.distributed.schedules.steps import (
 NOTHING: Final = -1  # the "chunk" of a message without content
 
 
-class Post(NamedTuple):
+class BoardWrite(NamedTuple):
     """Put these chunks up, each at its place, and say that the event has come."""
 
     event: int
     chunks: tuple[tuple[int, int], ...]  # (place, chunk)
 
 
-class Look(NamedTuple):
+class BoardRead(NamedTuple):
     """Wait for an event of `source`, then copy (`reduce`: add) what is at its place into a chunk."""
 
     source: int
@@ -56,7 +56,7 @@ class Look(NamedTuple):
     reduce: bool
 
 
-class Local(NamedTuple):
+class BoardCopy(NamedTuple):
     """Copy or add a chunk of one's own."""
 
     into: int
@@ -64,13 +64,13 @@ class Local(NamedTuple):
     reduce: bool
 
 
-Act: TypeAlias = Post | Look | Local
+Act: TypeAlias = BoardWrite | BoardRead | BoardCopy
 
 
 class _Own(NamedTuple):
-    """What a rank puts up, by its own steps alone."""
+    """The data that a rank puts up, by its own steps alone."""
 
-    posts: dict[int, tuple[Post, ...]]  # by the step before which they belong
+    posts: dict[int, tuple[BoardWrite, ...]]  # by the step before which they belong
     sent: dict[int, list[list[tuple[int, int, int]]]]  # messages to each: (event, place, chunk)
     places: int
     events: int
@@ -110,7 +110,7 @@ def _events(
         return version if chunk == NOTHING else made[chunk][version - 1]
 
     up: dict[tuple[int, int], tuple[int, int]] = {}  # (chunk, version): (event, place)
-    posts: dict[int, list[Post]] = defaultdict(list)
+    posts: dict[int, list[BoardWrite]] = defaultdict(list)
     events = places = 0
     for at, chunk, version in wanted:
         if (chunk, version) in up:
@@ -122,7 +122,7 @@ def _events(
                 now.append((places, other))
                 places += 1
         when = max(there(c, v) for (c, v), (event, _) in up.items() if event == events)
-        posts[when].append(Post(events, tuple(item for item in now if item[1] != NOTHING)))
+        posts[when].append(BoardWrite(events, tuple(item for item in now if item[1] != NOTHING)))
         events += 1
     sent: dict[int, list[list[tuple[int, int, int]]]] = defaultdict(list)
     for to, content in messages:
@@ -130,8 +130,8 @@ def _events(
     return _Own({when: tuple(found) for when, found in posts.items()}, sent, places, events)
 
 
-class Program(NamedTuple):
-    """What one rank does, and how many places and events the busiest rank has."""
+class BoardSteps(NamedTuple):
+    """The actions of one rank, and how many places and events the busiest rank has."""
 
     acts: tuple[Act, ...]
     places: int
@@ -144,8 +144,8 @@ def _all(schedule: Schedule, size: int, root: int | None) -> tuple[_Own, ...]:
 
 
 @lru_cache(maxsize=1024)
-def program(schedule: Schedule, rank: int, size: int, root: int | None) -> Program:
-    """What `rank` does on a board."""
+def program(schedule: Schedule, rank: int, size: int, root: int | None) -> BoardSteps:
+    """The actions of `rank` on a board."""
     total, everybody = schedule.total(size), _all(schedule, size, root)
     own, heard = everybody[rank], defaultdict[int, int](int)
     acts: list[Act] = []
@@ -158,12 +158,12 @@ def program(schedule: Schedule, rank: int, size: int, root: int | None) -> Progr
             heard[source] += 1
             into = numbered(step.receive if isinstance(step, Exchange) else step.chunks, total)
             for (event, place, _), chunk in zip(message, into or [NOTHING], strict=True):
-                acts.append(Look(source, event, place, chunk, step.reduce))
+                acts.append(BoardRead(source, event, place, chunk, step.reduce))
         elif isinstance(step, Combine):
-            acts.append(Local(int(step.into), int(step.of), step.reduce))
+            acts.append(BoardCopy(int(step.into), int(step.of), step.reduce))
     acts += own.posts.get(len(steps), ())
     places = max(one.places for one in everybody)
-    return Program(tuple(acts), places, max(one.events for one in everybody))
+    return BoardSteps(tuple(acts), places, max(one.events for one in everybody))
 
 
 @lru_cache(maxsize=1024)
@@ -189,8 +189,9 @@ def is_fit(schedule: Schedule, size: int, root: int | None) -> bool:
 
 
 def bill(schedule: Schedule, size: int, nbytes: int, links: Links, root: int | None = None) -> int:
-    """Picoseconds until the last rank is done: α for each event put up and each one waited for, β
-    for each byte copied, γ for each byte added where it stands."""
+    """Picoseconds until the last rank is done. They are α for each event put up and each one waited for, β for
+    each byte copied, and γ for each byte added where it stands.
+    """
     sizes = (schedule.sizes(size, nbytes)).tolist() or [0]
     programs = [program(schedule, rank, size, root) for rank in range(size)]
     clocks, at = [0] * size, [0] * size
@@ -201,7 +202,7 @@ def bill(schedule: Schedule, size: int, nbytes: int, links: Links, root: int | N
         for rank, (acts, _, _) in enumerate(programs):
             while at[rank] < len(acts):
                 act = acts[at[rank]]
-                if isinstance(act, Look) and (act.source, act.event) not in come:
+                if isinstance(act, BoardRead) and (act.source, act.event) not in come:
                     break
                 clocks[rank] = _after(act, rank, clocks[rank], come, sizes, links)
                 at[rank] += 1
@@ -218,10 +219,10 @@ def _after(
     def count(chunk: int) -> int:
         return 0 if chunk == NOTHING else int(sizes[chunk % len(sizes)])
 
-    if isinstance(act, Post):
+    if isinstance(act, BoardWrite):
         clock += links.alpha + links.beta * sum(count(chunk) for _, chunk in act.chunks)
         come[rank, act.event] = clock
-    elif isinstance(act, Look):
+    elif isinstance(act, BoardRead):
         each = links.gamma if act.reduce else links.beta
         clock = max(clock, come[act.source, act.event]) + links.alpha + each * count(act.chunk)
     else:
@@ -236,8 +237,8 @@ def totals(schedule: Schedule, size: int, nbytes: int, root: int | None = None) 
     found = np.zeros((2, size), np.int64)
     for rank in range(size):
         for act in program(schedule, rank, size, root).acts:
-            if isinstance(act, Post):
+            if isinstance(act, BoardWrite):
                 found[0, rank] += sum(sizes[chunk % len(sizes)] for _, chunk in act.chunks)
-            elif isinstance(act, Look) and act.chunk != NOTHING:
+            elif isinstance(act, BoardRead) and act.chunk != NOTHING:
                 found[1, rank] += sizes[act.chunk % len(sizes)]
     return found

@@ -1,8 +1,8 @@
 """Powers of two, and how to have one where there is none.
 
-Halving and doubling pair the ranks by one bit of their number, which needs a power of two. With
-`size = power + rest` ranks the first `2 * rest` of them make pairs: the even one hands everything
-to its odd neighbour before, and gets the result from it afterwards. In between, `power` ranks act
+Halving and doubling pair the ranks by one bit of their number, which needs a power of two. With `size = power +
+rest` ranks the first `2 * rest` of them make pairs. The even one hands everything to its odd neighbour before,
+and gets the result from it afterwards. In between, `power` ranks act
 under numbers of their own:
 
     size 6 = 4 + 2      rank    0 ─► 1    2 ─► 3    4    5
@@ -40,8 +40,8 @@ def is_power(size: int) -> bool:
     return size & (size - 1) == 0
 
 
-class Fold:
-    """Who acts when `size` ranks are folded to a power of two, and under which number."""
+class PowerOfTwoFold:
+    """The ranks that act when `size` ranks are folded to a power of two, and their numbers."""
 
     def __init__(self, rank: Rank, size: int) -> None:
         self.rank, self.size = rank, size

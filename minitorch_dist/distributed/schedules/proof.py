@@ -1,19 +1,19 @@
 """Prove of a schedule that each element ends up with every rank's contribution exactly once.
 
-The schedule is played with labels for numbers: a chunk holds, instead of a sum, how often each rank
-is in it. Adding adds the counts, copying copies them. At the end the counts must be what the
-collective promises:
+The schedule is played with labels for numbers. A chunk holds no sum: it holds how often each rank is
+in it, and the number of the chunk that this is a part of. Adding adds the counts, copying copies
+both. At the end they must be what the collective promises:
 
     all_reduce, 3 ranks           begin            end
       chunk 0 on rank 0           {0}              {0, 1, 2}
       chunk 0 on rank 1           {1}              {0, 1, 2}
 
 This is independent of values, dtypes and operations; a mistake that happens to give the right
-numbers (all ones, two ranks) has no chance. What is wrong is said in words: "element 7 on rank 1
+numbers (all ones, two ranks) has no chance. A fault is told in words: "element 7 on rank 1
 has rank 3 twice and lacks rank 0".
 
-`prove` raises at the first complaint; `examine` lists them all, and also finds schedules that stand
-still where sends wait for their receivers, and, given a `budget`, those that send too many bytes.
+`prove` raises at the first complaint; `examine` lists them all. It also finds schedules that stand still where
+sends wait for their receivers, and, given a `budget`, those that send too many bytes.
 """
 
 from __future__ import annotations
@@ -58,52 +58,67 @@ def ends(collective: str, size: int, total: int, root: int) -> Mask:
 
 
 def due(collective: str, size: int, total: int, root: int) -> Counts:
-    """What a chunk (row) must consist of in the end: how often each rank (column) is in it."""
+    """The parts of each chunk (row) in the end: how often each rank (column) has to be in it."""
     if collective in REDUCING:
         return np.ones((total, size), dtype=np.int64)
     return starts(collective, size, total, root).T.astype(np.int64)
 
 
 class Labels:
-    """Contents for `replay`: counts of contributions, and who has heard of whom."""
+    """Contents for `replay`: counts of contributions, of which chunk, and who has heard of whom."""
 
     def __init__(self, schedule: Schedule, size: int, root: int) -> None:
         self.schedule, self.size, self.total = schedule, size, schedule.total(size)
         self.held: list[dict[int, Counts]] = []
+        self.origin: list[dict[int, int]] = []  # the chunk that these contributions are a part of
         first = starts(schedule.collective, size, self.total, root)
         for rank in range(size):
             own = np.zeros(size, dtype=np.int64)
             own[rank] = 1
-            self.held.append({int(chunk): own for chunk in np.flatnonzero(first[rank])})
+            mine = [int(chunk) for chunk in np.flatnonzero(first[rank])]
+            self.held.append(dict.fromkeys(mine, own))
+            self.origin.append(dict(zip(mine, mine, strict=True)))
         self.heard = np.eye(size, dtype=bool)
         self.complaints: list[str] = []
 
     def take(self, rank: int, chunks: list[int]) -> Any:
-        return [self.held[rank].get(chunk) for chunk in chunks], self.heard[rank].copy()
+        held, origin = self.held[rank], self.origin[rank]
+        labels = [(held[chunk], origin[chunk]) if chunk in held else None for chunk in chunks]
+        return labels, self.heard[rank].copy()
 
     def put(self, rank: int, chunks: list[int], message: Any, source: int, reduce: bool) -> None:
-        counts, heard = message
+        labels, heard = message
         self.heard[rank] |= heard
-        for chunk, count in zip(chunks, counts, strict=True):
-            self._put(rank, chunk, count, f"what comes from rank {source}", reduce)
+        for chunk, label in zip(chunks, labels, strict=True):
+            self._put(rank, chunk, label, f"what comes from rank {source}", reduce)
 
     def combine(self, rank: int, into: int, of: int, reduce: bool) -> None:
-        self._put(rank, into, self.held[rank].get(of), f"chunk {of}", reduce)
+        ((label,), _) = self.take(rank, [of])
+        self._put(rank, into, label, f"chunk {of}", reduce)
 
-    def _put(self, rank: int, chunk: int, count: Counts | None, what: str, reduce: bool) -> None:
-        held = self.held[rank]
-        if count is None:
+    def _put(
+        self, rank: int, chunk: int, label: tuple[Counts, int] | None, what: str, reduce: bool
+    ) -> None:
+        held, origins = self.held[rank], self.origin[rank]
+        if label is None:
             self.complaints.append(f"rank {rank}: {what} into chunk {chunk} was never filled")
-        elif not reduce:
-            held[chunk] = count
-        elif chunk in held:
-            held[chunk] = held[chunk] + count
-        else:
+            return
+        counts, origin = label
+        if not reduce:
+            held[chunk], origins[chunk] = counts, origin
+        elif chunk not in held:
             self.complaints.append(
                 f"rank {rank} adds {what} to chunk {chunk}, which holds nothing yet "
                 "(zero would do for sums, not for maxima or products)"
             )
-            held[chunk] = count
+            held[chunk], origins[chunk] = counts, origin
+        else:
+            if origin != origins[chunk]:
+                self.complaints.append(
+                    f"rank {rank} adds {what} to chunk {chunk}, but one is a part of chunk {origin} "
+                    f"and the other of chunk {origins[chunk]}"
+                )
+            held[chunk] = held[chunk] + counts
 
 
 def examine(
@@ -145,7 +160,7 @@ def prove(schedule: Schedule, size: int, count: int | None = None, root: int | N
 
 
 def _wrong(schedule: Schedule, labels: Labels, count: int, root: int) -> list[str]:
-    """What is not as it should be at the end."""
+    """The faults at the end."""
     size, total, collective = labels.size, labels.total, schedule.collective
     if collective == "barrier":
         return [
@@ -162,9 +177,13 @@ def _wrong(schedule: Schedule, labels: Labels, count: int, root: int) -> list[st
             if not sizes[chunk % len(sizes)]:
                 continue  # an empty chunk holds no element that could be wrong
             held = labels.held[rank].get(int(chunk), np.zeros(size, dtype=np.int64))
+            at, origin = element[chunk % len(sizes)], labels.origin[rank].get(int(chunk), chunk)
             if (held != wanted[chunk]).any():
-                at = element[chunk % len(sizes)]
                 found.append(f"element {at} on rank {rank} {_difference(held, wanted[chunk])}")
+            elif origin != chunk:
+                found.append(
+                    f"element {at} on rank {rank} is one of chunk {origin}, not of {chunk}"
+                )
     if element[-1] != count:
         everyone = "the ranks but its own" if collective in REDUCING else "its owner"
         found.append(

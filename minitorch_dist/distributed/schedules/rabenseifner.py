@@ -28,7 +28,7 @@ def power_below(size: int) -> int:
 
 @schedule(chunks=power_below)
 def all_reduce(rank: Rank, size: int) -> Steps:
-    fold = powers.Fold(rank, size)
+    fold = powers.PowerOfTwoFold(rank, size)
     everything = Span(0, fold.power)
     distances = powers.distances(fold.power)
     yield from fold.fold(everything, reduce=True)

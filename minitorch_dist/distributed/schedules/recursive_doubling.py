@@ -26,7 +26,7 @@ from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Span, Ste
 
 @schedule(chunks=single)
 def all_reduce(rank: Rank, size: int) -> Steps:
-    fold = powers.Fold(rank, size)
+    fold = powers.PowerOfTwoFold(rank, size)
     yield from fold.fold(0, reduce=True)
     for distance in powers.distances(fold.power):
         partner = fold.rank_of(fold.number ^ distance)
@@ -36,7 +36,7 @@ def all_reduce(rank: Rank, size: int) -> Steps:
 
 @schedule()
 def all_gather(rank: Rank, size: int) -> Steps:
-    fold = powers.Fold(rank, size)
+    fold = powers.PowerOfTwoFold(rank, size)
     yield from fold.fold_each()
     for distance in powers.distances(fold.power):
         mine = fold.number & -distance

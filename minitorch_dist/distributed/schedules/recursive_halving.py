@@ -24,7 +24,7 @@ from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Span, Ste
 
 @schedule()
 def reduce_scatter(rank: Rank, size: int) -> Steps:
-    fold = powers.Fold(rank, size)
+    fold = powers.PowerOfTwoFold(rank, size)
     yield from fold.fold(Span(0, size), reduce=True)
     for distance in reversed(powers.distances(fold.power)):
         mine = fold.number & -distance

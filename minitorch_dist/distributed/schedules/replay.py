@@ -4,7 +4,7 @@ Each rank runs its own steps until it has to wait for a message. With ranks and 
 integers this is easy to follow, and slow; `cost` computes the same times for all ranks at once, and
 a test says that they agree.
 
-What the messages carry is up to `Contents`: nothing (times and bytes only), labels (`proof`), or
+`Contents` decides what the messages carry: nothing (times and bytes only), labels (`proof`), or
 arrays (to run a collective without a transport). Sends are *eager*: they never wait. With
 `rendezvous` they wait until the receiver is there; then a schedule in which everybody sends first
 stands still, and the error says who waits for whom.
@@ -31,7 +31,7 @@ from minitorch_dist.distributed.schedules.steps import (
 
 
 class Contents(Protocol):
-    """What is in the chunks of all ranks."""
+    """The contents of the chunks of all ranks."""
 
     def take(self, rank: int, chunks: list[int]) -> Any:
         """A copy of these chunks, as it goes into a message."""
@@ -43,7 +43,7 @@ class Contents(Protocol):
     def combine(self, rank: int, into: int, of: int, reduce: bool) -> None: ...
 
 
-class Event(NamedTuple):
+class ReplayedMessage(NamedTuple):
     """One message. Times in picoseconds: on the sender's port from `start`, landed at `end`."""
 
     source: int
@@ -82,7 +82,7 @@ class Replay:
         self.sizes: Sizes = schedule.sizes(size, nbytes // itemsize) * itemsize
         self.links = links or Links()
         self.rendezvous = rendezvous
-        self.events: list[Event] = []
+        self.events: list[ReplayedMessage] = []
         self.finish = [0] * size  # each rank's own time
         self.sent = [0] * size  # bytes
         self.tx, self.rx = [0] * size, [0] * size  # when each port is free again
@@ -152,7 +152,9 @@ class Replay:
         reached = max(m.start + self.links.delay(source, rank), self.rx[rank])
         landed = self.rx[rank] = reached + self.links.occupancy(source, rank, m.nbytes)
         self.finish[rank] = max(self.finish[rank], landed)
-        self.events.append(Event(source, rank, numbers, m.nbytes, m.start, landed, reduce))
+        self.events.append(
+            ReplayedMessage(source, rank, numbers, m.nbytes, m.start, landed, reduce)
+        )
         if reduce:
             self.finish[rank] += self.links.gamma * m.nbytes
         if self.contents:

@@ -7,8 +7,8 @@
        receives chunk  2            1            0
        afterwards      ··+·         ·++·         █++·
 
-Chunk j starts at rank j+1, is added to by j+2, j+3, … and is complete at rank j: that is the order
-of addition, the same whatever the transport. all_gather sends the complete chunks on round the ring.
+Chunk j starts at rank j+1, is added to by j+2, j+3, … and is complete at rank j. That is the order of addition,
+over any transport. all_gather sends the complete chunks on round the ring.
 
                        rounds    bytes a rank sends    total messages
     reduce_scatter     p-1       (p-1)/p n             p(p-1)

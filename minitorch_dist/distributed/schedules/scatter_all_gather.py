@@ -10,8 +10,8 @@
     broadcast     ⌈lg p⌉ + p-1      ≤ 2(p-1)/p n              (p-1) + p(p-1)
     reduce        p-1 + ⌈lg p⌉      ≤ 2(p-1)/p n              p(p-1) + (p-1)
 
-Twice the vector crosses each port, where the binomial tree needs it ⌈lg p⌉ times. reduce is the
-mirror image: reduce_scatter round the ring, then gather up the tree.
+Twice the vector crosses each port, where the binomial tree needs it ⌈lg p⌉ times. A reduce is the mirror
+image: reduce_scatter round the ring, then gather up the tree.
 
 Source: M. Barnett, L. Shuler, R. van de Geijn, S. Gupta, D. Payne, J. Watts, Interprocessor
 collective communication library (InterCom), SHPCC 1994, doi:10.1109/SHPCC.1994.296665.

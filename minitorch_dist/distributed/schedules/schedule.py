@@ -7,8 +7,8 @@ A schedule is written as a generator of steps (see `steps`) that is arithmetic o
         for step in range(size - 1):
             yield Exchange(to=(rank + 1) % size, …)
 
-`rank` is an int, or `Everyone` (all ranks at once). Rooted collectives take `root` as well. What
-stays open, such as the number of pieces of a pipeline, are keyword `options`.
+`rank` is an int, or `Everyone` (all ranks at once). Rooted collectives take `root` as well. Open choices,
+such as the number of pieces of a pipeline, are keyword `options`.
 
 Chunks are numbered 0 … total-1. Numbers beyond are scratch: chunk `total + c` has the size of
 chunk `c` and holds nothing at first. In all_to_all the chunk from `s` for `d` is `s * size + d`.
@@ -89,7 +89,7 @@ class Schedule:
     def sizes(self, size: int, count: int) -> Sizes:
         """Elements of each chunk of a vector of `count`; chunk `c` has `sizes[c % len(sizes)]`.
 
-        `count` is the vector as its longest holder sees it: the gathered result of gather and
+        `count` is the vector as its longest holder sees it. This is the gathered result of gather and
         all_gather, the whole input of scatter and reduce_scatter, one rank's input of all_to_all.
         """
         chunks = size if self.collective == "all_to_all" else self.total(size)

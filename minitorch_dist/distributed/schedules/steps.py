@@ -1,4 +1,4 @@
-"""What a schedule is made of: Send, Receive, Exchange and Combine, as small immutable data.
+"""The steps of a schedule: Send, Receive, Exchange and Combine, as small immutable data.
 
 A collective cuts its vector into numbered *chunks*. A step says which chunks go to whom, and where
 those that come in are put (or added). It says nothing about bytes, dtypes or transports:
@@ -9,7 +9,7 @@ those that come in are put (or added). It says nothing about bytes, dtypes or tr
         rank 3 ── chunk 3 ──► rank 0, which adds it to its own chunk 3
 
 Every number in a step may also be an array with one entry per rank: then the step stands for all
-ranks at once. `only` says who takes it: True (everyone), a bool, or an array of them. A schedule
+ranks at once. `only` says which ranks take it: True (all), a bool, or an array of them. A schedule
 yields its steps in such an order that, taken for all ranks at once, each receive comes with or
 after the send it belongs to; within one step all sends happen first.
 """

@@ -9,7 +9,7 @@
     all_reduce         2(p-1)   2(p-1)/p n                2p(p-1)
 
 As messages it is a ring's worth of bytes, sent pairwise. On a board (see `postings`) it is two events
-instead of a ring's 2(p-1), and each byte is put up once: the algorithm of choice where ranks share
+instead of a ring's 2(p-1), and each byte is put up once. So it is the algorithm of choice where ranks share
 memory. Each chunk is added up by one rank, beginning with its own values.
 
 The name is PyTorch's (symmetric memory: `two_shot_all_reduce_`), and TensorRT-LLM's before it. Source

@@ -1,7 +1,7 @@
 """Arrays as the contents of a `replay`: a collective without ranks, threads or transport.
 
-The result is bit for bit that of the executor over any transport, because the order of addition is
-the schedule's: two values that meet are added with the lower rank's first.
+The result is bit for bit that of the executor over any transport, because the order of addition is the
+schedule's. Two values that meet are added with the lower rank's first.
 
     values = Values(ring.all_reduce, [x0, x1, x2], numpy.add)
     Replay(ring.all_reduce, 3, x0.nbytes, itemsize=x0.itemsize, contents=values).run()
@@ -23,8 +23,9 @@ Array = NDArray[Any]
 
 
 class Values:
-    """What every rank holds: `vectors[rank]` is the whole vector, of which the schedule's collective
-    lets it hold its part (all ranks' vectors have the same length)."""
+    """The data of every rank. `vectors[rank]` is the whole vector, of which the schedule's collective lets it
+    hold its part (all ranks' vectors have the same length).
+    """
 
     def __init__(
         self, schedule: Schedule, vectors: Sequence[Array], combine: Any = np.add, root: int = 0

@@ -5,10 +5,10 @@
     whole.redistribute(placements=[Replicate()])            # the collectives that it takes
     whole.full_tensor()
 
-A DTensor is how parameters and states are *kept*. What is computed with one is computed with this
-rank's part and is an ordinary tensor (torch computes with the whole, and communicates on the way);
-`tensor.parallel` and FSDP do the communication where it belongs. Moving between placements is
-recorded for no gradient; `distributed.nn.functional` has the collectives that gradients pass.
+A DTensor is how parameters and states are *kept*. An operation on one computes with this rank's part and
+gives an ordinary tensor (torch computes with the whole, and communicates on the way); `tensor.parallel` and
+FSDP do the communication where it belongs. Moving between placements is recorded for no gradient;
+`distributed.nn.functional` has the collectives that gradients pass.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
-from minitorch_dist.distributed.face import tensor_collectives
 from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.tensor.placements import (
     Partial,
@@ -30,10 +29,12 @@ from minitorch_dist.distributed.tensor.placements import (
     in_order,
     local_ranges,
 )
+from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import base, size as sizes
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors import devices, size as sizes
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 OPERATIONS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT,
@@ -106,7 +107,7 @@ class DTensor(Tensor):
 
     def clone(self, **_: Any) -> Any:
         array = self._local_array().copy()
-        return made(DTensor, array, self._mesh, self._placements, self._whole)
+        return made(DTensor, array, self._mesh, self._placements, self._whole, device=self.device)
 
     def cpu(self, memory_format: Any = None) -> Any:
         return self.detach() if self.device.type == "cpu" else self.clone_to("cpu")
@@ -142,7 +143,8 @@ class DTensor(Tensor):
             raise NotImplementedError("redistribute to another mesh: take full_tensor() in between")
         wanted = checked(placements, self._mesh)
         array = moved(self._local_array(), self._whole, self._mesh, self._placements, wanted)
-        return made(DTensor, array, self._mesh, wanted, self._whole)  # type: ignore[no-any-return]
+        out: DTensor = made(DTensor, array, self._mesh, wanted, self._whole, device=self.device)
+        return out
 
     @staticmethod
     def from_local(
@@ -190,8 +192,10 @@ def made(
     placements: Sequence[Placement],
     whole: tuple[int, ...],
     storage: Any = None,
+    device: devices.device = devices.CPU,
 ) -> Any:
-    out = base.new(cls, array)
+    """A tensor of this rank's part: on memory that has a `storage` already, or on `device`."""
+    out = base.new(cls, array, device if storage is None else devices.CPU)
     if storage is not None:
         out.storage = storage
     out._mesh, out._placements, out._whole = mesh, tuple(placements), tuple(whole)
@@ -293,7 +297,8 @@ def distribute_tensor(
                 )
     local = moved(array, array.shape, device_mesh, (Replicate(),) * device_mesh.ndim, chosen)
     cls = DParameter if isinstance(tensor, Parameter) else DTensor
-    out = made(cls, local, device_mesh, chosen, array.shape)
+    device = device_mesh.device_for(tensor.device)
+    out = made(cls, local, device_mesh, chosen, array.shape, device=device)
     if tensor.requires_grad:
         out.requires_grad = True
     return out  # type: ignore[no-any-return]
@@ -314,6 +319,9 @@ def distribute_module(
         for key, p in each._parameters.items():
             if p is not None and not isinstance(p, DTensor):
                 each.register_parameter(key, distribute_tensor(p, device_mesh))
+        for key, b in each._buffers.items():
+            if b is not None:
+                each._buffers[key] = b.to(device_mesh.device_for(b.device))
     if input_fn is not None:
         module.register_forward_pre_hook(lambda m, args: input_fn(m, args, device_mesh))
     if output_fn is not None:

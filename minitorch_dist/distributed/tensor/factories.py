@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
-from minitorch_dist.distributed.face import tensor_collectives
 from minitorch_dist.distributed.tensor.dtensor import DTensor, checked, made
 from minitorch_dist.distributed.tensor.placements import Partial, Placement, Range, local_ranges
-from minitorch_dist.tensors import dtypes, generator
+from minitorch_dist.distributed.torch_api import tensor_collectives
+from minitorch_dist.tensors import devices, generator
+from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.ops.making import creation, random
 
@@ -40,7 +41,7 @@ def ones(
 def empty(
     *size: Any, device_mesh: DeviceMesh | None = None, placements: Placements = None, **how: Any
 ) -> DTensor:
-    """Whatever happens to be in memory."""
+    """A DTensor of the values that happen to be in memory."""
     return _filled(size, lambda part: None, device_mesh, placements, **how)
 
 
@@ -84,7 +85,8 @@ def _filled(
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     array = np.empty([side.stop - side.start for side in part], kind.numpy)
     fill(array)
-    out: DTensor = made(DTensor, array, mesh, chosen, shape)
+    device = mesh.device_for(devices.get_default_device())
+    out: DTensor = made(DTensor, array, mesh, chosen, shape, device=device)
     out.requires_grad = requires_grad
     return out
 
@@ -103,13 +105,14 @@ def _drawn(
         raise ValueError(f"random numbers cannot be drawn in summands: {chosen}")
     whole = _as_the_first(mesh, lambda source: draw(shape, dtype=dtype, generator=source))
     array = np.array(whole.array[tuple(slice(*side) for side in part)], order="C")
-    out: DTensor = made(DTensor, array, mesh, chosen, shape)
+    device = mesh.device_for(devices.get_default_device())
+    out: DTensor = made(DTensor, array, mesh, chosen, shape, device=device)
     out.requires_grad = requires_grad
     return out
 
 
 def _as_the_first(mesh: DeviceMesh, draw: Callable[[Generator], Any]) -> Any:
-    """Draw as the mesh's first rank does. This rank's own numbers go on by as many, whatever they are."""
+    """Draw as the mesh's first rank does. This rank's own numbers go on by as many as well."""
     own = generator.current()
     state = own.get_state()
     counts = state.clone()

@@ -74,8 +74,9 @@ class Replicate(Placement):
 
 
 class Partial(Placement):
-    """Every rank has a summand of the same shape; or what else `reduce_op` makes the whole of: "avg",
-    "product", "max" or "min"."""
+    """Every rank has a summand of the same shape. `reduce_op` may make the whole in another way: "avg",
+    "product", "max" or "min".
+    """
 
     def __init__(self, reduce_op: str = "sum") -> None:
         if reduce_op not in REDUCTIONS:

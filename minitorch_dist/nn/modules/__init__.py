@@ -1,6 +1,6 @@
 """The layers, one family in a file, as in torch.
 
-What a module is, from the ground up:
+The parts of a module, from the ground up:
 
     registry         parameters, buffers and submodules, each under a name
     tree             the tree that modules form: walking it, names with dots

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import graph
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.nodes import Gradient, Node
+from minitorch_dist.tensors.core import joint
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.graph import Gradient, Node
 
 Hook = Callable[..., Any]
 
@@ -105,7 +105,7 @@ def pass_through(values: Any) -> tuple[Any, list[int] | None, Node | None]:
     """The same values with one node behind all tensors, and the places of the tensors."""
     places = [i for i, value in enumerate(values) if isinstance(value, TensorBase)]
     tensors: list[TensorBase] = [values[i] for i in places]
-    node = graph.node_for("BackwardHookFunctionBackward", tensors)
+    node = joint.node_for("BackwardHookFunctionBackward", tensors)
     if node is None:
         return values, None, None
     arrays = [t.array for t in tensors]

@@ -18,7 +18,7 @@ MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What all of them have: weight (out, in / groups, *kernel), bias (out)."""
+    """The common part of all convolutions: weight (out, in / groups, *kernel), bias (out)."""
 
     weight: Tensor
     bias: Tensor | None
@@ -172,7 +172,7 @@ class Conv2d(_Conv):
 
 
 class _ConvTransposeNd(_ConvNd):
-    """What a convolution's gradient does to its output, as a layer: weight (in, out / groups, …)."""
+    """The gradient of a convolution with respect to its input, as a layer: weight (in, out / groups, …)."""
 
     transposed = True
 
@@ -197,7 +197,7 @@ class _ConvTransposeNd(_ConvNd):
                          output_padding, groups, bias, padding_mode, device, dtype)  # fmt: skip
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
-        """What to add on one side so that the output has `output_size`: strides leave it open."""
+        """The padding on one side that gives the output `output_size`: strides leave it open."""
         if output_size is None:
             return self.output_padding
         spatial = input.array.shape[-self.dims :]

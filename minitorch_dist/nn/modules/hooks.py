@@ -1,4 +1,4 @@
-"""Calling a module, and who else is called then.
+"""Calling a module: its hooks, and its `forward` between them.
 
     forward pre-hooks  hook(module, args)            may replace the arguments
     forward            module.forward(*args)
@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.nn.modules.backward_hooks import BackwardCall
-from minitorch_dist.nn.modules.tree import Tree
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
+from minitorch_dist.nn.modules.tree import ModuleTree
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.hooks import Hooks, RemovableHandle
 
 Hook = Callable[..., Any]
 
@@ -30,7 +30,7 @@ _with_kwargs_everywhere: set[int] = set()
 _always_everywhere: set[int] = set()
 
 
-class Hooked(Tree):
+class Hooked(ModuleTree):
     """A module that can be called and watched."""
 
     forward: Callable[..., Any]
@@ -146,7 +146,7 @@ class Hooked(Tree):
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """`hook(module, args)` before every forward; what it returns replaces the arguments.
+        """`hook(module, args)` before every forward; its result replaces the arguments.
 
         With `with_kwargs` it is `hook(module, args, kwargs)` and returns `(args, kwargs)`.
         """
@@ -163,7 +163,7 @@ class Hooked(Tree):
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """`hook(module, args, result)` after every forward; what it returns replaces the result.
+        """`hook(module, args, result)` after every forward; its own result replaces that one.
 
         With `with_kwargs` it is `hook(module, args, kwargs, result)`; with `always_call` it is also
         called when forward raised.

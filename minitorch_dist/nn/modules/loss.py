@@ -12,7 +12,7 @@ from minitorch_dist.tensors.tensor import Tensor
 
 
 class _Loss(Module):
-    """What all losses have: a reduction, which may be named in the old way."""
+    """The base of all losses: a reduction, which may be named in the old way."""
 
     def __init__(
         self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"

@@ -16,8 +16,9 @@ moving, converting, switching, printing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
+from minitorch_dist import compiler
 from minitorch_dist.nn import init
 from minitorch_dist.nn.modules.hooks import (
     Hooked,
@@ -31,9 +32,10 @@ from minitorch_dist.nn.modules.registry import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from minitorch_dist.nn.modules.state_dict import Stateful
-from minitorch_dist.tensors import devices, dtypes, grad_mode, ledger
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.nn.modules.state_dict import StateDictModule
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import dtypes, grad_mode
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.making import creation
 
@@ -51,7 +53,7 @@ __all__ = [
 Convert = Callable[[Any], Any]
 
 
-class Module(Hooked, Stateful):
+class Module(Hooked, StateDictModule):
     """Base class for all layers and networks: override `__init__` and `forward`."""
 
     dump_patches: bool = False
@@ -164,10 +166,9 @@ class Module(Hooked, Stateful):
     def share_memory(self) -> Self:
         return self._apply(lambda t: t.share_memory_())
 
-    def compile(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(
-            "compile() is not offered: minitorch_dist runs the Python you read. Call the module."
-        )
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Change nothing, as `minitorch_dist.compile` does: there is no compiler."""
+        compiler.compile(self, *args, **kwargs)
 
     # ------------------------------------------------------------------------- copying and printing
 
@@ -187,7 +188,7 @@ class Module(Hooked, Stateful):
         return twin
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses; override it to show a layer's settings."""
+        """The text between the parentheses; override it to show a layer's settings."""
         return ""
 
     def __repr__(self) -> str:

@@ -99,7 +99,7 @@ class AvgPool2d(Module):
 
 
 class _Adaptive(Module):
-    """The output has this size, whatever the input's: the windows are chosen accordingly."""
+    """The output has this size for any size of the input: the windows are chosen accordingly."""
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What one module consists of: parameters, buffers and submodules, each under a name.
+"""The parts of one module: parameters, buffers and submodules, each under a name.
 
 Assigning is registering: `self.fc = Linear(2, 3)` enters the layer in `_modules`, a Parameter goes
 to `_parameters`, and order of assignment is order of iteration. Reading such a name falls through
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.nn.parameter import Buffer, Parameter
-from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
-from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.hooks import Hooks, RemovableHandle
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -21,7 +21,7 @@ from minitorch_dist.tensors.tensor import Tensor
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share. Parameters are named weight_ih_l0, …, bias_hh_l1_reverse."""
+    """The common part of RNN, LSTM and GRU. Parameters are named weight_ih_l0, …, bias_hh_l1_reverse."""
 
     def __init__(
         self,

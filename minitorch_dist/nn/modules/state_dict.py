@@ -11,10 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from minitorch_dist.nn.modules.tree import Tree
+from minitorch_dist.nn.modules.tree import ModuleTree
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import base, grad_mode
-from minitorch_dist.tensors.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.core import base, grad_mode
+from minitorch_dist.tensors.core.hooks import Hooks, RemovableHandle
 from minitorch_dist.tensors.tensor import Tensor
 
 Hook = Callable[..., Any]
@@ -23,7 +23,7 @@ EXTRA = "_extra_state"
 
 
 class _IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` found missing and superfluous."""
+    """The keys that `load_state_dict` found missing and superfluous."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -37,7 +37,7 @@ class _IncompatibleKeys(NamedTuple):
         )
 
 
-class Stateful(Tree):
+class StateDictModule(ModuleTree):
     """A module whose state can be taken out and put in."""
 
     _state_dict_hooks: Hooks
@@ -99,7 +99,7 @@ class Stateful(Tree):
         return {name: tensor for name, tensor in both.items() if tensor is not None}
 
     def get_extra_state(self) -> Any:
-        """Override both to keep more than tensors: what is returned here is saved …"""
+        """Override both to keep more than tensors: the result is saved …"""
         raise RuntimeError("get_extra_state() is called only where a module overrides it")
 
     def set_extra_state(self, state: Any) -> None:
@@ -245,7 +245,7 @@ class Stateful(Tree):
         return RemovableHandle(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
-        """As above; what the hook returns replaces the state."""
+        """As above; the hook's result replaces the state."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was previously "
@@ -271,15 +271,15 @@ class Stateful(Tree):
 class BoundHook:
     """A hook that gets its module as first argument, also after the module was copied."""
 
-    def __init__(self, hook: Hook, module: Tree) -> None:
+    def __init__(self, hook: Hook, module: ModuleTree) -> None:
         self.hook, self.module = hook, module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.hook(self.module, *args, **kwargs)
 
 
-def _overrides(module: Stateful, method: str) -> bool:
-    return getattr(type(module), method) is not getattr(Stateful, method)
+def _overrides(module: StateDictModule, method: str) -> bool:
+    return getattr(type(module), method) is not getattr(StateDictModule, method)
 
 
 def _quoted(keys: list[str]) -> str:

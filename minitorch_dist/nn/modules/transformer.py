@@ -15,7 +15,7 @@ from minitorch_dist.nn.modules.dropout import Dropout
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.normalization import LayerNorm
-from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -48,7 +48,7 @@ def _is_causal(mask: Tensor | None, hint: bool | None) -> bool:
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: the feed-forward block, and where norms stand."""
+    """The common part of encoder and decoder layers: the feed-forward block, and the place of the norms."""
 
     norm_first: bool
 

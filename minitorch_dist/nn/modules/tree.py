@@ -18,7 +18,7 @@ from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors.tensor import Tensor
 
 
-class Tree(Registry):
+class ModuleTree(Registry):
     """A module together with all modules below it."""
 
     def named_children(self) -> Iterator[tuple[str, Any]]:

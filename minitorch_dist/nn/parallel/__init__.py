@@ -2,15 +2,21 @@
 
 `DistributedDataParallel`, a process for each rank:
 
+    steps            three simple forms: naive, in buckets, overlapped. Read them first
     distributed      the module one writes, and what happens in an iteration
     reducer          gradients are averaged while backward still computes others
-    buckets          which of them travel together; `gradients`: into a bucket and out of it
-    watching         hooks on the graph: reached by a backward, complete
-    delayed          parameters outside the buckets; `unused`: those without a gradient
+    buckets          which gradients travel together; into a bucket and out of it
+
+A plain step needs only these, and `measured` (when what happened). The others serve what few programs ask for:
+
+    unused           parameters without a gradient; static graphs
+    without_backward reductions for Join and `sync_gradients`; `join_hook`: a rank without inputs
+    comm_hooks       communication by the user's own function
+    delayed          parameters outside the buckets
     agreement        that all ranks hold the same model; `arguments`: what one may ask for
-    mixed_precision, buffer_hook, shadow (for `Join`), sync_batchnorm
+    mixed_precision, sync_batchnorm
     advice           what is added to an error of the network
-    logging_data, measured      what happened in the last iteration, and when
+    logging_data     what happened in the last iteration, as torch shows it
 
 `DataParallel`, one process and several simulated devices:
 

@@ -1,8 +1,8 @@
-"""What DDP adds to an error of the network: that the others may have left the training loop.
+"""The advice that DDP adds to an error of the network: the other ranks may have left the training loop.
 
 When a rank has run out of inputs and goes on to something else, or ends, the others wait for it in
-their next reduction. The network knows that it is gone, or what it does instead; what that means for
-training is said here.
+their next reduction. The network knows that it is gone, or what it does instead; this module says what that
+means for training.
 """
 
 from __future__ import annotations
@@ -13,16 +13,24 @@ from contextlib import contextmanager
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
 
 MARK = "This happened in"
+REDUCTION = "the reduction of gradients"
 
 
 @contextmanager
-def advising(iteration: int, doing: str = "the reduction of gradients") -> Iterator[None]:
+def advising(iteration: int, doing: str = REDUCTION) -> Iterator[None]:
     """Add to errors of the block what they mean for the training loop."""
     try:
         yield
-    except (DistMismatch, DistTimeout, PeerLost) as error:
-        _append(error, advice(iteration, doing, error))
+    except BaseException as error:
+        add(error, iteration, doing)
         raise
+
+
+def add(error: BaseException, iteration: int, doing: str = REDUCTION) -> None:
+    """Add to an error of the network, once, what it means for the training loop."""
+    said = str(error)
+    if isinstance(error, (DistMismatch, DistTimeout, PeerLost)) and MARK not in said:
+        error.args = (f"{said}. {advice(iteration, doing, error)}", *error.args[1:])
 
 
 def advice(iteration: int, doing: str, error: BaseException) -> str:
@@ -34,9 +42,3 @@ def advice(iteration: int, doing: str, error: BaseException) -> str:
         "the same number of batches (DistributedSampler). If only some ranks call the model, for "
         "evaluation say, let them call model.module, which needs no other rank"
     )
-
-
-def _append(error: BaseException, text: str) -> None:
-    said = str(error)
-    if MARK not in said:
-        error.args = (f"{said}. {text}", *error.args[1:])

@@ -7,11 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.face.object_collectives import all_gather_object
-from minitorch_dist.distributed.face.process_group import ProcessGroup
-from minitorch_dist.distributed.face.tensor_collectives import broadcast
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.distributed import collectives
+from minitorch_dist.distributed.reductions import ReduceStep
+from minitorch_dist.distributed.torch_api.object_collectives import (
+    all_gather_object,
+    broadcast_object_list,
+)
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 TOGETHER: Final = 250 * 1024 * 1024  # bytes that are broadcast in one piece
@@ -20,36 +25,51 @@ TOGETHER: Final = 250 * 1024 * 1024  # bytes that are broadcast in one piece
 def check_shapes(
     group: ProcessGroup, names: Sequence[str], parameters: Sequence[TensorBase]
 ) -> None:
-    """Raise on every rank if a parameter differs in number, shape or type from that of rank 0."""
+    """Raise on every rank if a parameter differs in number, shape or type from that of rank 0.
+
+    Each rank compares its own model with rank 0's. Objects of all ranks go to all ranks only where
+    one of them has found a difference: P ranks else read P² models.
+    """
     mine = [
         (name, list(p.array.shape), str(p.dtype)) for name, p in zip(names, parameters, strict=True)
     ]
-    all_models: list[Any] = [None] * group.size()
-    all_gather_object(all_models, mine, group=group)
-    first = all_models[0]
-    for rank, model in enumerate(all_models):
-        if len(model) != len(first):
-            raise RuntimeError(
-                f"DDP expects same model across all ranks, but Rank 0 has {len(first)} params, "
-                f"while rank {rank} has inconsistent {len(model)} params."
-            )
-    for rank, model in enumerate(all_models):
-        for number, (own, other) in enumerate(zip(model, first, strict=True)):
-            if own[1] != other[1]:
-                raise RuntimeError(
-                    f"[{rank}]: params[{number}] in this process with sizes {own[1]} appears not to "
-                    f"match sizes of the same param in process 0. It is {own[0]!r} on rank {rank}, "
-                    f"and {other[0]!r} with sizes {other[1]} on rank 0; build the same model on "
-                    "every rank"
-                )
-            if own[2] != other[2]:
-                raise RuntimeError(
-                    f"[{rank}]: params[{number}] ({own[0]!r}) is {own[2]}, but {other[2]} on rank 0; "
-                    "build the same model on every rank"
-                )
+    told: list[Any] = [mine]
+    broadcast_object_list(told, group=group, group_src=0)
+    complaint = _difference(group.rank(), mine, told[0])
+    found = np.array([complaint is not None], np.int32)
+    collectives.all_reduce(group, found, ReduceStep("max"))
+    if found[0]:
+        every: list[Any] = [None] * group.size()
+        all_gather_object(every, complaint, group=group)
+        raise RuntimeError(min(each for each in every if each is not None)[-1])
 
 
-def take_from(
+def _difference(
+    rank: int, mine: Sequence[Any], first: Sequence[Any]
+) -> tuple[int, int, str] | None:
+    """How a rank's model differs from rank 0's: how deep the difference goes, the rank, the words."""
+    if len(mine) != len(first):
+        return 0, rank, (
+            f"DDP expects same model across all ranks, but Rank 0 has {len(first)} params, "
+            f"while rank {rank} has inconsistent {len(mine)} params."
+        )  # fmt: skip
+    for number, (own, other) in enumerate(zip(mine, first, strict=True)):
+        if list(own[1]) != list(other[1]):
+            return 1, rank, (
+                f"[{rank}]: params[{number}] in this process with sizes {own[1]} appears not to "
+                f"match sizes of the same param in process 0. It is {own[0]!r} on rank {rank}, "
+                f"and {other[0]!r} with sizes {other[1]} on rank 0; build the same model on "
+                "every rank"
+            )  # fmt: skip
+        if own[2] != other[2]:
+            return 1, rank, (
+                f"[{rank}]: params[{number}] ({own[0]!r}) is {own[2]}, but {other[2]} on rank 0; "
+                "build the same model on every rank"
+            )  # fmt: skip
+    return None
+
+
+def broadcast_from(
     group: ProcessGroup, tensors: Sequence[TensorBase], src: int = 0, count_as_write: bool = True
 ) -> None:
     """Let all ranks' tensors hold the values of group rank `src`'s.

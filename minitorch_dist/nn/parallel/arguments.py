@@ -1,20 +1,19 @@
-"""What DistributedDataParallel is told: torch's checks of its arguments and of hooks."""
+"""The arguments of DistributedDataParallel: torch's checks of them, and of hooks."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
 
 
-class Place(NamedTuple):
+class ModuleDevices(NamedTuple):
     """Where a module is: on one device (which inputs are moved to, if it was named), or on several."""
 
     device: devices.device
@@ -23,7 +22,7 @@ class Place(NamedTuple):
     is_split: bool
 
 
-def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> Place:
+def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> ModuleDevices:
     """Where the parameters are, checked against what was said about it."""
     if device_ids is not None and len(device_ids) > 1:
         raise ValueError("device_ids can only be None or contain a single element.")
@@ -42,10 +41,10 @@ def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> 
                 "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
                 f"{device_ids}, output_device {output}, and module parameters {used}."
             )
-        return Place(first, None, None, is_split)
+        return ModuleDevices(first, None, None, is_split)
     index = devices.resolve(device_ids[0]).index or 0
     to = index if output is None else devices.resolve(output).index
-    return Place(first, [index], to, is_split)
+    return ModuleDevices(first, [index], to, is_split)
 
 
 def group_of(given: ProcessGroup | None, mesh: Any) -> ProcessGroup:
@@ -80,19 +79,6 @@ def which_buffers(old: bool | None, new: bool | None) -> tuple[bool, bool]:
     if new is not None:
         return True, new
     return old is not False, old is not False
-
-
-def tensors_in(output: Any) -> Iterator[TensorBase]:
-    if isinstance(output, TensorBase):
-        yield output
-    elif isinstance(output, list | tuple):
-        for item in output:
-            yield from tensors_in(item)
-    elif isinstance(output, dict):
-        yield from tensors_in(list(output.values()))
-    elif is_dataclass(output) and not isinstance(output, type):
-        for field in fields(output):
-            yield from tensors_in(getattr(output, field.name))
 
 
 def check_signature(hook: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Which gradients travel together: many small all_reduces cost a latency each, one large one can only
+"""Which gradients travel together. Many small all_reduces cost a latency each, and one large one can only
 start when everything is computed. So gradients are packed into buckets of some megabytes.
 
     parameters     a  b  c  d  e  f          backward computes f's gradient first, a's last
@@ -7,6 +7,9 @@ start when everything is computed. So gradients are packed into buckets of some 
 
 Until the real order in which gradients become ready is known (after the first backward), the
 reverse of the order of registration stands in for it.
+
+A gradient is copied into its bucket (`put`), and its average out of it (`give`). The gradient stands in the
+parameter's `.grad`. Within a backward pass of distributed autograd it stands in that pass's context.
 """
 
 from __future__ import annotations
@@ -15,9 +18,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from minitorch_dist.distributed.grad_bucket import GradBucket
-from minitorch_dist.tensors import base, grad_mode, ledger
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import base, engine, grad_mode
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -98,7 +104,8 @@ class Bucket:
             for p in self.parameters:
                 start, stop = stop, stop + p.array.size
                 self.views.append(self.flat[start:stop].view(p.array.shape))
-        self.pending = 0
+        self.pending = 0  # gradients that are not in it yet
+        self.is_averaged = False
 
     @property
     def nbytes(self) -> int:
@@ -107,17 +114,58 @@ class Bucket:
     def as_seen_by_hooks(self, is_last: bool) -> GradBucket:
         return GradBucket(self.index, self.flat, self.views, self.parameters, is_last)
 
-    def zeros(self, is_last: bool) -> GradBucket:
-        """What a rank without inputs contributes."""
-        flat = base.new(Tensor, self.flat.array * 0, self.flat.storage.device)
-        views, stop = [], 0
-        for p in self.parameters:
-            start, stop = stop, stop + p.array.size
-            views.append(flat[start:stop].view(p.array.shape))
-        return GradBucket(self.index, flat, views, self.parameters, is_last)
-
     def __repr__(self) -> str:
         return (
             f"<Bucket {self.index}: parameters {self.numbers}, {self.nbytes} bytes, "
             f"{self.pending} gradients pending>"
         )
+
+
+def of(p: TensorBase) -> Any:
+    """The parameter's gradient, or None."""
+    running = engine.outermost()
+    return p._grad if running is None or running.kept is None else running.kept.get(p)
+
+
+def keep(p: TensorBase, grad: Any) -> None:
+    """Let this be the parameter's gradient; None: it has none."""
+    running = engine.outermost()
+    if running is None or running.kept is None:
+        p._grad = grad
+    elif grad is None:
+        running.kept.pop(p, None)
+    else:
+        running.kept[p] = grad
+
+
+def put(p: TensorBase, view: Tensor, divisor: int | None, as_views: bool) -> None:
+    """Write a parameter's gradient (zeros if it has none) into its place, divided if asked for."""
+    grad, into = of(p), view.array
+    if grad is None:
+        into[...] = 0
+        return
+    if divisor is not None and grad.array.dtype == into.dtype:
+        np.divide(grad.array, into.dtype.type(divisor), out=into)
+    else:
+        if grad is not view:
+            into[...] = grad.array
+        if divisor is not None:
+            np.divide(into, into.dtype.type(divisor), out=into)
+    if as_views and grad is not view:
+        give(p, view, as_views)
+
+
+def give(p: TensorBase, view: Tensor, as_views: bool) -> None:
+    """Let the parameter's gradient be what stands in the bucket: the window itself, or a copy."""
+    grad = of(p)
+    if as_views and view.array.dtype == p.array.dtype:
+        keep(p, view)
+        view.storage.version += 1
+    elif grad is None or grad.array.dtype != p.array.dtype:
+        copy = base.new(Tensor, view.array.astype(p.array.dtype), p.storage.device)
+        keep(p, copy)
+        if p.storage.device is not devices.CPU:
+            ledger.retag(copy.array, p.storage.device, "gradient")
+    else:
+        grad.array[...] = view.array
+        grad.storage.version += 1

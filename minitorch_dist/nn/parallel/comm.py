@@ -47,7 +47,7 @@ def reduce_add_coalesced(
     destination: Device | None = None,
     buffer_size: int = 10485760,
 ) -> tuple[Any, ...]:
-    """Sums over the rows, one for each column; what is None counts for nothing."""
+    """Sums over the rows, one for each column. A None counts for nothing."""
     found = []
     for column in zip(*inputs, strict=True):
         there = [tensor for tensor in column if tensor is not None]

@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from minitorch_dist.distributed.face.process_group import ProcessGroup
-from minitorch_dist.distributed.face.tensor_collectives import all_reduce
-from minitorch_dist.nn.parallel import gradients
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
+from minitorch_dist.nn.parallel import buckets
 from minitorch_dist.nn.parallel.buckets import Bucket
-from minitorch_dist.nn.parallel.reducer import Reducer
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -26,15 +25,11 @@ class Delayed:
         self.group, self.names = group, [name for name, _ in named]
         self.bucket = Bucket(0, list(range(len(named))), [p for _, p in named])
 
-    def attach(self, reducer: Reducer) -> None:
-        """Be sent after the buckets of this one."""
-        reducer.extra.append(self.send)
-
     def send(self) -> Callable[[], None]:
         """Begin to average what is in `.grad` now; call the result to wait for it."""
         flat, size = self.bucket.flat, self.group.size()
         for p, view in zip(self.bucket.parameters, self.bucket.views, strict=True):
-            grad = gradients.of(p)
+            grad = buckets.of(p)
             view.array[...] = 0 if grad is None else grad.array
         np.divide(flat.array, flat.array.dtype.type(size), out=flat.array)
         work = all_reduce(flat, group=self.group, async_op=size > 1)
@@ -43,9 +38,9 @@ class Delayed:
             if work is not None:
                 work.wait()
             for p, view in zip(self.bucket.parameters, self.bucket.views, strict=True):
-                grad = gradients.of(p)
+                grad = buckets.of(p)
                 if grad is None:
-                    gradients.keep(p, base.new(Tensor, view.array.copy(), p.storage.device))
+                    buckets.keep(p, base.new(Tensor, view.array.copy(), p.storage.device))
                 else:
                     grad.array[...] = view.array
                     grad.storage.version += 1

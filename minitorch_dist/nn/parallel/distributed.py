@@ -6,7 +6,8 @@
     optimizer.step()                            the same step on every rank
 
 Since all ranks start equal and take equal steps, they stay equal: parameters are never sent again.
-The constructor, `forward` and `backward` are collectives, which all ranks must call alike.
+The constructor, `forward` and `backward` are collectives, which all ranks must call alike. The same in
+three simple forms: `steps`.
 """
 
 from __future__ import annotations
@@ -17,23 +18,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed import distributed_c10d, nested
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import default_hooks
 from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
-from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.grad_bucket import BuiltinCommHookType
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.nn.parallel import agreement, arguments, logging_data
+from minitorch_dist.nn.parallel import agreement, arguments, comm_hooks, logging_data, unused
 from minitorch_dist.nn.parallel.advice import advising
 from minitorch_dist.nn.parallel.buckets import Caps
-from minitorch_dist.nn.parallel.buffer_hook import BufferHook, _BufferCommHookLocation
+from minitorch_dist.nn.parallel.comm_hooks import BufferHook, Hook, _BufferCommHookLocation
 from minitorch_dist.nn.parallel.delayed import Delayed
+from minitorch_dist.nn.parallel.join_hook import (
+    DDPJoinHook,
+    common_rank,
+    divisor_of,
+    says_whether_it_syncs,
+)
 from minitorch_dist.nn.parallel.mixed_precision import LowPrecision, _MixedPrecision
-from minitorch_dist.nn.parallel.reducer import Hook, Reducer
-from minitorch_dist.nn.parallel.scatter_gather import moved
-from minitorch_dist.nn.parallel.shadow import DDPJoinHook, common_rank, says_whether_it_syncs
-from minitorch_dist.tensors import devices, grad_mode
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.nn.parallel.reducer import Reducer
+from minitorch_dist.nn.parallel.without_backward import reduce_now
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.core.base import TensorBase
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -112,10 +119,11 @@ class DistributedDataParallel(Module, Joinable):
         )
         self.skip_all_reduce_unused_params = skip_all_reduce_unused_params
         self.batched_grad_copy = batched_grad_copy
-        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self.require_forward_param_sync = True
         self._caps = Caps.of(bucket_cap_mb, bucket_cap_mb_list)
         self.bucket_bytes_cap = self._caps.usual
         self.buffer_hook: BufferHook | None = None
+        self._buffer_futures: list[Any] = []  # of this hook
         self._comm_hook_name = ""
         if init_sync:
             names, parameters = self._trained()
@@ -125,14 +133,12 @@ class DistributedDataParallel(Module, Joinable):
                 [*names, *delayed_names],
                 [*parameters, *[p for _, p in delayed]],
             )
-            agreement.take_from(
+            agreement.broadcast_from(
                 self.process_group, [*self._state(at_start), *[p for _, p in delayed]]
             )
         self._low = None if mixed_precision is None else LowPrecision(mixed_precision, module)
         self._delayed = Delayed(self.process_group, delayed) if delayed else None
         self.reducer = self._make_reducer()
-        if self._delayed is not None:
-            self._delayed.attach(self.reducer)
 
     def _trained(self) -> tuple[list[str], list[TensorBase]]:
         """The parameters to be reduced, in the order of registration, and their names."""
@@ -144,7 +150,7 @@ class DistributedDataParallel(Module, Joinable):
         return [name for name, _ in found], [p for _, p in found]
 
     def _state(self, with_buffers: bool = True) -> list[TensorBase]:
-        """What is to be equal on all ranks."""
+        """The tensors that have to be equal on all ranks."""
         ignored = self.parameters_to_ignore
         found: list[TensorBase] = [p for n, p in self.module.named_parameters() if n not in ignored]
         return found + (list(self._buffers_here().values()) if with_buffers else [])
@@ -161,19 +167,37 @@ class DistributedDataParallel(Module, Joinable):
             names,
             self.process_group,
             self._caps,
-            find_unused=self.find_unused_parameters,
+            self._usage(),
             as_views=self.gradient_as_bucket_view,
-            static=self.static_graph,
-            skip_unused=self.skip_all_reduce_unused_params,
             whole_buckets=self.batched_grad_copy,
             dtype=None if low is None else low.reduce_dtype or low.param_dtype,
         )
-        made.on_late_sync = self._warn_of_late_sync
+        if self._delayed is not None:
+            made.extra.append(self._delayed.send)
+        if self.buffer_hook is not None:
+            made.extra.append(self._await_buffers)
         return made
+
+    def _usage(self) -> unused.Usage:
+        """Which parameters the loss may leave out, as the arguments say."""
+        skips = self.skip_all_reduce_unused_params
+        if self.static_graph:
+            return unused.StaticGraph(self.find_unused_parameters, skips)
+        return unused.FindUnused(skips) if self.find_unused_parameters else unused.Usage(skips)
 
     def _set_static_graph(self) -> None:
         """As if `static_graph=True` had been given; before the first iteration."""
-        self.static_graph = self.reducer.static = True
+        self.static_graph = True
+        self.reducer.usage = self._usage()
+
+    @property
+    def require_backward_grad_sync(self) -> bool:
+        """Whether gradients of what goes forward now will be averaged."""
+        return self.reducer.synchronises
+
+    @require_backward_grad_sync.setter
+    def require_backward_grad_sync(self, value: bool) -> None:
+        self.reducer.synchronises = value
 
     @property
     def broadcast_buffers(self) -> bool:
@@ -200,14 +224,14 @@ class DistributedDataParallel(Module, Joinable):
         with advising(self.reducer.iteration, "the beginning of forward"):
             work = Join.notify_join_context(self)
             if work is not None:
-                self.reducer.forward_work = work, self._divides_by_initial
+                self.reducer.ask_divisor = divisor_of(self, work)
             if self._syncs_buffers(_BufferCommHookLocation.PRE_FORWARD):
                 self._sync_buffers()
             if self._join_config.enable:
                 says_whether_it_syncs(self, self.require_backward_grad_sync)
         if self.device_ids:
             target = devices.device(self.device_type, self.device_ids[0])
-            return moved(inputs, target), moved(kwargs, target)
+            return nested.moved(inputs, target), nested.moved(kwargs, target)
         return inputs, kwargs
 
     def _after_forward(self, output: Any) -> Any:
@@ -216,22 +240,13 @@ class DistributedDataParallel(Module, Joinable):
         if not grad_mode.is_grad_enabled():
             self.require_forward_param_sync = False
             return output
-        tensors = list(arguments.tensors_in(output))
+        tensors = list(nested.tensors_in(output))
         if self._low is not None:
             self._low.watch(tensors)
         self.require_forward_param_sync = self.require_backward_grad_sync
         if self.require_backward_grad_sync:
             self.reducer.outputs.watch(tensors)
         return output
-
-    def _warn_of_late_sync(self) -> None:
-        if not self.require_backward_grad_sync:
-            warnings.warn(
-                "backward() is called within no_sync(), but the forward was not: gradients are "
-                "averaged now. no_sync() has to be around the forward as well.",
-                UserWarning,
-                stacklevel=2,
-            )
 
     # ------------------------------------------------------------------------------------ buffers
 
@@ -256,11 +271,11 @@ class DistributedDataParallel(Module, Joinable):
     def _take_buffers(self, source: int) -> None:
         buffers = self._buffers_here()
         if self.buffer_hook is None:
-            agreement.take_from(self.process_group, list(buffers.values()), source, False)
+            agreement.broadcast_from(self.process_group, list(buffers.values()), source, False)
             return
         futures = self.buffer_hook.hook(self.buffer_hook.state, buffers)
         if futures is not None:
-            self.reducer.extra_futures.extend(futures)
+            self._buffer_futures.extend(futures)
 
     # -------------------------------------------------------------------------- accumulating, hooks
 
@@ -279,7 +294,7 @@ class DistributedDataParallel(Module, Joinable):
         """Average what was collected within `no_sync`, without another backward. (torch has no such
         function.) Every rank calls it."""
         with advising(self.reducer.iteration, "sync_gradients"):
-            self.reducer.reduce_now()
+            reduce_now(self.reducer)
 
     def register_comm_hook(self, state: object, hook: Hook) -> None:
         """Let `hook(state, bucket)` reduce the buckets: it returns a Future of the flat result.
@@ -292,7 +307,7 @@ class DistributedDataParallel(Module, Joinable):
                 "register_comm_hook or register_builtin_comm_hook can only be called once."
             )
         self._comm_hook_name = getattr(hook, "__qualname__", repr(hook))
-        self.reducer.hook = hook, state
+        comm_hooks.reduce_with(self.reducer, state, hook)
 
     def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
         """One of the hooks by name, on this model's group."""
@@ -312,7 +327,18 @@ class DistributedDataParallel(Module, Joinable):
         """Let `hook(state, named_buffers)` make the buffers equal, in place of the broadcast."""
         if not callable(hook):
             raise AssertionError(f"hook must be callable, got {type(hook).__name__}")
+        if self.buffer_hook is None:
+            self.reducer.extra.append(self._await_buffers)
         self.buffer_hook = BufferHook(hook, state, comm_hook_location)
+
+    def _await_buffers(self) -> Callable[[], None]:
+        """Begin nothing. The result waits for the futures of the buffer hook."""
+
+        def wait() -> None:
+            while self._buffer_futures:
+                self._buffer_futures.pop().wait()
+
+        return wait
 
     # --------------------------------------------------------------------------------------- Join
 
@@ -346,8 +372,8 @@ class DistributedDataParallel(Module, Joinable):
     # ---------------------------------------------------------------------------- asking, pickling
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """What was done and how long it took, under torch's names; `buckets` has each bucket's times,
-        in nanoseconds from the start of backward. `hidden` is what computing has covered."""
+        """The times and counts of the last iterations, under torch's names; `buckets` has each bucket's
+        times, in nanoseconds from the start of backward. `hidden` is what computing has covered."""
         return logging_data.of(self)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,16 +1,16 @@
-"""`_get_ddp_logging_data`: what DDP was told, what it made of it, and how long it took."""
+"""`_get_ddp_logging_data`: DDP's arguments, its decisions, and its times."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel.reducer import Reducer
 
 
 class Wrapped(Protocol):
-    """What is needed of a DistributedDataParallel."""
+    """The part of a DistributedDataParallel that is needed here."""
 
     module: Any
     process_group: ProcessGroup

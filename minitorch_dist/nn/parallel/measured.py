@@ -1,4 +1,4 @@
-"""When what happened in the last iteration: what `_get_ddp_logging_data` shows."""
+"""The times of the last iteration, which `_get_ddp_logging_data` shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from transports.clock import Clock
 
 
-class Measured:
+class StepTimes:
     """Instants in nanoseconds of the world's clock; those of a bucket by its number."""
 
     def __init__(self, clock: Clock) -> None:

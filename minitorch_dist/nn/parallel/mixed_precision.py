@@ -1,8 +1,8 @@
 """Training in a lower precision: forward and backward in `param_dtype`, everything else in full.
 
-Parameters hold low copies of themselves while the module runs, forward and (for checkpoints, which
-run it again) backward, and their full values at all other times: state_dict and optimizer never see
-anything else. Gradients are reduced in `reduce_dtype` and end up in the parameters' own.
+Parameters hold low copies of themselves while the module runs: forward, and backward for checkpoints, which
+run it again. At all other times they hold their full values, so state_dict and optimizer never see anything
+else. Gradients are reduced in `reduce_dtype` and end up in the parameters' own.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.nn.parallel import gradients
-from minitorch_dist.tensors import base, dtypes, engine, graph
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.hooks import RemovableHandle
+from minitorch_dist.nn.parallel import buckets
+from minitorch_dist.tensors.core import base, dtypes, engine, graph
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.hooks import RemovableHandle
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -35,7 +35,7 @@ class LowPrecision:
         self.config = config
         self._parameters = [p for p in module.parameters() if p.array.dtype.kind not in "iub"]
         self._full: list[Tensor] = []
-        self._pass: engine.Pass | None = None
+        self._pass: engine.BackwardPass | None = None
         if config.buffer_dtype is not None:
             for buffer in module.buffers():
                 if buffer.array.dtype.kind not in "iub":
@@ -82,10 +82,10 @@ class LowPrecision:
         self._pass = None
         self._restore()
         for p in self._parameters:
-            grad = gradients.of(p)
+            grad = buckets.of(p)
             if grad is not None and grad.array.dtype != p.array.dtype:
                 whole = base.new(Tensor, grad.array.astype(p.array.dtype), p.storage.device)
-                gradients.keep(p, whole)
+                buckets.keep(p, whole)
 
     def cast(self, value: Any) -> Any:
         """Floating tensors in `value`, in the parameters' low precision."""

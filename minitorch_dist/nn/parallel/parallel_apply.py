@@ -1,7 +1,7 @@
 """Several modules at once, each on its own inputs, in a thread of its own.
 
-With simulated devices these threads share the interpreter and the cores; what runs side by side is
-what numpy computes. As in torch it is the processes of DistributedDataParallel that really scale.
+With simulated devices these threads share the interpreter and the cores. Only numpy's computations run side
+by side. As in torch, the processes of DistributedDataParallel really scale.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from minitorch_dist.cuda import current
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
 from transports.clock import SYSTEM
 
 
@@ -23,7 +23,7 @@ def parallel_apply(
     kwargs_tup: Sequence[dict[str, Any]] | None = None,
     devices: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """What each module returns for its inputs. A replica's exception is raised here, as its own type."""
+    """The results of the modules for their inputs. A replica's exception is raised here, as its own type."""
     count = len(modules)
     if len(inputs) != count:
         raise AssertionError(f"The number of modules {count} is not equal to the number of inputs {len(inputs)}")  # fmt: skip

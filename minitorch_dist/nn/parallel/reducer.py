@@ -1,53 +1,65 @@
 """The reducer: gradients are averaged over the ranks while backward still computes others.
 
-What DDP does could be three lines after `backward()`:
+The work of DDP could be three lines after `backward()`:
 
     for p in parameters:
         dist.all_reduce(p.grad)
         p.grad /= world_size
 
-The reducer does the same earlier and in larger pieces. A hook on each parameter says when its
-gradient is complete; it is divided and copied into its bucket; a full bucket is sent at once, by the
-group's worker, beside the backward pass; the end of the pass waits for all of them.
+(`steps` has them, and two forms between those and this one.) The reducer does the same earlier and in larger
+pieces. A hook on each parameter says when its gradient is complete. The gradient is divided and copied into
+its bucket. A full bucket is sent at once, by the group's worker, beside the backward pass. The end of the
+pass waits for all of them.
 
     backward      d  c  b  a               the hooks of d and c have filled bucket 0
     bucket 0           └─ all_reduce ─┐
     bucket 1                 └─ all_reduce ─┐
     end of pass                             └ wait, copy the averages to .grad
 
-Buckets are sent in the order of their numbers on every rank, whatever becomes ready first, so that
-the n-th all_reduce means the same bucket everywhere.
+Buckets are sent in the order of their numbers on every rank, even if another one is ready first. So the n-th
+all_reduce means the same bucket everywhere.
 
 Which passes are reduced? Those that come through an output of a forward that was to be synchronised:
 its node is watched. So a second backward through the same output is averaged too (torch leaves it
 un-averaged, without a word), and passes around DDP, through `model.module`, are left alone.
+
+Rare features are in modules beside this one, and a plain step does not enter them. They are `unused`
+(parameters that the loss leaves out, static graphs), `comm_hooks` (another reduction of buckets), `delayed`,
+and `without_backward` (Join, `sync_gradients`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.face.process_group import ProcessGroup
-from minitorch_dist.distributed.face.tensor_collectives import all_reduce, broadcast
-from minitorch_dist.distributed.grad_bucket import GradBucket
-from minitorch_dist.distributed.work import Work
-from minitorch_dist.nn.parallel import gradients, unused, watching
-from minitorch_dist.nn.parallel.advice import advising
+from minitorch_dist.distributed.optim.apply_optimizer_in_backward import step_at_once
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce, broadcast
+from minitorch_dist.nn.parallel import advice, buckets
 from minitorch_dist.nn.parallel.buckets import Bucket, Caps, assign
-from minitorch_dist.nn.parallel.measured import Measured
-from minitorch_dist.tensors import base, engine
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.nn.parallel.measured import StepTimes
+from minitorch_dist.nn.parallel.unused import Usage, arrived_twice, warn_of_late_sync
+from minitorch_dist.tensors.core import base, engine, graph
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.hooks import RemovableHandle
 from minitorch_dist.tensors.tensor import Tensor
 
-Hook = Callable[[Any, GradBucket], Any]
+Wait = Callable[[], object]  # returns when the average is there
+ReduceHook = Callable[["Reducer", Bucket], Wait]  # begins to reduce what is in a bucket
+NONE: Final[frozenset[int]] = frozenset()
 
 
 class Reducer:
-    """Averages the gradients of `parameters` (in the order of registration) over a group."""
+    """Averages the gradients of `parameters` (in the order of registration) over a group.
+
+    `usage`: which parameters may be left out. `as_views`: `.grad` looks into the bucket. `whole_buckets`:
+    gradients are copied when their bucket is sent, not when they arrive. `dtype`: that of the buckets.
+    """
 
     def __init__(
         self,
@@ -55,44 +67,43 @@ class Reducer:
         names: Sequence[str],
         group: ProcessGroup,
         caps: Caps,
+        usage: Usage,
         *,
-        find_unused: bool = False,
         as_views: bool = False,
-        static: bool = False,
-        skip_unused: bool = False,
         whole_buckets: bool = False,
         dtype: Any = None,
     ) -> None:
         self.parameters, self.names, self.group, self.caps = parameters, names, group, caps
-        self.find_unused, self.as_views, self.static = find_unused, as_views, static
-        self.skip_unused, self.whole_buckets, self.dtype = skip_unused, whole_buckets, dtype
-        self.size = group.size()
-        self.hook: tuple[Hook, Any] | None = None
+        self.usage, self.as_views, self.whole_buckets = usage, as_views, whole_buckets
+        self.dtype, self.size = dtype, group.size()
+        self.hook: ReduceHook | None = None  # reduces in place of all_reduce
         self.iteration = 0  # reductions finished
-        self.measured = Measured(group.world.clock)
+        self.synchronises = True  # False within `no_sync`
+        self.measured = StepTimes(group.world.clock)
         self.order: list[int] = []  # in which gradients became ready in the last pass
-        self.forward_work: tuple[Work, bool] | None = None  # of Join: how many ranks still train
-        self.on_late_sync: Callable[[], None] = lambda: None
-        self.extra: list[Callable[[], Callable[[], None]]] = []  # sent after all buckets
-        self.extra_futures: list[Any] = []  # of a hook for buffers
-        self.outputs = watching.Outputs(self.reached)
-        self._pass: engine.Pass | None = None
+        self.missing: set[int] = set()  # parameters without a gradient in the last pass
+        self.lacking: set[int] = set()  # parameters whose gradient has not arrived in this pass
+        self.ask_divisor: Callable[[], int] | None = None  # of Join: how many ranks still train
+        self.extra: list[Callable[[], Wait]] = []  # begun after all buckets
+        self.outputs = WatchedOutputs(self.reached)
+        self._pass: engine.BackwardPass | None = None
         self._divisor = self.size
-        self._sent: list[tuple[Bucket, Callable[[], TensorBase] | None]] = []
-        self.missing: set[int] = set()
-        self._may_reenter = False
-        self._fires = [0] * len(parameters)  # of a static graph: how often each hook is called
-        self._left = [1] * len(parameters)
-        self._never: set[int] = set()  # of a static graph: what no rank ever uses
+        self._sent = 0  # buckets
+        self._under_way: list[tuple[Bucket, Wait | None]] = []
         self._place: list[tuple[Bucket, int]] = []
         self.buckets: list[Bucket] = []
-        self.build(assign(parameters, caps.at_first(find_unused and not static)))
+        self.build(assign(parameters, caps.at_first(not usage.rebuilds)))
         self.first_sizes = [bucket.nbytes for bucket in self.buckets]
         self.has_rebuilt = False
         self._steps_at_once = any("_in_backward_optimizers" in p.__dict__ for p in parameters)
+        is_plain = not self.as_views and self.dtype is None and not self._steps_at_once
+        self._stays = self.size == 1 and is_plain  # each gradient is its own average, where it is
         self.may_be_static = True  # so far the same parameters were used in every pass
         for number, p in enumerate(parameters):
-            watching.when_complete(p, number, self._arrived)
+            edge = graph.edge_of(p)
+            assert edge is not None, "parameters of a reducer require grad"
+            arrived = _weakly(weakref.WeakMethod(self._arrived), number)
+            RemovableHandle(edge[0].hooked().kept, arrived)
             handle = p.__dict__.pop("_in_backward_handle", None)
             if handle is not None:  # its own optimizers step when the average is there
                 handle.remove()
@@ -121,268 +132,167 @@ class Reducer:
     def _arrived(self, number: int) -> None:
         """The gradient of a parameter is complete."""
         running = engine.outermost()
-        if running is None:
-            return
-        if running is not self._pass:
-            if not self.outputs.are_on(running):
-                return
+        if running is not self._pass and running is not None and self.outputs.are_on(running):
             try:
                 self._begin(running)
             except BaseException:
-                gradients.keep(self.parameters[number], None)
+                buckets.keep(self.parameters[number], None)
                 raise
-        self._fires[number] += 1
-        if self.static and self.iteration == 0:
-            if self._fires[number] == 1:
-                self.order.append(number)
-            return  # all at the end, for what a gradient is may change until then
-        self._left[number] -= 1
-        if self._left[number] > 0:
+        if running is None or running is not self._pass:
             return
-        if self._left[number] < 0:
-            raise RuntimeError(
-                "Expected to mark a variable ready only once, but the gradient of parameter "
-                f"{self.names[number]!r} has become ready a second time in one backward pass. "
-                "Either it is used outside of the module's forward as well, or in several "
-                "re-entrant checkpoints: pass use_reentrant=False to checkpoint, or "
-                "static_graph=True to DistributedDataParallel if the graph does not change."
-            )
+        if self.usage.counts and self.usage.keeps_back(self, number):
+            return
+        if number not in self.lacking:
+            raise arrived_twice(self.names[number])
+        self.lacking.discard(number)
         self.order.append(number)
-        self._fill(number)
+        self.fill(number)
         self._send_full_buckets()
 
     # ------------------------------------------------------------------------------ one backward
 
-    def _begin(self, running: engine.Pass) -> None:
-        for _, wait in self._sent:  # of a pass that an error has ended
-            if wait is not None:
-                with suppress(Exception):
-                    wait()
-        self._pass = running
-        self.outputs.forget_the_unknown()
-        self.on_late_sync()
+    def _begin(self, running: engine.BackwardPass) -> None:
+        """Get ready for the gradients of this pass; those that will not come count as zero."""
+        if self._under_way:
+            self._abandon()
+        if not self.synchronises:
+            warn_of_late_sync()
+        self._pass, self.order, self._sent = running, [], 0
+        self.outputs.expects_any = False
         self.measured.backward_begins()
-        self._sent, self.order = [], []
         for bucket in self.buckets:
-            bucket.pending = len(bucket.numbers)
-        is_first = self.iteration == 0
-        if self.static and not is_first:
-            self._left, self._fires = self._fires, [0] * len(self._fires)
-            absent = {number for number, times in enumerate(self._left) if times == 0}
-        else:
-            self._fires, self._left = [0] * len(self._fires), [1] * len(self._left)
-            absent = self._absent(running)
-        with advising(self.iteration):
-            self._divisor = self._ask_divisor()
-            if not self.find_unused and not self.static:
-                self._demand_none(absent, is_first)
-        running.callbacks.append(self._finish)
-        absent = set() if self.static and is_first else absent
-        self.may_be_static = self.may_be_static and (is_first or absent == self.missing)
-        self.missing = absent
-        if self.find_unused and not absent and is_first and not self.static:
-            unused.warn_of_none()
-        for number in sorted(self.missing):
-            self._fill(number)
-        if self.missing:
-            self._send_full_buckets()
-
-    def _absent(self, running: engine.Pass) -> set[int]:
-        """The parameters that will get no gradient in this pass, as far as can be known."""
-        absent = {
+            bucket.pending, bucket.is_averaged = len(bucket.numbers), False
+        missing = {
             number
             for number, p in enumerate(self.parameters)
             if p._accumulate is None or not running.reaches(p._accumulate)
         }
-        self._may_reenter = bool(absent) and unused.has_reentry(running)
-        return set() if self._may_reenter else absent
+        self._divisor = self.size
+        if self.ask_divisor is not None:
+            ask, self.ask_divisor = self.ask_divisor, None
+            self._divisor = ask()
+        if missing or self.iteration == 0 or self.usage.may_lack:
+            missing = self.usage.begin(self, running, missing)
+        running.callbacks.append(self._finish)
+        self.missing = missing
+        self.lacking = set(range(len(self.parameters))) - missing
+        if missing:
+            for number in sorted(missing):
+                self.fill(number)
+            self._send_full_buckets()
 
-    def _demand_none(self, absent: set[int], is_first: bool) -> None:
-        """Raise if there are unused parameters, before any gradient is collected: at first all ranks
-        agree on it; a rank that finds one later fails, and the others are told."""
-        if is_first:
-            everywhere = unused.gather(self.group, absent, len(self.parameters))
-            if everywhere:
-                self._pass = None
-                raise RuntimeError(unused.explain(everywhere, self.names))
-        elif absent:
-            self._pass = None
-            text = unused.explain({self.group.rank(): absent}, self.names)
-            raise unused.tell(self.group, RuntimeError(text))
+    def leave(self) -> None:
+        """Let the pass that has just begun be none of ours."""
+        self._pass = None
 
-    def _ask_divisor(self) -> int:
-        if self.forward_work is None:
-            return self.size
-        (work, by_initial), self.forward_work = self.forward_work, None
-        (count,) = work.result()
-        return self.size if by_initial else int(count.array[0])
+    def _abandon(self) -> None:
+        """Wait for what is still on its way from a pass that an error has ended."""
+        for _, wait in self._under_way:
+            if wait is not None:
+                with suppress(Exception):
+                    wait()
+        self._under_way = []
 
-    def _fill(self, number: int) -> None:
-        """Put a parameter's gradient (or zeros) into its bucket, divided."""
-        p, (bucket, position) = self.parameters[number], self._place[number]
-        if not (self.whole_buckets or self._leaves_alone()):
-            gradients.put(p, bucket.views[position], self._divides_by(), self.as_views)
+    def restart(self) -> None:
+        """Get ready for a reduction that is not part of a backward pass."""
+        self._divisor, self._sent, self._under_way, self.missing = self.size, 0, [], set()
+
+    def reduce_with(self, hook: ReduceHook) -> None:
+        """Let `hook` reduce the buckets, in place of all_reduce. It divides for itself."""
+        self.hook, self._stays = hook, False
+
+    def fill(self, number: int) -> None:
+        """Put a parameter's gradient (or zeros) into its bucket, divided; a hook divides for itself."""
+        bucket, position = self._place[number]
+        if not self.whole_buckets and not self._stays:
+            divisor = self._divisor if self.hook is None else None
+            buckets.put(bucket.parameters[position], bucket.views[position], divisor, self.as_views)
         bucket.pending -= 1
 
     def _send_full_buckets(self) -> None:
         """Send, in order, what is full; the last bucket at the end of the pass."""
-        buckets = self.buckets
-        while len(self._sent) < len(buckets) - 1 and not buckets[len(self._sent)].pending:
-            self._send(buckets[len(self._sent)])
+        while self._sent < len(self.buckets) - 1 and not self.buckets[self._sent].pending:
+            self.send(self.buckets[self._sent])
 
-    def _divides_by(self) -> int | None:
-        """What a gradient is divided by on its way into the bucket; a hook divides for itself."""
-        return self._divisor if self.hook is None else None
-
-    def _leaves_alone(self) -> bool:
-        """Whether each gradient is its own average already, and stays where it is."""
-        is_plain = self.hook is None and not self.as_views and self.dtype is None
-        return self.size == 1 and is_plain and not self._steps_at_once
-
-    def _send(self, bucket: Bucket) -> None:
-        if self._leaves_alone():
-            self.measured.bucket_is_sent(bucket.index)
+    def send(self, bucket: Bucket) -> None:
+        """Begin to average a bucket."""
+        self._sent += 1
+        if self.missing and self.usage.leaves_out(self, bucket):
+            return
+        self.measured.bucket_is_sent(bucket.index)
+        if self._stays:
             self.measured.bucket_is_back(bucket.index)
-            self._sent.append((bucket, None))
             return
         if self.whole_buckets:
             for p, view in zip(bucket.parameters, bucket.views, strict=True):
-                gradients.put(p, view, None, self.as_views)
-            if self.hook is None:
-                np.divide(
-                    bucket.flat.array,
-                    bucket.flat.array.dtype.type(self._divisor),
-                    out=bucket.flat.array,
-                )
-        wait = None
-        if not (self.skip_unused and self.missing.issuperset(bucket.numbers)):
-            is_last = bucket.index == len(self.buckets) - 1
-            self.measured.bucket_is_sent(bucket.index)
-            wait = self.communicate(bucket.as_seen_by_hooks(is_last))
-        self._sent.append((bucket, wait))
+                buckets.put(p, view, self._divisor if self.hook is None else None, self.as_views)
+        self.launch(bucket)
 
-    def communicate(self, bucket: GradBucket) -> Callable[[], TensorBase]:
-        """Begin to reduce a bucket; what is returned waits for the result."""
-        index = bucket.index()
+    def launch(self, bucket: Bucket) -> None:
+        """Begin to reduce what is in a bucket."""
+        self._under_way.append((bucket, self.communicate(bucket)))
+
+    def communicate(self, bucket: Bucket) -> Wait | None:
+        """Begin to reduce a bucket. Call what is returned to wait; None: it is reduced already."""
         if self.hook is not None:
-            hook, state = self.hook
-            future = hook(state, bucket)
-
-            def result() -> TensorBase:
-                found = future.wait()
-                self.measured.bucket_is_back(index)
-                return found[0] if isinstance(found, (list, tuple)) else found  # type: ignore[no-any-return]
-
-            return result
-        flat = bucket.buffer()
-        beside = self.size > 1 and not bucket.is_last()
-        work = all_reduce(flat, group=self.group, async_op=beside)
+            return self.hook(self, bucket)
+        beside = self.size > 1 and bucket is not self.buckets[-1]
+        work = all_reduce(bucket.flat, group=self.group, async_op=beside)
         if work is None:
-            self.measured.bucket_is_back(index)
-            return lambda: flat
-        work.get_future().add_done_callback(lambda _: self.measured.bucket_is_back(index))
-
-        def waited() -> TensorBase:
-            work.wait()
-            return flat
-
-        return waited
+            self.measured.bucket_is_back(bucket.index)
+            return None
+        work.get_future().add_done_callback(lambda _: self.measured.bucket_is_back(bucket.index))
+        return work.wait
 
     def _finish(self) -> None:
         """At the end of the pass: send the rest, wait for everything, hand the averages out."""
         self.measured.backward_is_computed()
-        open_buckets = list(self.buckets)
         try:
-            with advising(self.iteration):
-                self._complete()
-                for bucket in self.buckets[len(self._sent) :]:
-                    self._send(bucket)
-                more = [begin() for begin in self.extra]
-                here = {n for n in self.missing if gradients.of(self.parameters[n]) is None}
-                nowhere = self._unused_everywhere(here)
-                for bucket, wait in self._sent:
-                    if wait is not None:
-                        self._hand_out(bucket, wait(), nowhere)
-                    open_buckets.remove(bucket)
-                for late in more:
-                    late()
-                while self.extra_futures:
-                    self.extra_futures.pop().wait()
-                if self.iteration == 0:
-                    self.rebuild()
-        except BaseException:
-            for bucket in open_buckets:
-                for p in bucket.parameters:
-                    gradients.keep(p, None)  # rather none than one that was not averaged
+            if self.lacking or self.usage.counts:
+                self.usage.complete(self)
+            for bucket in self.buckets[self._sent :]:
+                self.send(bucket)
+            self.take_averages(self.usage.nowhere(self) if self.usage.may_lack else NONE)
+            if self.iteration == 0:
+                self.rebuild()
+        except BaseException as error:
+            for bucket in self.buckets:
+                if not bucket.is_averaged:
+                    for p in bucket.parameters:
+                        buckets.keep(p, None)  # rather none than one that was not averaged
+            advice.add(error, self.iteration)
             raise
         finally:
-            self._pass, self._sent = None, []
+            self._pass = None
             self.measured.backward_ends()
         self.iteration += 1
 
-    def _complete(self) -> None:
-        """See to it that every parameter has arrived."""
-        if self.static and self.iteration == 0:
-            self.missing = {number for number, times in enumerate(self._fires) if not times}
-            for number in [*self.order, *sorted(self.missing)]:
-                self._fill(number)
-        elif self._may_reenter or self.static:
-            late = {number for number, left in enumerate(self._left) if left > 0}
-            if late and not self.find_unused:
-                text = unused.explain({self.group.rank(): late}, self.names)
-                raise unused.tell(self.group, RuntimeError(text))
-            for number in sorted(late):
-                self._fill(number)
-            self.missing |= late
-
-    def _unused_everywhere(self, here: set[int]) -> set[int]:
-        """The parameters that no rank has a gradient for (here: these); they keep none."""
-        if self.static and self.iteration > 0:
-            return self._never
-        if not (self.find_unused or self.static) or self.skip_unused:
-            return set()
-        found = unused.everywhere(self.group, here, len(self.parameters))
-        if self.static:
-            self._never = found
-        return found
-
-    def _hand_out(self, bucket: Bucket, flat: TensorBase, nowhere: set[int]) -> None:
-        if flat is not bucket.flat:
-            bucket.flat.array[...] = flat.array.reshape(-1)
-        for number, p, view in zip(bucket.numbers, bucket.parameters, bucket.views, strict=True):
-            if number not in nowhere:
-                gradients.give(p, view, self.as_views)
-                self._step_at_once(p)
-
-    def _step_at_once(self, p: Any) -> None:
-        """Let a parameter's own optimizers step (see `_apply_optimizer_in_backward`)."""
-        if self._steps_at_once and "_in_backward_optimizers" in p.__dict__:
-            for optimizer in p._in_backward_optimizers:
-                optimizer.step()
-            p._grad = None
-
-    def reduce_now(self) -> None:
-        """Average what is in `.grad`, outside of a backward pass; that is no iteration."""
-        self._divisor, self._sent, self.missing = self.size, [], set()
-        empty = {n for n, p in enumerate(self.parameters) if p._grad is None}
-        nowhere = unused.everywhere(self.group, empty, len(self.parameters))
-        for number in range(len(self.parameters)):
-            self._fill(number)
-        for bucket in self.buckets:
-            self._send(bucket)
+    def take_averages(self, nowhere: Set[int]) -> None:
+        """Wait for all buckets, and hand the averages out. `nowhere`: the parameters for which no rank has a
+        gradient."""
+        under_way, self._under_way = self._under_way, []
         more = [begin() for begin in self.extra]
-        for bucket, wait in self._sent:
+        for bucket, wait in under_way:
             if wait is not None:
-                self._hand_out(bucket, wait(), nowhere)
+                wait()
+            self._hand_out(bucket, nowhere)
         for late in more:
             late()
-        self._sent = []
+
+    def _hand_out(self, bucket: Bucket, nowhere: Set[int]) -> None:
+        """Let each parameter of the bucket have its average."""
+        for number, p, view in zip(bucket.numbers, bucket.parameters, bucket.views, strict=True):
+            if number not in nowhere:
+                buckets.give(p, view, self.as_views)
+                if self._steps_at_once and "_in_backward_optimizers" in p.__dict__:
+                    step_at_once(p)
+        bucket.is_averaged = True
 
     # ------------------------------------------------------------------------- better buckets
 
     def rebuild(self) -> None:
         """After the first reduction: buckets in the order in which gradients became ready on rank 0."""
-        if not self.parameters or (self.find_unused and not self.static):
+        if not self.parameters or not self.usage.rebuilds:
             return
         seen = set(self.order)
         rest = [number for number in reversed(range(len(self.parameters))) if number not in seen]
@@ -394,35 +304,48 @@ class Reducer:
         self.build(assign(self.parameters, self.caps.for_good(), numbers))
         self.has_rebuilt = True
 
-    # ------------------------------------------------------------------- a rank without inputs
-
-    def shadow(self) -> None:
-        """Answer the collectives of one backward pass of the other ranks, with zeros (see Join). The
-        averages are handed out here as well: an optimizer may own parameters on this rank."""
-        count = len(self.parameters)
-        if self.iteration == 0 and not self.find_unused and not self.static:
-            unused.gather(self.group, set(), count)
-        self.order, self.missing, waits = [], set(range(count)), []
-        for bucket in self.buckets:
-            bucket.flat.array[...] = 0
-            for p, view in zip(bucket.parameters, bucket.views, strict=True):
-                if p._grad is view:
-                    p._grad = None
-            is_last = bucket.index == len(self.buckets) - 1
-            waits.append((bucket, self.communicate(bucket.as_seen_by_hooks(is_last))))
-        more = [begin() for begin in self.extra]
-        nowhere = self._unused_everywhere(set(range(count)))
-        for bucket, wait in waits:
-            self._hand_out(bucket, wait(), nowhere)
-        for late in more:
-            late()
-        if self.iteration == 0:
-            self.rebuild()
-        self.iteration += 1
-
     def __repr__(self) -> str:
         sizes = ", ".join(str(bucket.nbytes) for bucket in self.buckets)
         return (
             f"<Reducer of {len(self.parameters)} parameters over {self.size} ranks, buckets of "
             f"[{sizes}] bytes, {self.iteration} reductions done>"
         )
+
+
+class WatchedOutputs:
+    """The nodes of forwards' outputs, as long as their graphs live; `reached` is called when a
+    backward pass comes to one."""
+
+    def __init__(self, reached: Callable[[], None]) -> None:
+        self._reached = weakref.WeakMethod(reached)
+        self._nodes: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.expects_any = False  # after an output of a kind that cannot be looked into
+
+    def watch(self, outputs: Iterable[TensorBase]) -> None:
+        """Watch these from now on."""
+        found = False
+        for output in outputs:
+            found = True
+            edge = graph.edge_of(output)
+            if edge is not None and edge[0] not in self._nodes:
+                self._nodes.add(edge[0])
+                RemovableHandle(edge[0].hooked().reached, _weakly(self._reached))
+        self.expects_any = not found
+
+    def are_on(self, running: engine.BackwardPass) -> bool:
+        """Whether this pass comes through one of them."""
+        return self.expects_any or any(node in running.tasks for node in self._nodes)
+
+    def __repr__(self) -> str:
+        return f"<Outputs: {len(self._nodes)} alive>"
+
+
+def _weakly(method: weakref.WeakMethod[Any], *given: Any) -> Callable[..., None]:
+    """A hook that knows its reducer weakly: a wrapper that is deleted lets go of its module."""
+
+    def call(*_: Any) -> None:
+        found = method()
+        if found is not None:
+            found(*given)
+
+    return call

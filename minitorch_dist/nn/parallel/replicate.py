@@ -12,8 +12,9 @@ from typing import Any
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel import comm
 from minitorch_dist.nn.parallel.over_devices import Broadcast
-from minitorch_dist.tensors import devices, grad_mode
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.core.base import TensorBase
 
 Device = int | str | devices.device
 

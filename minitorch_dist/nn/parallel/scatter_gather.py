@@ -12,16 +12,9 @@ from typing import Any
 
 from minitorch_dist.nn.parallel.over_devices import Gather, Scatter
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase
 
 Device = int | str | devices.device
-
-
-def moved(value: Any, target: devices.device) -> Any:
-    """The same structure with every tensor on one device."""
-    if isinstance(value, TensorBase):
-        return value.to(device=target)  # type: ignore[attr-defined]
-    return _map(lambda item: moved(item, target), value)
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Device], dim: int = 0) -> list[Any]:

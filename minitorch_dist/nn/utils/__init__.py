@@ -1,4 +1,4 @@
-"""What is done to a network's gradients and parameters from outside of it."""
+"""Functions that change a network's gradients and parameters from outside of it."""
 
 from minitorch_dist.nn.utils import rnn as rnn
 from minitorch_dist.nn.utils.clip_grad import (

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import base, dtypes
-from minitorch_dist.tensors.base import Array, TensorBase
-from minitorch_dist.tensors.quiet import silent
+from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.views import bump
+from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.tensor import Tensor
-from minitorch_dist.tensors.views import bump
 
 Tensors = Iterable[Tensor] | Tensor
 

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from minitorch_dist.tensors import base, dtypes
-from minitorch_dist.tensors.base import Array, TensorBase
-from minitorch_dist.tensors.graph import record, record_joint
+from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.joint import record_joint
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -30,7 +31,7 @@ class _Fields(NamedTuple):
 
 
 class PackedSequence(_Fields):
-    """What `pack_padded_sequence` returns and recurrent layers take; not made by hand."""
+    """The result of `pack_padded_sequence`, which recurrent layers take; not made by hand."""
 
     def __new__(
         cls,

@@ -21,7 +21,7 @@ from minitorch_dist.optim.optimizer import Optimizer
 
 
 class _WithMomentum(LRScheduler):
-    """What a schedule needs to move `momentum`, or the first of Adam's `betas`."""
+    """The means of a schedule to move `momentum`, or the first of Adam's `betas`."""
 
     cycle_momentum: bool
     use_beta1: bool

@@ -1,4 +1,4 @@
-"""What every schedule of the learning rate shares.
+"""The common part of all schedules of the learning rate.
 
 A schedule is a function of the epoch t = 0, 1, 2, …, written down in up to two forms:
 

@@ -51,7 +51,7 @@ def play(delay: int, pace: Pace) -> tuple[list[float], list[list[float]]]:
 
 
 def serve(delay: int) -> list[float]:
-    """Who has pushed is given the weights when the slowest is at most `delay` steps behind."""
+    """A worker that has pushed is given the weights when the slowest is at most `delay` steps behind."""
     weights, came = torch.zeros(COUNT), torch.zeros(COUNT)
     clocks, waiting = [0] * WORKERS, set()
     held: dict[int, torch.Tensor] = {}
@@ -119,7 +119,7 @@ def rows() -> Sequence[Row]:
 PAPER = Paper(
     "Bounded delay: nobody is more than so many steps ahead",
     "M. Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014",
-    f"{WORKERS} workers and a server run, of which a worker that begins a step may be τ steps ahead of the "
+    f"{WORKERS} workers and a server run. A worker that begins a step may be τ steps ahead of the "
     "slowest: with one slow worker it is exactly that. Without delay the weights are those of one process, bit "
     "for bit. Workers that are slow by turns are hidden by a delay, one that is always slow is not.",
     rows,

@@ -31,7 +31,7 @@ START = 0.01  # seconds: all ranks have come by then
 SMALL = nets.Hockney("1us", "8Gb/s")  # a byte takes one nanosecond
 
 
-class Busy(Function):
+class TimedBackward(Function):
     """Nothing, for which the backward pass needs a while."""
 
     @staticmethod
@@ -53,7 +53,7 @@ class Chain(nn.Module):
 
     def forward(self, x: Any) -> Any:
         for layer in self.layers:
-            x = Busy.apply(layer(x))
+            x = TimedBackward.apply(layer(x))
         return x
 
 
@@ -154,9 +154,9 @@ def rows() -> Sequence[Row]:
 PAPER = Paper(
     "DDP: buckets, and what overlap hides",
     "S. Li et al., PyTorch Distributed, VLDB 2020, arXiv:2006.15704, sections 3.2.3 and 5.1-5.2",
-    "Published is, for the runs, what the recurrence says; ours is DDP's clock in virtual time. Of the sweep "
+    "For the runs, the published column is the result of the recurrence, and ours is DDP's clock in virtual time. Of the sweep "
     "only the shape is held: a best size within, which grows with ranks × latency, and a gain that "
-    "shrinks where communication dominates (the paper saw 21 to 38 %, ours is 44 % at its best bucket). Gradients are spread evenly over 100 ms; "
+    "shrinks where communication dominates. (The paper saw 21 to 38 %, ours is 44 % at its best bucket.) Gradients are spread evenly over 100 ms; "
     "rings of 8 µs and 32 Gb/s. The authors' absolute times are not known and not checked.",
     rows,
 )

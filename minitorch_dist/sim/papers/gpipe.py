@@ -27,7 +27,7 @@ PAPER = Paper(
     "GPipe: how many times faster with K accelerators",
     "Y. Huang et al., GPipe, NeurIPS 2019, arXiv:1811.06965, table 2",
     "Ours is ideal, with equal stages and free messages; the real one reaches 93 to 96 % of it. The rest of "
-    "the table is a lesson and not checked: at M=1 and M=4 it beats the ideal (3.2 at K=4, M=4, where 2.3 is "
+    "the table is not checked. At M=1 and M=4 it beats the ideal (3.2 at K=4, M=4, where 2.3 is "
     "possible), since the batch was changed to fit the memory; and AmoebaNet's stages are unequal.",
     rows,
 )

@@ -1,7 +1,7 @@
 """P7: how many days Megatron-LM trains: operations of our own layer, counted as it runs.
 
 A layer that computes its activations again (`utils.checkpoint`) is run forwards and backwards under
-`utils.flop_counter`. What it multiplies is a·b·s·h² + c·b·s²·h for batch b, sequence s, width h; two small
+`utils.flop_counter`. It takes a·b·s·h² + c·b·s²·h operations for batch b, sequence s, width h; two small
 layers determine a and c, and a third has to agree. The logits are linear in each of their sizes.
 """
 
@@ -28,7 +28,7 @@ ROUGHLY = (("175B", GPT3, 300, 1024, 140, 34), ("1T", TRILLION, 450, 3072, 163, 
 
 
 def _layer(batch: int, sequence: int, width: int) -> int:
-    """What a layer multiplies in a step, forwards twice and backwards once."""
+    """The operations of a layer in a step, forwards twice and backwards once."""
     layer = nn.TransformerEncoderLayer(width, 2, 4 * width, dropout=0.0, batch_first=True)
     x = torch.ones(batch, sequence, width, requires_grad=True)
     with FlopCounterMode(display=False) as counter:

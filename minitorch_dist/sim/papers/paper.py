@@ -1,4 +1,4 @@
-"""What a reproduced table is made of."""
+"""The parts of a reproduced table."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ B, S, H = 2, 4, 32  # batch, sequence, width
 NET = nets.Hockney(0, "100Gb/s")  # without latency all choose what sends least
 
 
-class Layer(nn.Module):
-    """What is cut of a transformer layer: two pairs of matrices, around attention and in the MLP."""
+class CutLayer(nn.Module):
+    """The parts of a transformer layer that are cut: two pairs of matrices, around attention and in the MLP."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Layer(nn.Module):
 def _tensor_parallel() -> None:
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     pair = {"0": ColwiseParallel(), "2": RowwiseParallel()}
-    layer = Layer()
+    layer = CutLayer()
     for part in (layer.attend, layer.think):
         parallelize_module(part, mesh, pair, src_data_rank=None)
     layer(torch.ones(B, S, H, requires_grad=True)).sum().backward()

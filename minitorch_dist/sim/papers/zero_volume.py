@@ -37,7 +37,7 @@ def _steps(strategy: str, steps: int) -> None:
 
 
 def _bytes(strategy: str) -> float:
-    """What each rank sends in one step."""
+    """The bytes that each rank sends in one step."""
     one, two = (run(_steps, SIZE, (strategy, steps), net=NET).ranks for steps in (2, 3))
     return max(b.bytes_sent - a.bytes_sent for a, b in zip(one, two, strict=True))
 

@@ -2,9 +2,8 @@
 
 Each module has `hang`, the program with the bug; `mended`, the same without it; RANKS; ADDRESS, where
 the real one was told; CULPRITS, the ranks that do what the others do not; and one line that is marked
-with "the bug". On real networks all but one of them end in a timeout that names the rank which
-waited, not the one that was missing (and one returns wrong numbers first). `mtd zoo` shows what is said
-here instead.
+with "the bug". On real networks all but one of them end in a timeout. It names the rank which waited, not
+the one that was missing. (One returns wrong numbers first.) `mtd zoo` shows what is said here instead.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ NAMES = (
 )
 
 
-class Exhibit(Protocol):
+class ZooProgram(Protocol):
     """What each module has."""
 
     __doc__: str | None
@@ -35,7 +34,7 @@ class Exhibit(Protocol):
     mended: Callable[[], object]
 
 
-def exhibit(name: str) -> Exhibit:
+def exhibit(name: str) -> ZooProgram:
     if name not in NAMES:
         raise ValueError(f"there is no {name!r} in the zoo; there are {', '.join(NAMES)}")
-    return cast(Exhibit, importlib.import_module(f"{__name__}.{name}"))
+    return cast(ZooProgram, importlib.import_module(f"{__name__}.{name}"))

@@ -1,7 +1,7 @@
 """One rank raises; the others wait for it.
 
-Symptom: a failing test of torch's threaded process group hung until the timeout of the whole suite,
-since the ranks that were waiting did not learn that one had failed.
+Symptom: a failing test of torch's threaded process group hung until the timeout of the whole suite. The
+waiting ranks did not learn that one had failed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A rank decides by itself whether it has work, in front of a collective of all.
 
-Symptom: one rank sits in the all_gather of the logits, its peer is back at the broadcast of the next
-requests, and the watchdog of the one whose decision matters has nothing to report: "nothing records
-what each rank decided, only where it ended up".
+Symptom: one rank sits in the all_gather of the logits, and its peer is back at the broadcast of the next
+requests. The watchdog of the rank whose decision matters has nothing to report: "nothing records what each
+rank decided, only where it ended up".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def hang() -> None:
 
 
 def mended() -> None:
-    """What concerns all is decided by all."""
+    """All ranks decide together, because it concerns all."""
     free = torch.tensor([16.0 if dist.get_rank() == 1 else 32.0])
     dist.all_reduce(free, op=dist.ReduceOp.MIN)
     serve(int(free.item()))

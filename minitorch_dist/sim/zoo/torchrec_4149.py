@@ -1,8 +1,8 @@
 """Two collectives in two groups, in another order on some ranks: a circle across groups.
 
-Symptom: in a job of 64 ranks, 62 wait in an all_to_all of the group `mesh_shard` for ranks 6 and 7,
-which wait in an all_reduce of `mesh_replicate` for the others. Each group by itself looks healthy:
-only some of its members are late.
+Symptom: in a job of 64 ranks, 62 wait in an all_to_all of the group `mesh_shard` for ranks 6 and 7. These
+wait in an all_reduce of `mesh_replicate` for the others. Each group by itself looks healthy: only some of
+its members are late.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Symptom: all ranks call all_reduce on one float, one after the other. Rank 2 skips one for an empty
 batch, so its gradient norm is added to the losses of the others. Nobody complains (4.68e-11 where a
-loss should be), until somebody has one call fewer at the end. That the calls were not the same shows
-in their lines only.
+loss should be), until somebody has one call fewer at the end. Only the lines of the calls show that they
+were not the same.
 """
 
 from __future__ import annotations

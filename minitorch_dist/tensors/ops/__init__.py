@@ -14,6 +14,6 @@
     gradients          what a tensor can be asked about its gradient
     operators          what `x + y` and `~x` mean
 
-Begin with `elementwise.arithmetic`. `tensor.Tensor` lists them as methods; the package's face offers
+Begin with `core.operations`. `tensor.Tensor` lists them as methods; the package's face offers
 them as functions.
 """

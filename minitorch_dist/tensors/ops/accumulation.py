@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array
 
 SMALL = 256  # below this many values the simple form is faster
 

@@ -6,7 +6,7 @@
 
 An operation says at its definition to which row it belongs (`lower`, `full`); outside of a block that costs one look
 at a context variable. Casts are recorded like any other operation, so gradients arrive in the type of what was cast;
-float64 is left alone. A parameter is cast once per block, not once per use (`cache`), and so its gradients from
+float64 is left alone. A parameter is cast once per block, not once per use (`cache`). So its gradients from
 several uses are added up in the lower type, as in torch.
 """
 
@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.elementwise.conversion import move
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,7 +28,7 @@ DEFAULTS: Final = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
 
 
 class Casting(NamedTuple):
-    """What is asked for at present, by type of device."""
+    """The current settings, by type of device."""
 
     types: Mapping[str, dtypes.dtype]  # absent: off
     cache: dict[int, tuple[TensorBase, TensorBase]] | None  # by id: a parameter, and its cast
@@ -40,7 +40,7 @@ present: ContextVar[Casting | None] = ContextVar("autocast", default=None)
 
 @contextmanager
 def as_of(asked: Casting | None) -> Iterator[None]:
-    """What was asked for then, with a cache of its own: for a function that runs once more."""
+    """Use the settings of an earlier time, with a cache of its own: for a function that runs once more."""
     if asked is not None:
         asked = asked._replace(cache=None if asked.cache is None else {})
     token = present.set(asked)

@@ -1,7 +1,7 @@
-"""What a tensor can be asked about its gradient: `backward`, hooks, detaching, flags.
+"""The methods of a tensor that are about its gradient: `backward`, hooks, detaching, flags.
 
-`backward` and `grad` check what the engine needs to be true: a gradient of the right shape for
-every root, and a graph to send it through.
+`backward` and `grad` check the conditions of the engine: a gradient of the right shape for every root, and a
+graph to send it through.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import base, engine, graph
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.hooks import RemovableHandle
-from minitorch_dist.tensors.nodes import Edge, Node
+from minitorch_dist.tensors.core import base, engine, graph
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import Edge, Node
+from minitorch_dist.tensors.core.hooks import RemovableHandle
 
 NO_DOUBLE_BACKWARD = (
     "create_graph=True is not offered: gradients are computed with numpy and are not recorded "
@@ -26,6 +26,38 @@ NO_DOUBLE_BACKWARD = (
 
 
 # ---------------------------------------------------------------------------- running it backwards
+
+
+def backward_from(
+    self: TensorBase,
+    gradient: TensorBase | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: TensorBase | Sequence[TensorBase] | None = None,
+) -> None:
+    """Add the gradient of `self` to `.grad` of every leaf it was computed from."""
+    if gradient is None and inputs is None and not create_graph:
+        engine.run([_root(self)], bool(retain_graph))
+    else:
+        weights = None if gradient is None else as_tuple(gradient)
+        backward(self, weights, retain_graph, create_graph, inputs=inputs)
+
+
+def _root(tensor: TensorBase, index: int = 0) -> tuple[Edge, Array]:
+    """Where the gradient of a single element starts: with 1."""
+    edge, x = _edge_of_root(tensor, index), tensor.array
+    if x.size != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    return edge, np.ones(x.shape, x.dtype)
+
+
+def _edge_of_root(tensor: TensorBase, index: int) -> Edge:
+    edge = graph.edge_of(tensor)
+    if edge is None:
+        raise RuntimeError(
+            f"element {index} of tensors does not require grad and does not have a grad_fn"
+        )
+    return edge
 
 
 def backward(
@@ -126,54 +158,29 @@ def _roots(
         raise RuntimeError(
             f"got {len(tensors)} tensors and {len(weights)} gradients; there must be one (or None) each"
         )
-    roots = []
-    for index, (tensor, weight) in enumerate(zip(tensors, weights, strict=True)):
-        edge = graph.edge_of(tensor)
-        x = tensor.array
-        if weight is None:
-            if edge is not None and x.size != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            array = np.ones(x.shape, x.dtype)
-        elif not isinstance(weight, TensorBase):
-            raise TypeError(
-                f"gradients can be either Tensors or None, but got {type(weight).__name__}"
-            )
-        elif weight.array.shape != x.shape:
-            raise RuntimeError(
-                f"Mismatch in shape: grad_output[{index}] has a shape of "
-                f"torch.Size({list(weight.array.shape)}) and output[{index}] has a shape of "
-                f"torch.Size({list(x.shape)})."
-            )
-        elif weight.storage.device is not tensor.storage.device:
-            raise RuntimeError(
-                f"invalid gradient at index {index} - expected device {tensor.storage.device} but "
-                f"got {weight.storage.device}"
-            )
-        else:
-            array = weight.array.astype(x.dtype, copy=False)
-        if edge is None:
-            raise RuntimeError(
-                f"element {index} of tensors does not require grad and does not have a grad_fn"
-            )
-        roots.append((edge, array))
-    return roots
+    return [
+        _root(tensor, index) if weight is None else _weighted_root(tensor, weight, index)
+        for index, (tensor, weight) in enumerate(zip(tensors, weights, strict=True))
+    ]
 
 
-def backward_from(
-    self: TensorBase,
-    gradient: TensorBase | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: TensorBase | Sequence[TensorBase] | None = None,
-) -> None:
-    """Add the gradient of `self` to `.grad` of every leaf it was computed from."""
-    backward(
-        self,
-        None if gradient is None else as_tuple(gradient),
-        retain_graph,
-        create_graph,
-        inputs=inputs,
-    )
+def _weighted_root(tensor: TensorBase, weight: TensorBase, index: int) -> tuple[Edge, Array]:
+    """Where the gradient of `tensor` starts, and with which weight."""
+    x = tensor.array
+    if not isinstance(weight, TensorBase):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(weight).__name__}")
+    if weight.array.shape != x.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{index}] has a shape of "
+            f"torch.Size({list(weight.array.shape)}) and output[{index}] has a shape of "
+            f"torch.Size({list(x.shape)})."
+        )
+    if weight.storage.device is not tensor.storage.device:
+        raise RuntimeError(
+            f"invalid gradient at index {index} - expected device {tensor.storage.device} but "
+            f"got {weight.storage.device}"
+        )
+    return _edge_of_root(tensor, index), weight.array.astype(x.dtype, copy=False)
 
 
 def requires_grad_(self: T, requires_grad: bool = True) -> T:

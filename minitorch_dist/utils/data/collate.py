@@ -92,12 +92,12 @@ default_collate_fn_map: Rules = {
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """What a loader makes of the samples of a batch, unless it is told otherwise."""
+    """Make a batch of its samples, unless the loader is told otherwise."""
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
 def default_convert(data: Any) -> Any:
-    """What a loader makes of a single sample, if it does not batch: arrays become tensors."""
+    """Convert a single sample, if the loader does not batch: arrays become tensors."""
     if isinstance(data, Tensor):
         return data
     if isinstance(data, np.ndarray):

@@ -12,9 +12,9 @@ from typing import Any, Generic, TypeVar
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.utils.data.collate import default_collate, default_convert
 from minitorch_dist.utils.data.dataset import Dataset, IterableDataset, size
-from minitorch_dist.utils.data.fetch import Recipe
-from minitorch_dist.utils.data.iteration import ParallelPass, Pass, SerialPass
-from minitorch_dist.utils.data.pool import Pool
+from minitorch_dist.utils.data.fetch import FetchSettings
+from minitorch_dist.utils.data.iteration import LoaderIterator, ParallelPass, SerialPass
+from minitorch_dist.utils.data.pool import LoaderWorkers
 from minitorch_dist.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -128,9 +128,9 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self) -> Any:
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
-    def __iter__(self) -> Pass:
+    def __iter__(self) -> LoaderIterator:
         base_seed = draw_seed(self.generator)
-        recipe = Recipe(
+        recipe = FetchSettings(
             self.dataset,
             self._is_stream,
             self.batch_sampler is not None,
@@ -148,7 +148,7 @@ class DataLoader(Generic[T_co]):
             self._index_sampler,
             recipe,
             self._announced,
-            lambda: Pool(
+            lambda: LoaderWorkers(
                 recipe,
                 self.num_workers,
                 base_seed,

@@ -11,7 +11,7 @@ from minitorch_dist.utils.data.dataset import several
 Fetch: TypeAlias = Callable[[Any], Any]
 
 
-class Recipe(NamedTuple):
+class FetchSettings(NamedTuple):
     """How a loader's batches are made."""
 
     dataset: Any
@@ -29,7 +29,7 @@ class Recipe(NamedTuple):
         return lambda number: self.collate(self.dataset[number])
 
 
-def _stream(recipe: Recipe) -> Fetch:
+def _stream(recipe: FetchSettings) -> Fetch:
     samples = iter(recipe.dataset)
 
     def fetch(numbers: Any) -> Any:

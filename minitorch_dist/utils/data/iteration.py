@@ -7,15 +7,15 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from minitorch_dist.utils.data.fetch import Recipe
-from minitorch_dist.utils.data.pool import Pool
+from minitorch_dist.utils.data.fetch import FetchSettings
+from minitorch_dist.utils.data.pool import LoaderWorkers
 from minitorch_dist.utils.data.worker import END, FAILED
 
 
-class Pass(Iterator[Any]):
-    """What both have in common: counting, and a warning about streams longer than announced."""
+class LoaderIterator(Iterator[Any]):
+    """The common part of both: counting, and a warning about streams longer than announced."""
 
-    def __init__(self, numbers: Any, recipe: Recipe, announced: int | None) -> None:
+    def __init__(self, numbers: Any, recipe: FetchSettings, announced: int | None) -> None:
         self._index_sampler = numbers
         self._recipe = recipe
         self._announced = announced
@@ -45,10 +45,10 @@ class Pass(Iterator[Any]):
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
 
 
-class SerialPass(Pass):
+class SerialPass(LoaderIterator):
     """The samples are fetched when they are asked for."""
 
-    def __init__(self, numbers: Any, recipe: Recipe, announced: int | None) -> None:
+    def __init__(self, numbers: Any, recipe: FetchSettings, announced: int | None) -> None:
         super().__init__(numbers, recipe, announced)
         self._numbers = iter(numbers)
         self._fetch = recipe.start()
@@ -57,15 +57,15 @@ class SerialPass(Pass):
         return self._fetch(next(self._numbers))
 
 
-class ParallelPass(Pass):
+class ParallelPass(LoaderIterator):
     """Tasks go round the workers, a few ahead; their answers are put in order again."""
 
     def __init__(
         self,
         numbers: Any,
-        recipe: Recipe,
+        recipe: FetchSettings,
         announced: int | None,
-        start_pool: Callable[[], Pool],
+        start_pool: Callable[[], LoaderWorkers],
         prefetch: int,
         timeout: float,
         in_order: bool,
@@ -83,7 +83,7 @@ class ParallelPass(Pass):
         return self._pool.close.alive
 
     def restart(self, announced: int | None) -> None:
-        """Begin a new pass with the same workers; what they still answer to the old one is dropped."""
+        """Begin a new pass with the same workers. Their late answers to the old one are dropped."""
         self._announced, self._num_yielded = announced, 0
         self._numbers = iter(self._index_sampler)
         self._turn += 1
@@ -132,7 +132,7 @@ class ParallelPass(Pass):
         raise StopIteration
 
     def _listen(self) -> tuple[int, str, Any]:
-        """The next answer to this pass. Whoever gave it is given something new to do."""
+        """The next answer to this pass. The worker that gave it gets a new task."""
         while True:
             if not self.is_alive():
                 raise RuntimeError(

@@ -12,18 +12,23 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Any, NoReturn
 
-from minitorch_dist.multiprocessing import births
-from minitorch_dist.utils.data.fetch import Recipe
+from minitorch_dist.multiprocessing import sigint
+from minitorch_dist.utils.data.fetch import FetchSettings
 from minitorch_dist.utils.data.worker import Assignment, Head, parent_ends, receive, run
 
 _PATIENCE = 5.0  # seconds that a worker may go on computing after it is no longer needed
 
 
-class Pool:
+class LoaderWorkers:
     """`count` worker processes that follow one recipe."""
 
     def __init__(
-        self, recipe: Recipe, count: int, base_seed: int, init: Any, context: BaseContext | None
+        self,
+        recipe: FetchSettings,
+        count: int,
+        base_seed: int,
+        init: Any,
+        context: BaseContext | None,
     ) -> None:
         made: Any = context or multiprocessing.get_context()
         forked = made.get_start_method() == "fork"
@@ -41,7 +46,7 @@ class Pool:
                 self._tasks.append(tasks)
                 self._answers.append(answers)
                 job = Assignment(number, count, base_seed, recipe, init, forked)
-                born = births.deaf_births(made.get_start_method())
+                born = sigint.without_sigint(made.get_start_method())
                 with tasks_end, answers_end, born:
                     process = made.Process(
                         target=run,
@@ -63,7 +68,7 @@ class Pool:
             self._report_death(self.processes[worker])
 
     def listen(self, timeout: float | None) -> tuple[int, Head, Any] | None:
-        """The next answer of any worker, with who sent it; None if none came in time."""
+        """The next answer of any worker, with the worker's number; None if none came in time."""
         sentinels = [process.sentinel for process in self.processes]
         ready = wait([*self._answers, *sentinels], timeout)
         for worker, answers in enumerate(self._answers):

@@ -6,8 +6,8 @@ from typing import Any
 
 from minitorch_dist.course.classroom import messages
 from minitorch_dist.course.classroom.messages import Done, Hello, Order, Pulse, Ready, Saved, Train
-from minitorch_dist.course.classroom.room import Plan, Room
-from minitorch_dist.course.classroom.training import State, Training
+from minitorch_dist.course.classroom.room import ClassPlan, Room
+from minitorch_dist.course.classroom.training import Training, TrainingState
 from minitorch_dist.version import __version__
 
 
@@ -15,7 +15,7 @@ class Class:
     """A room, its time, and the last order of each laptop."""
 
     def __init__(self, *names: str, seats: int = 20, **plan: Any) -> None:
-        self.room, self.now = Room(seats, Plan(**plan)), 0.0
+        self.room, self.now = Room(seats, ClassPlan(**plan)), 0.0
         self.orders: dict[str, list[Order]] = {}
         for name in names:
             self.hello(name)
@@ -86,4 +86,4 @@ def train_order(order: Order) -> Train:
 
 
 def beginning() -> str:
-    return State.beginning().text()
+    return TrainingState.beginning().text()

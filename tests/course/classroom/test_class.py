@@ -18,9 +18,9 @@ from minitorch_dist.version import __version__
 from tests.course.classroom.people import WORD, Students, Teacher
 from tests.course.terminal import Terminal
 from transports import keys
-from transports.channel.store import MQTTStore
 from transports.clock import SYSTEM
 from transports.errors import DistNetworkError, DistStoreError
+from transports.mqtt_protocol.store import MQTTStore
 
 
 @pytest.fixture(autouse=True)

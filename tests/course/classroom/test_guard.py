@@ -7,26 +7,28 @@ from collections import deque
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.course.classroom.guard import MAX_KEYS, MAX_QUEUE, Guard
+from minitorch_dist.course.classroom.guard import MAX_KEYS, MAX_QUEUE, StoreGuard
 from minitorch_dist.course.classroom.messages import MAX_MESSAGE, Race, Train
-from transports.stores.protocol import Request
-from transports.stores.shelf import OPERATIONS, Shelf
+from transports.stores.key_values import OPERATIONS, KeyValues
+from transports.stores.protocol import StoreRequest
 
 ADA, MALLORY = 0xA, 0xB
 ME = f"{ADA:016x}"
 
 
 @pytest.fixture
-def guard() -> Guard:
+def guard() -> StoreGuard:
     """Ada is rank 1 of generation 3, and was at table 1 in race 2."""
-    made = Guard()
+    made = StoreGuard()
     made.admit(ME, Train(3, 1, 2, 0, 20, "", "binomial", 0.0, 0))
     made.admit(ME, Race(2, 1, "ring", 0, 2, 1, 1))
     return made
 
 
-def may(guard: Guard, operation: str, key: str, value: bytes = b"", mark: int = ADA) -> bool:
-    return not guard(mark, Request(operation, [key], [value] if value else [], 1.0), Shelf())
+def may(guard: StoreGuard, operation: str, key: str, value: bytes = b"", mark: int = ADA) -> bool:
+    return not guard(
+        mark, StoreRequest(operation, [key], [value] if value else [], 1.0), KeyValues()
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,7 @@ def may(guard: Guard, operation: str, key: str, value: bytes = b"", mark: int = 
         ("set", "g/2/1/default_pg/1/mqtt/0", b"card"),
     ],
 )  # fmt: skip
-def test_what_it_needs(guard: Guard, operation: str, key: str, value: bytes) -> None:
+def test_what_it_needs(guard: StoreGuard, operation: str, key: str, value: bytes) -> None:
     assert may(guard, operation, key, value), guard
     assert not may(guard, operation, key, value, mark=MALLORY), (
         "the same by somebody without a seat at that table"
@@ -62,25 +64,25 @@ def test_what_it_needs(guard: Guard, operation: str, key: str, value: bytes) -> 
         ("set", "g/03/0/x/../../4", b"x" * (17 << 10)), ("set", "g/3/0/", b"x"), ("set", "g/3/0/\x1b", b"x"), ("eval", "x", b"1"),
     ],
 )  # fmt: skip
-def test_what_nobody_may(guard: Guard, operation: str, key: str, value: bytes) -> None:
+def test_what_nobody_may(guard: StoreGuard, operation: str, key: str, value: bytes) -> None:
     assert not may(guard, operation, key, value)
     assert sum(guard.refused.values()) == 1
 
 
-def test_several_keys_are_all_looked_at(guard: Guard) -> None:
+def test_several_keys_are_all_looked_at(guard: StoreGuard) -> None:
     own, other = "g/3/0/1/mqtt/1", "g/3/0/1/mqtt/0"
-    assert not guard(ADA, Request("wait", [own, other], [], 1.0), Shelf())
-    assert guard(ADA, Request("set", [own, other], [b"1", b"2"], 1.0), Shelf())
-    assert guard(ADA, Request("set", [], [], 1.0), Shelf())
+    assert not guard(ADA, StoreRequest("wait", [own, other], [], 1.0), KeyValues())
+    assert guard(ADA, StoreRequest("set", [own, other], [b"1", b"2"], 1.0), KeyValues())
+    assert guard(ADA, StoreRequest("set", [], [], 1.0), KeyValues())
 
 
-def test_a_flood_ends(guard: Guard) -> None:
-    said = Request("queue_push", ["desk"], [ME.encode() + b" x"], 1.0)
-    shelf = Shelf()
-    shelf.queues["desk"] = deque([b""] * MAX_QUEUE)
-    assert guard(ADA, said, shelf)
-    shelf.queues["desk"].popleft()
-    assert not guard(ADA, said, shelf)
+def test_a_flood_ends(guard: StoreGuard) -> None:
+    said = StoreRequest("queue_push", ["desk"], [ME.encode() + b" x"], 1.0)
+    key_values = KeyValues()
+    key_values.queues["desk"] = deque([b""] * MAX_QUEUE)
+    assert guard(ADA, said, key_values)
+    key_values.queues["desk"].popleft()
+    assert not guard(ADA, said, key_values)
     assert [may(guard, "set", f"g/3/0/{n}", b"x") for n in range(MAX_KEYS + 1)] == [
         True
     ] * MAX_KEYS + [False]
@@ -92,6 +94,6 @@ def test_a_flood_ends(guard: Guard) -> None:
 def test_any_command_of_a_stranger_is_refused(
     operation: str, keys: list[str], values: list[bytes]
 ) -> None:
-    guard = Guard()
-    why = guard(MALLORY, Request(operation, keys, values, 1.0), Shelf())
+    guard = StoreGuard()
+    why = guard(MALLORY, StoreRequest(operation, keys, values, 1.0), KeyValues())
     assert why or operation == "queue_push"

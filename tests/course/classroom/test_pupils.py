@@ -8,11 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from minitorch_dist.cli.classroom import hosting
 from minitorch_dist.course.classroom import messages, pages, pupil, racing, view
-from minitorch_dist.course.classroom.host import Host
+from minitorch_dist.course.classroom.host import ClassHost
 from minitorch_dist.course.classroom.messages import Race, Train, Welcome
 from minitorch_dist.course.classroom.pupil import Ended, Pupil
-from minitorch_dist.course.classroom.room import Plan, Room
+from minitorch_dist.course.classroom.room import ClassPlan, Room
 from minitorch_dist.distributed import world
 from tests.course.classroom.room_tools import beginning
 from transports.clock import SYSTEM
@@ -31,14 +32,14 @@ class School:
 
     def __init__(self, *names: str, **plan: object) -> None:
         self.store = HashStore()
-        self.room = Room(20, Plan(pace=0.0, **plan))  # type: ignore[arg-type]
-        self.host = Host(self.store, self.room)
+        self.room = Room(20, ClassPlan(pace=0.0, **plan))  # type: ignore[arg-type]
+        self.host = ClassHost(self.store, self.room)
         self.ends: dict[str, str | BaseException] = {}
         self.said: dict[str, list[str]] = {name: [] for name in names}
         self.threads = [SYSTEM.start(lambda name=name: self._live(name), name) for name in names]  # type: ignore[misc]
 
     def _live(self, name: str) -> None:
-        with world.standing_in(world.Place()):
+        with world.standing_in(world.WorldScope()):
             me = name.encode().hex().rjust(16, "0")[:16]
             laptop = Pupil(
                 self.store, me, name, "here", backend="queue", say=self.said[name].append
@@ -126,7 +127,7 @@ def test_the_end_of_the_store_ends_a_laptop_in_words() -> None:
 
             raise DistNetworkError("the store is gone: rank 0 closed it")
 
-    with pytest.raises(Ended, match="rank 0 closed it"), world.standing_in(world.Place()):
+    with pytest.raises(Ended, match="rank 0 closed it"), world.standing_in(world.WorldScope()):
         Pupil(Gone(), "0" * 16, "Ada", backend="queue").run()
 
 
@@ -155,7 +156,7 @@ def test_an_order_that_makes_no_sense_is_not_carried_out() -> None:
     said: list[str] = []
 
     def live() -> None:
-        with world.standing_in(world.Place()):
+        with world.standing_in(world.WorldScope()):
             said.append(Pupil(store, me, "Ada", backend="queue").run())
 
     thread = SYSTEM.start(live, "Ada")
@@ -196,3 +197,10 @@ def test_a_host_out_of_reach_is_said_once_and_again_when_it_is_back() -> None:
     laptop._reached = SYSTEM.now()
     assert not laptop._mention(True)
     assert [line[:14] for line in said] == ["The teacher's ", "It is there ag"]
+
+
+def test_the_teacher_goes_only_when_all_laptops_know_that_the_class_is_over() -> None:
+    with school("Ada", "Bob", "Kim") as here:
+        hosting._end(here.host, 0)
+        assert here.room.unparted == [] and len(here.room.parted) == 3
+    assert here.ends == dict.fromkeys(["Ada", "Bob", "Kim"], "The class is over.")

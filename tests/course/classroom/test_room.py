@@ -408,3 +408,19 @@ def test_a_flood_of_refusals_ends() -> None:
     for number in range(1200):
         here.hello(f"{number}")
     assert sum(isinstance(orders[-1], Refused) for orders in here.orders.values()) == 1000
+
+
+def test_the_end_waits_for_the_goodbye_of_each_who_is_here_and_shows_nobody_as_gone() -> None:
+    here = Class("Ada", "Bob", "Kim", "Lee")
+    here.room.unplug("Lee")
+    here.hear("Kim", Leave())
+    here.room.end("bye")
+    here.fetch()
+    assert [here.last(name) for name in ("Ada", "Bob", "Lee")] == [Over("bye")] * 3
+    assert [seat.name for seat in here.room.unparted] == ["Ada", "Bob"]
+    here.hear("Ada", Leave())
+    here.wait(5.0, "Bob")
+    assert [seat.name for seat in here.room.unparted] == ["Bob"]
+    here.wait(7.0)  # Bob is silent
+    assert here.room.unparted == []
+    assert [seat.state for seat in here.room.seats.all()] == ["here", "away", "left", "unplugged"]

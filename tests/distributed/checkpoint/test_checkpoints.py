@@ -239,6 +239,12 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     (tmp_path / name).unlink()
     with pytest.raises(CheckpointException, match=r"is missing, which the index"):
         dcp.load({"x": mt.ones(3)}, checkpoint_id=tmp_path)
+    index["tensors"]["x"]["chunks"][0]["file"] = (
+        "\ud800"  # JSON may say it, and no file can have it
+    )
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    with pytest.raises(CheckpointException, match=r"names '\\ud800', which no file can have"):
+        dcp.load({"x": mt.ones(3)}, checkpoint_id=tmp_path)
     (tmp_path / "index.json").write_text("{")
     with pytest.raises(CheckpointException, match="damaged"):
         dcp.load({"x": mt.ones(3)}, checkpoint_id=tmp_path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +25,13 @@ def save_and_die(rank: int, target: str, victim: int, function: str, is_async: b
     if rank == victim:
         setattr(folder, function, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     mine = {f"x{rank}": torch.ones(5) * 2, "turn": 2}
-    begun = time.monotonic()
     try:
         if is_async:
             dcp.async_save(mine, checkpoint_id=target).result()
         else:
             dcp.save(mine, checkpoint_id=target)
     except dist.PeerLost as lost:
-        return lost.rank, str(lost), time.monotonic() - begun
+        return lost.rank, str(lost)
     return "nothing was said"
 
 
@@ -55,10 +53,9 @@ def test_a_rank_that_dies_while_saving_is_named(address: str, tmp_path: Path) ->
             if rank == victim:
                 assert told is None
                 continue
-            lost, words, seconds = told
+            lost, words = told
             assert lost == victim, told
             assert f"rank {rank} waits for: it had still to write" in words, words
-            assert seconds < 30  # the store's own timeout is minutes
         found: dict[str, Any] = {f"x{rank}": torch.zeros(5) for rank in range(3)} | {"turn": 0}
         dcp.load(found, checkpoint_id=tmp_path / f"saved{number}")
         assert found["turn"] == 1 and found["x2"].tolist() == [1.0] * 5

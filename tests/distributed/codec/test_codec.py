@@ -6,6 +6,7 @@ import sys
 import threading
 import types
 from collections import Counter, OrderedDict, namedtuple
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,17 +19,33 @@ import minitorch_dist as mtd
 from minitorch_dist.distributed import codec
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.codec.failures import RemoteException, RemoteTraceback
-from minitorch_dist.distributed.rpc.errors import RpcTimeout, WorkerLost
+from minitorch_dist.distributed.exceptions import RpcError, RpcTimeout, WorkerLost
 from tests import strategies as ours
 from tests.distributed.codec import values
 from tests.distributed.codec.values import Point, Refused, anything
 
 
+def encode(value: Any) -> tuple[bytearray, list[memoryview]]:
+    return codec.encode(value, trust.of_peers())
+
+
+def decode(meta: Any, buffers: Sequence[memoryview] = ()) -> Any:
+    return codec.decode(meta, buffers, trust.of_peers())
+
+
+def pack(value: Any) -> bytes:
+    return codec.pack(value, trust.of_peers())
+
+
+def unpack(octets: bytes) -> Any:
+    return codec.unpack(octets, trust.of_peers())
+
+
 def there_and_back(value: Any) -> Any:
-    meta, buffers = codec.encode(value)
+    meta, buffers = encode(value)
     copies = [memoryview(bytearray(buffer)) for buffer in buffers]
-    direct = codec.decode(meta, copies)
-    packed = codec.unpack(codec.pack(value))
+    direct = decode(meta, copies)
+    packed = unpack(pack(value))
     assert type(direct) is type(packed)
     return direct
 
@@ -96,8 +113,8 @@ def test_tensors(dtype: Any, shape: tuple[int, ...]) -> None:
 
 def test_only_the_elements_of_a_view_are_sent() -> None:
     row = mtd.zeros(1000, 1000)[7]
-    assert len(codec.pack(row)) < 4100
-    assert len(codec.pack(mtd.zeros(()).expand(10))) < 200
+    assert len(pack(row)) < 4100
+    assert len(pack(mtd.zeros(()).expand(10))) < 200
 
 
 def test_what_a_tensor_is_besides_its_elements() -> None:
@@ -117,11 +134,11 @@ def test_devices_keep_their_labels() -> None:
 
 def test_large_arrays_are_neither_copied_by_the_writer_nor_by_the_reader() -> None:
     x = mtd.ones(300, 300)
-    meta, buffers = codec.encode({"x": x, "small": mtd.ones(3)})
+    meta, buffers = encode({"x": x, "small": mtd.ones(3)})
     assert len(buffers) == 1 and len(meta) < 200
     assert np.shares_memory(np.frombuffer(buffers[0], np.float32), x.array)
     arrived = memoryview(bytearray(buffers[0]))
-    found = codec.decode(meta, [arrived])
+    found = decode(meta, [arrived])
     assert np.shares_memory(found["x"].array, np.frombuffer(arrived, np.uint8))
 
 
@@ -167,7 +184,7 @@ def test_subclasses_of_containers() -> None:
 
 def cannot(value: Any) -> str:
     with pytest.raises(codec.Unsendable) as caught:
-        codec.encode(value)
+        encode(value)
     return str(caught.value)
 
 
@@ -204,18 +221,18 @@ def test_a_writer_goes_on_after_what_could_not_be_sent() -> None:
         writer.value([[1], [2, lambda: 0]])
     writer.back_to(here)
     writer.value([3])
-    assert codec.decode(writer.out) == [3]
+    assert decode(writer.out) == [3]
 
 
 def test_a_name_that_is_nobody_here() -> None:
-    meta, _ = codec.encode(values.twice)
+    meta, _ = encode(values.twice)
     damaged = bytes(meta).replace(b"twice", b"never")
     with pytest.raises(codec.UnknownName, match="defined on both caller and callee modules"):
-        codec.decode(damaged)
+        decode(damaged)
     with pytest.raises(AttributeError):
-        codec.decode(damaged)
+        decode(damaged)
     with pytest.raises(codec.UnknownName, match="No module named"):
-        codec.decode(bytes(meta).replace(b"tests.", b"tosts."))
+        decode(bytes(meta).replace(b"tests.", b"tosts."))
 
 
 # ----------------------------------------------------------------------------------------- exceptions
@@ -269,34 +286,34 @@ def test_an_exception_with_an_exception_inside() -> None:
 def test_without_pickle_plain_values_travel_and_others_do_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pickled, named = codec.encode(Point(1, 2))[0], codec.encode(values.twice)[0]
+    pickled, named = encode(Point(1, 2))[0], encode(values.twice)[0]
     monkeypatch.setenv(trust.VARIABLE, "0")
     for value in ({"a": [1, "b", timedelta(1)]}, mtd.ones(2), np.ones(3), ValueError("x")):
         assert repr(there_and_back(value)) == repr(value)
     with pytest.raises(codec.Unsendable, match="forbids pickle"):
-        codec.encode(Point(1, 2))
-    with pytest.raises(codec.Damaged, match="forbids"):
-        codec.decode(pickled)
+        encode(Point(1, 2))
+    with pytest.raises(codec.DamagedEncoding, match="forbids"):
+        decode(pickled)
     with pytest.raises(codec.UnknownName, match="not registered"):
-        codec.decode(named)
-    unknown = codec.encode(Refused("x", 1))[0]
-    assert type(codec.decode(unknown)) is RemoteException
+        decode(named)
+    unknown = encode(Refused("x", 1))[0]
+    assert type(decode(unknown)) is RemoteException
 
 
 def test_what_is_registered_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(trust.VARIABLE, "0")
-    monkeypatch.setattr("minitorch_dist.distributed.codec.names._registered", {})
+    monkeypatch.setattr("minitorch_dist.distributed.codec.registry._known", {})
     codec.register(values.twice)
-    assert codec.decode(codec.encode(values.twice)[0]) is values.twice
+    assert decode(encode(values.twice)[0]) is values.twice
 
 
 def test_no_module_is_imported_for_a_name_without_pickle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(trust.VARIABLE, "0")
-    meta = codec.encode("x")[0]
+    meta = encode("x")[0]
     meta = bytearray(b"\x1c") + meta[1:-1] + b"this:d"
     before = set(sys.modules)
     with pytest.raises(codec.CodecError):
-        codec.decode(meta)
+        decode(meta)
     assert set(sys.modules) == before
 
 
@@ -306,13 +323,20 @@ def test_a_module_that_is_loaded_anew_has_new_functions(monkeypatch: pytest.Monk
         module = types.ModuleType("loaded_anew")
         exec("def function(): pass", module.__dict__)
         monkeypatch.setitem(sys.modules, "loaded_anew", module)
-        assert codec.unpack(codec.pack(module.function)) is module.function
+        assert unpack(pack(module.function)) is module.function
+
+
+def test_errors_of_calls_arrive_as_themselves_where_pickle_is_forbidden() -> None:
+    for error in (RpcError("no"), RpcTimeout("late"), WorkerLost(3, "it was killed")):
+        meta, buffers = codec.encode(error, trust.Trust.REGISTERED)
+        found = codec.Reader(memoryview(meta), buffers, trust.Trust.REGISTERED).value()
+        assert type(found) is type(error) and str(found) == str(error)
 
 
 @pytest.mark.parametrize("kind", [RpcTimeout, WorkerLost])
 def test_exceptions_with_two_native_parents(kind: type[Exception]) -> None:
     """Both are a RuntimeError, and a TimeoutError or ConnectionError, which are laid out differently."""
     raised = kind("late") if kind is RpcTimeout else kind(3, "it was killed")
-    found = codec.unpack(codec.pack(raised))
+    found = unpack(pack(raised))
     assert type(found) is kind and str(found) == str(raised)
     assert found.__dict__ == raised.__dict__

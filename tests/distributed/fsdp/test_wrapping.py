@@ -74,7 +74,7 @@ def test_a_custom_policy_gives_options_of_its_own() -> None:
             lambda m: {"forward_prefetch": True} if isinstance(m, nn.Linear) else False
         )
         whole = FSDP(model(), auto_wrap_policy=policy)
-        return [m._course.forward_prefetch for m in FSDP.fsdp_modules(whole)]
+        return [m._prefetcher.forward_prefetch for m in FSDP.fsdp_modules(whole)]
 
     assert launch(rank, 1)[0] == [False, True, True, True, True, True]
     with pytest.raises(ValueError, match="should return False/True or a kwarg dict"):
@@ -88,8 +88,8 @@ def test_wrap_only_inside_of_enable_wrap() -> None:
             one = wrap(nn.Linear(2, 2))
             other = wrap(nn.Linear(2, 2), forward_prefetch=False)
         assert isinstance(one, FSDP)
-        assert one._course.forward_prefetch
-        assert not other._course.forward_prefetch  # type: ignore[attr-defined]
+        assert one._prefetcher.forward_prefetch
+        assert not other._prefetcher.forward_prefetch  # type: ignore[attr-defined]
 
     launch(rank, 1)
 

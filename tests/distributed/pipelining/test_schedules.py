@@ -25,7 +25,7 @@ from minitorch_dist.distributed.pipelining import (
     TensorChunkSpec,
     get_schedule_class,
 )
-from minitorch_dist.distributed.pipelining.orders import Kind, Pipe
+from minitorch_dist.distributed.pipelining.orders import ActionKind, Pipe
 from minitorch_dist.launching import launch
 
 SINGLE = [ScheduleGPipe, Schedule1F1B]
@@ -238,7 +238,7 @@ def test_eval_is_forward_only() -> None:
                 schedule.step(x, target=y)
             out = schedule.eval(*((x,) if me == 0 else ()), target=y, losses=losses)
         assert all(p.grad is None for p in stage.submod.parameters())
-        assert {span.action.kind for span in schedule.spans} == {Kind.FORWARD}
+        assert {span.action.kind for span in schedule.spans} == {ActionKind.FORWARD}
         return None if out is None else (out.numpy(), len(losses))
 
     out, count = launch(rank, 3)[2]

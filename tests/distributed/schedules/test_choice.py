@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.collectives import How
 from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules import ScheduleError, choice, cost, ring
-from minitorch_dist.distributed.schedules.links import Links, TwoLevel
+from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
 from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Steps
 from minitorch_dist.launching import launch
@@ -47,7 +47,7 @@ def test_short_vectors_want_few_rounds_and_long_ones_few_bytes() -> None:
 
 
 def test_links_within_and_between_nodes_lead_to_the_hierarchy() -> None:
-    links = TwoLevel(1_000_000, 5, per_node=8, outer=Links(20_000_000, 800))
+    links = TwoLevelLinks(1_000_000, 5, per_node=8, outer=Links(20_000_000, 800))
     assert choice.choose("all_reduce", 64, 1 << 26, links).algorithm == "hierarchical:per_node=8"
     assert choice.choose("all_reduce", 64, 1 << 26, Links()).name != "hierarchical"
 
@@ -141,7 +141,7 @@ def test_auto_passes_over_what_cannot_do_so_many_ranks() -> None:
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 33])
 def test_who_wins_the_race_has_the_least_bill(collective: str, size: int) -> None:
-    for links in (Links(), Links(0, 0), Links(5_000_000, 80, 3, 10**6), TwoLevel(per_node=2)):
+    for links in (Links(), Links(0, 0), Links(5_000_000, 80, 3, 10**6), TwoLevelLinks(per_node=2)):
         for nbytes in (0, 64, 65536, 1 << 22):
             every = list(choice.candidates(collective, nbytes, links))
             bills = [cost.cost(schedule, size, nbytes, links).time for schedule in every]

@@ -109,6 +109,18 @@ def everything_through_rank_0(rank: Rank, size: int) -> Steps:
         yield Receive(0, 0, only=rank == other)
 
 
+def copies_a_finished_chunk(rank: Rank, size: int) -> Steps:
+    """Each element has each rank once, and the first chunk's elements are those of the second."""
+    yield from ring.all_reduce(rank, size)
+    yield Combine(0, 1, reduce=False)
+
+
+def adds_another_chunk(rank: Rank, size: int) -> Steps:
+    """Rank 1 gives a part of chunk 1 for what it owes to chunk 0."""
+    yield Combine(0, 1, reduce=False, only=rank == 1)
+    yield from ring.all_reduce(rank, size)
+
+
 def without_remainder(count: int, chunks: int) -> np.ndarray:
     return np.full(chunks, count // chunks)
 
@@ -131,6 +143,8 @@ MUTANTS = {
     "forwards": (planted(forwards_its_accumulator, whole=True), "6 times"),
     "send first": (planted(send_before_receive), "a circle: 0 → 1 → 2 → 3 → 4 → 0"),
     "in place": (planted(adds_into_what_it_still_sends, whole=True), "has rank"),
+    "copies": (planted(copies_a_finished_chunk), "is one of chunk 1, not of 0"),
+    "another chunk": (planted(adds_another_chunk), "one is a part of chunk"),
     "through rank 0": (planted(everything_through_rank_0, whole=True), "would do"),
 }
 

@@ -1,4 +1,4 @@
-"""Other ways to reduce the gradients of DDP: less bytes for less exact gradients, or less often.
+"""Other ways to reduce the gradients of DDP: fewer bytes for less exact gradients, or less often.
 
 ddp.register_comm_hook(state, hook)         hook(state, bucket) returns a Future of the result
 
@@ -8,7 +8,7 @@ powerSGD_hook             products of two thin matrices
 post_localSGD_hook        everywhere at first, then only nearby
 ddp_zero_hook             steps of a ZeroRedundancyOptimizer within backward
 debugging_hooks           no communication at all
-deferred                  a future whose value is computed by whoever waits for it
+deferred                  a future whose value is computed by the thread that waits for it
 """
 
 from __future__ import annotations

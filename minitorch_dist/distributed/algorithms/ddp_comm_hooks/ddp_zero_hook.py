@@ -4,9 +4,9 @@
          reduce 1 ─ step 1 ─ send 1        new parameters of one bucket travel
               reduce 2 ─ step 2 ─ send 2   while the next one is still computed with
 
-As soon as a bucket's gradients are averaged, each rank steps for the parameters of it that it owns,
-and their owners send them to all. Unlike torch, no iteration goes by without an update: who owns
-what does not depend on the buckets.
+As soon as a bucket's gradients are averaged, each rank steps for those of its parameters that it owns. The
+owners send them to all. Unlike in torch, each iteration has an update: the owner of a parameter does
+not depend on the buckets.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minitorch_dist.distributed.algorithms.ddp_comm_hooks.deferred import Deferred
-from minitorch_dist.distributed.face.process_group import ProcessGroup
-from minitorch_dist.distributed.face.tensor_collectives import all_gather
+from minitorch_dist.distributed.algorithms.ddp_comm_hooks.deferred import DeferredFuture
 from minitorch_dist.distributed.grad_bucket import GradBucket
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.futures import Future
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 Hook = Callable[[Any, GradBucket], Future[Any]]
 
 
 class Stepping(Protocol):
-    """What is needed of a ZeroRedundancyOptimizer."""
+    """The part of a ZeroRedundancyOptimizer that the hook needs."""
 
     process_group: ProcessGroup
     rank: int
@@ -103,7 +103,7 @@ def hook_with_zero_step(hook: Hook, ddp: Any, zero: Stepping, shard_buckets: boo
                     travelling.pop(0).arrive()
             return result
 
-        return Deferred(step)
+        return DeferredFuture(step)
 
     return hook_with_zero_fn
 

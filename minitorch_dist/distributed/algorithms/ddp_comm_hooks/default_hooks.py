@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.face.tensor_collectives import all_reduce
 from minitorch_dist.distributed.grad_bucket import GradBucket
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
 from minitorch_dist.futures import Future
-from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.core import dtypes
 
 Hook = Callable[[Any, GradBucket], Future[Any]]
 

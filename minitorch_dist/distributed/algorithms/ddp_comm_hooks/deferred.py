@@ -1,8 +1,8 @@
-"""A future whose value is computed by whoever waits for it.
+"""A future whose value is computed by the thread that waits for it.
 
-A hook with two collectives, one after the other, must not call the second from a callback: that runs
-in the group's worker as soon as the first is done, sooner or later on each rank, and then the ranks'
-operations are in different orders. Who waits is the rank's own thread, at the same place everywhere.
+A hook with two collectives, one after the other, must not call the second from a callback. A callback
+runs in the group's worker as soon as the first is done. That is sooner or later on each rank, so the
+ranks' operations would be in different orders. The rank's own thread waits at the same place everywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from minitorch_dist.futures import Future
 T = TypeVar("T")
 
 
-class Deferred(Future[T]):
+class DeferredFuture(Future[T]):
     def __init__(self, compute: Callable[[], T]) -> None:
         super().__init__()
         self._compute = compute
@@ -31,10 +31,10 @@ class Deferred(Future[T]):
         return super().wait()
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
-        """What `callback` makes of this one, once somebody waits for it."""
+        """A future of the value that `callback` makes of this one, once a thread waits for it."""
 
         def both() -> Any:
             self.wait()
             return callback(self)
 
-        return Deferred(both)
+        return DeferredFuture(both)

@@ -1,7 +1,7 @@
 """Post-local SGD (Lin et al. 2018, arXiv:1808.07217): average everywhere at first, then only nearby.
 
 After `start_localSGD_iter` iterations gradients are averaged within a subgroup (the ranks of a host,
-say) or not at all, and the models themselves are averaged from time to time (see
+say) or not at all. The models themselves are then averaged from time to time (see
 `model_averaging.averagers` and `optim.PostLocalSGDOptimizer`).
 """
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks.default_hooks import averaged
-from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.grad_bucket import GradBucket
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.futures import Future
 
 
 class PostLocalSGDState:
-    """`subgroup`: who averages later (default: the ranks of one host's devices)."""
+    """`subgroup`: the ranks that average later (default: those of one host's devices)."""
 
     def __init__(
         self,

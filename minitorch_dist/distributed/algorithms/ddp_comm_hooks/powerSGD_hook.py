@@ -4,10 +4,10 @@
 
     P = M Q        all_reduce P, make its columns orthonormal
     Q = Mᵀ P       all_reduce Q, divide by the number of ranks
-    M̂ = P Qᵀ       what every rank then has
+    M̂ = P Qᵀ       the gradient that every rank then has
 
-One step of subspace iteration per training step, which starts from the last step's Q. What M̂ lacks
-is remembered and added to the next gradient (error feedback), so nothing is lost for ever. A rank
+One step of subspace iteration per training step, which starts from the last step's Q. The difference
+M - M̂ is kept and added to the next gradient (error feedback), so nothing is lost for ever. A rank
 sends (n + m) r numbers instead of n m. Vectors are sent as they are.
 """
 
@@ -19,21 +19,21 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks.default_hooks import averaged
-from minitorch_dist.distributed.algorithms.ddp_comm_hooks.deferred import Deferred
-from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.face.tensor_collectives import all_reduce
+from minitorch_dist.distributed.algorithms.ddp_comm_hooks.deferred import DeferredFuture
 from minitorch_dist.distributed.grad_bucket import GradBucket
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.futures import Future
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
 
 class PowerSGDState:
-    """What PowerSGD remembers: its settings, the last Q of every matrix, and the errors made.
+    """The memory of PowerSGD: its settings, the last Q of every matrix, and the errors made.
 
     The first `start_powerSGD_iter` iterations average as usual (at least 2 with error feedback or
     warm start, since the buckets change after the first). A matrix is compressed if that makes it
@@ -137,7 +137,7 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[An
 
 
 def _workspace(bucket: GradBucket) -> tuple[Array, Any]:
-    """The buffer, or a float32 copy of one in halves; and what writes the result back."""
+    """The buffer, or a float32 copy of one in halves; and a function that writes the result back."""
     flat = bucket.buffer().array
     if flat.dtype in (np.float32, np.float64):
         return flat, None
@@ -206,7 +206,7 @@ def _compressed(
             back()
         return buffer
 
-    return Deferred(second)
+    return DeferredFuture(second)
 
 
 def _factors(

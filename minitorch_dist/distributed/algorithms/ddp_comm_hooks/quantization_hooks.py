@@ -2,8 +2,8 @@
 
     q = round(x / scale) + zero        scale = (max - min) / 255, for each tensor or each channel
 
-Sums of such numbers need other scales, so nothing can be reduced on the way: every rank gets all
-ranks' bytes and adds up for itself. That is a quarter of the bytes of an all_gather, which pays off for
+Sums of such numbers need other scales, so nothing can be reduced on the way. Every rank gets all ranks' bytes
+and adds them up itself. That is a quarter of the bytes of an all_gather, which pays off for
 few ranks only.
 """
 
@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.algorithms.ddp_comm_hooks.deferred import Deferred
-from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.face.tensor_collectives import all_gather_single
+from minitorch_dist.distributed.algorithms.ddp_comm_hooks.deferred import DeferredFuture
 from minitorch_dist.distributed.grad_bucket import GradBucket
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather_single
 from minitorch_dist.futures import Future
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 STEPS: Final = 255
@@ -66,7 +66,7 @@ def _quantized(process_group: ProcessGroup | None, bucket: GradBucket, block: in
         buffer.array[...] = values.mean(0).reshape(-1)[:count]
         return buffer
 
-    return Deferred(average)
+    return DeferredFuture(average)
 
 
 def _flat(array: Array) -> Tensor:

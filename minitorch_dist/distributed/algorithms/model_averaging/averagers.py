@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.face.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.face.tensor_collectives import all_reduce
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 

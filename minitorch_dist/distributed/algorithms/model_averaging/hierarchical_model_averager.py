@@ -18,7 +18,7 @@ from minitorch_dist.distributed.algorithms.model_averaging.averagers import (
     parameters_of,
 )
 from minitorch_dist.distributed.distributed_c10d import new_subgroups
-from minitorch_dist.distributed.face.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 
 
 class HierarchicalModelAverager(ModelAverager):

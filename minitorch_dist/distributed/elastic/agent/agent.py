@@ -4,9 +4,9 @@
                   ▲                                  │
                   └──── end them, join again ◄───────┘  a worker failed, a node came or went
 
-A failure is told to the others through the store, with its traceback. One that only follows from
-another (a lost peer) waits until that one is known, or for as long as it takes to find a node dead:
-so the report names the cause, and a node's death costs no restart.
+A failure is told to the others through the store, with its traceback. A failure that only follows from
+another (a lost peer) waits until that one is known, or for as long as it takes to find a node dead. So the
+report names the cause, and a node's death costs no restart.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from minitorch_dist.distributed.elastic.agent.job import Job, environments
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure, say
 from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
-from minitorch_dist.distributed.elastic.multiprocessing.workers import Workers
+from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerGroup
 from minitorch_dist.distributed.elastic.rendezvous import places, state as states
 from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousError
-from minitorch_dist.distributed.elastic.rendezvous.meeting import Meeting
-from minitorch_dist.distributed.elastic.rendezvous.state import Node, State
+from minitorch_dist.distributed.elastic.rendezvous.membership import JobMembership
+from minitorch_dist.distributed.elastic.rendezvous.state import JobNode, JobState
 from transports.clock import SYSTEM, Deadline
 from transports.errors import DistError
 from transports.stores.store import PrefixStore
 from transports.stores.tcp import TCPStore
+
+TIMEOUT = "MINITORCH_DIST_TIMEOUT"  # what is left for a worker, and what the job was given
+GRACE = 3.0  # seconds in which workers say themselves where they stand
 
 
 class SignalException(Exception):
@@ -42,16 +45,24 @@ class SignalException(Exception):
         self.sigval = sigval
 
 
-class Agent:
+class AgentOutOfTime(Exception):
+    """The job took longer than it may, and its workers did not say so themselves."""
+
+
+class ElasticAgent:
     def __init__(self, job: Job) -> None:
         self.job = job
+        self._end = SYSTEM.deadline(job.timeout)
+        self._last = SYSTEM.deadline(None if job.timeout is None else job.timeout + GRACE)
         host = job.local_addr or socket.gethostname()
         place = f"node{job.node_rank}" if job.node_rank >= 0 else host
-        self.node = Node(f"{place}:{os.getpid()}", host, job.workers, job.role, rank=job.node_rank)
+        self.node = JobNode(
+            f"{place}:{os.getpid()}", host, job.workers, job.role, rank=job.node_rank
+        )
         self.results: dict[int, bytes] = {}  # of functions, by rank, when all is done
         self._signals: list[signal.Signals] = []  # that have come
         self._store: TCPStore | None = None
-        self._meeting: Meeting | None = None
+        self._membership: JobMembership | None = None
         self._is_keeper = False
 
     def run(self) -> None:
@@ -89,14 +100,14 @@ class Agent:
                 self._stop()
             raise
         keys = PrefixStore(self.job.namespace(), self._store)
-        self._meeting = Meeting(keys, self.node, self.job.rules, patience, say=say)
+        self._membership = JobMembership(keys, self.node, self.job.rules, patience, say=say)
 
     def _part(self) -> None:
-        if self._meeting is not None:
-            self._meeting.close()
+        if self._membership is not None:
+            self._membership.close()
         if self._store is not None:
             self._store.close()
-        self._meeting = self._store = None
+        self._membership = self._store = None
 
     def _handle_signals(self, at_end: ExitStack) -> None:
         def note(number: int, frame: FrameType | None) -> None:
@@ -115,8 +126,8 @@ class Agent:
         """We were told to; the others are not to wait for us."""
         what = self._signals[0]
         with suppress(DistError):
-            if self._meeting is not None:
-                self._meeting.leave()
+            if self._membership is not None:
+                self._membership.leave()
         raise SignalException(f"process {os.getpid()} got signal: {what.name}", what)
 
     @property
@@ -125,16 +136,16 @@ class Agent:
         return self._store
 
     @property
-    def meeting(self) -> Meeting:
-        assert self._meeting is not None, "only between _meet and _part"
-        return self._meeting
+    def membership(self) -> JobMembership:
+        assert self._membership is not None, "only between _meet and _part"
+        return self._membership
 
     # ---------------------------------------------------------------------------------- generations
 
     def _take_part(self, folder: LogFolder, warden: Warden) -> None:
         while True:
-            state = self.meeting.next(self._is_told_to_stop)
-            self.node = self.meeting.node
+            state = self.membership.next(self._is_told_to_stop)
+            self.node = self.membership.node
             if state is None:
                 self._stop()
             else:
@@ -142,11 +153,14 @@ class Agent:
                 if state.phase == states.CLOSED:
                     return self._finish(state)
 
-    def _work(self, state: State, folder: LogFolder, warden: Warden) -> State:
+    def _work(self, state: JobState, folder: LogFolder, warden: Warden) -> JobState:
         """One generation, to its end; the state that ended it."""
         address = self.job.place.host
         found = environments(self.job, state, self.node.id, address, self.store.port)
-        workers = Workers(self.job.program, found, state.generation, folder, warden)
+        if self.job.timeout is not None:
+            left = {TIMEOUT: f"{max(self._end.left() or 0.0, 0.001)} {self.job.timeout:g}"}
+            found = [{**each, **left} for each in found]
+        workers = WorkerGroup(self.job.program, found, state.generation, folder, warden)
         what, patience = signal.SIGTERM, self.job.shutdown_timeout
         try:
             return self._watch(workers, state.generation, len(state.nodes) == 1)
@@ -156,7 +170,7 @@ class Agent:
         finally:
             workers.end(what, patience, lambda: len(self._signals) > 1)
 
-    def _watch(self, workers: Workers, generation: int, is_alone: bool) -> State:
+    def _watch(self, workers: WorkerGroup, generation: int, is_alone: bool) -> JobState:
         is_done, has_told = False, False
         patience: Deadline | None = None  # for the cause of what is only a symptom
         while True:
@@ -164,6 +178,8 @@ class Agent:
             if self._signals:
                 workers.tell(self._signals[0])  # at once; the store may be slow
                 self._stop()
+            if self._last.is_over():
+                raise self._out_of_time(workers)
             failures = [] if has_told else workers.failures()
             causes = [failure for failure in failures if not failure.is_symptom()]
             if failures and patience is None:
@@ -176,27 +192,36 @@ class Agent:
                 is_done = True
                 found = {worker.rank: worker.result() for worker in workers.all}
                 self.results = {rank: said for rank, said in found.items() if said is not None}
-                self.meeting.report_success(generation)
-            state = self.meeting.look()
+                self.membership.report_success(generation)
+            state = self.membership.look()
             if state.phase != states.WORKING or state.generation != generation:
                 self._explain(state, generation)
                 return state
 
-    def _tell(self, generation: int, failures: list[ProcessFailure], workers: Workers) -> None:
+    def _out_of_time(self, workers: WorkerGroup) -> AgentOutOfTime:
+        """Of what no alarm has interrupted: another program, or one call that never returns."""
+        late = ", ".join(f"rank {each.rank}" for each in workers.all if each.exitcode is None)
+        with suppress(DistError):
+            self.membership.leave()
+        return AgentOutOfTime(
+            f"the job took longer than --timeout {self.job.timeout:g} s. Not at their end: {late or 'other nodes'}"
+        )
+
+    def _tell(self, generation: int, failures: list[ProcessFailure], workers: WorkerGroup) -> None:
         """All nodes are to know what has happened here."""
         first = min(failures, key=lambda failure: failure.timestamp)
         keys = PrefixStore(self.job.namespace(), self.store)
         said = [reports.packed(failure) for failure in workers.failures()]
         keys.set(f"failures/{generation}/{self.node.id}", json.dumps(said))
-        self.meeting.report_failure(generation, reports.in_a_line(first), bool(first.never()))
+        self.membership.report_failure(generation, reports.in_a_line(first), bool(first.never()))
 
-    def _explain(self, state: State, generation: int) -> None:
+    def _explain(self, state: JobState, generation: int) -> None:
         if state.phase == states.CLOSED or state.generation < generation:
             return
         count = f"{state.restarts} of {state.rules.max_restarts} restarts" if state.restarts else "no restart counted"  # fmt: skip
         say(f"{state.cause}. All workers start again ({count})")
 
-    def _finish(self, state: State) -> None:
+    def _finish(self, state: JobState) -> None:
         """The job is over: report, and let the others go."""
         failures: dict[int, ProcessFailure] = {}
         with suppress(DistError):
@@ -206,13 +231,13 @@ class Agent:
                 if keys.check([key]):
                     for said in json.loads(keys.get(key)):
                         failures[said["rank"]] = reports.unpacked(said)
-            self.meeting.say_goodbye(self._is_keeper)
+            self.membership.say_goodbye(self._is_keeper)
         if not state.succeeded:
             raise reports.failure(self.job, state, failures)
 
     def __repr__(self) -> str:
-        return f"<Agent {self.node.id}, {self._meeting!r}>"
+        return f"<Agent {self.node.id}, {self._membership!r}>"
 
 
 def run(job: Job) -> None:
-    Agent(job).run()
+    ElasticAgent(job).run()

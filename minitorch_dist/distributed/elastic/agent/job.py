@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from minitorch_dist.distributed.elastic.multiprocessing.logs import Wishes
-from minitorch_dist.distributed.elastic.multiprocessing.workers import Program
-from minitorch_dist.distributed.elastic.rendezvous.meeting import Patience
-from minitorch_dist.distributed.elastic.rendezvous.places import Place
-from minitorch_dist.distributed.elastic.rendezvous.state import Rules, State
+from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerProgram
+from minitorch_dist.distributed.elastic.rendezvous.membership import Patience
+from minitorch_dist.distributed.elastic.rendezvous.places import StorePlace
+from minitorch_dist.distributed.elastic.rendezvous.state import JobRules, JobState
 
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 
 
 @dataclass(frozen=True)
 class Job:
-    program: Program
-    place: Place
-    rules: Rules
+    program: WorkerProgram
+    place: StorePlace
+    rules: JobRules
     workers: int = 1  # of this node
     run_id: str = "none"
     role: str = "default"
@@ -31,6 +31,7 @@ class Job:
     signals: tuple[str, ...] = SIGNALS
     shutdown_timeout: float = 30.0
     transport: str = ""
+    timeout: float | None = None  # seconds, of all generations together
 
     def namespace(self, generation: int | None = None) -> str:
         """The prefix of this job's keys in the store, or of one generation's workers."""
@@ -39,9 +40,9 @@ class Job:
 
 
 def environments(
-    job: Job, state: State, node_id: str, address: str, port: int
+    job: Job, state: JobState, node_id: str, address: str, port: int
 ) -> list[Mapping[str, str]]:
-    """What this node's workers find, by local rank. The names are torchrun's."""
+    """The environment of this node's workers, by local rank. The names are torchrun's."""
     index = state.ids().index(node_id)
     before, peers = state.nodes[:index], [n for n in state.nodes if n.role == job.role]
     first = sum(node.workers for node in before)

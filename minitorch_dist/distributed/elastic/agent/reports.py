@@ -10,7 +10,7 @@ from minitorch_dist.distributed.elastic.multiprocessing.errors import (
     ProcessFailure,
 )
 from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousClosedError
-from minitorch_dist.distributed.elastic.rendezvous.state import State
+from minitorch_dist.distributed.elastic.rendezvous.state import JobState
 from minitorch_dist.multiprocessing import ending
 
 FIELDS = ("local_rank", "pid", "exitcode", "error_file", "rank", "host")
@@ -36,7 +36,7 @@ def in_a_line(failure: ProcessFailure) -> str:
     return f"rank {failure.rank} (pid {failure.pid} on {failure.host}) {how}{about}"
 
 
-def failure(job: Job, state: State, failures: dict[int, ProcessFailure]) -> Exception:
+def failure(job: Job, state: JobState, failures: dict[int, ProcessFailure]) -> Exception:
     """The exception that ends an agent whose job has not succeeded."""
     if not failures:
         return RendezvousClosedError(f"the job has ended: {state.cause}")

@@ -24,7 +24,7 @@ destinations: dict[str, logging.Handler] = {
 
 
 class EventSource(StrEnum):
-    """Who says it."""
+    """The source of an event."""
 
     AGENT = "AGENT"
     WORKER = "WORKER"
@@ -92,7 +92,7 @@ class RdzvEvent:
 
 
 def get_logging_handler(destination: str = "null") -> logging.Handler:
-    """Who takes what is recorded under this name."""
+    """The handler of events that are recorded under this name."""
     try:
         return destinations[destination]
     except KeyError:

@@ -1,4 +1,4 @@
-"""Numbers about a job, by name, for whoever was configured to take them.
+"""Numbers about a job, by name, for the handlers that were configured.
 
 configure(ConsoleMetricHandler())
 put_metric("examples", 320, "my_training")
@@ -27,7 +27,7 @@ class MetricData(NamedTuple):
 
 
 class MetricsConfig:
-    """What a handler wants to know."""
+    """The settings of a handler."""
 
     __slots__ = ("params",)
 
@@ -67,7 +67,7 @@ _handlers: dict[str | None, MetricHandler] = {None: NullMetricHandler()}
 
 
 def configure(handler: MetricHandler, group: str | None = None) -> None:
-    """Who takes the numbers of this group; without one, of all that have nobody."""
+    """Set the handler of this group; without a group, the handler of all groups that have none."""
     _handlers[group] = handler
 
 
@@ -80,7 +80,7 @@ def getStream(group: str) -> MetricStream:
 
 
 def put_metric(metric_name: str, metric_value: int, metric_group: str = "torchelastic") -> None:
-    """Give a number to whoever takes those of this group."""
+    """Give a number to the handler of this group."""
     getStream(metric_group).add_value(metric_name, metric_value)
 
 

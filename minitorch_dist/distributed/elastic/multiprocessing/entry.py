@@ -1,5 +1,5 @@
-"""What a worker's process runs first: it runs the user's script as Python itself would, and notes
-why it ended.
+"""The first program of a worker's process: it runs the user's script as Python itself would, and notes why
+it ended.
 
     python -u entry.py PARENT script train.py --lr 0.1
     python -u entry.py PARENT module package.train --lr 0.1
@@ -14,6 +14,7 @@ of ours: the script must find the interpreter as it would without us.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ import types
 from typing import Any
 
 ME = __file__
+OVER = "the job took longer than --timeout {} s"
 
 
 def main() -> None:
@@ -39,6 +41,7 @@ def main() -> None:
             note(error, {"never": f"{target} cannot be executed: {error.strerror}"})
             sys.exit(f"{target}: {error.strerror}")
     note_crashes()
+    set_alarm()
     try:
         hear_ctrl_c(signal.getsignal(signal.SIGINT))
         try:
@@ -68,6 +71,20 @@ def main() -> None:
         sys.exit(1)
 
 
+def set_alarm() -> None:
+    """For a job that may take only so long: the line that runs then raises TimeoutError."""
+    left, _, given = os.environ.pop("MINITORCH_DIST_TIMEOUT", "").partition(" ")
+    if not left or not hasattr(signal, "setitimer"):
+        return
+
+    def ring(number: int, frame: Any) -> None:
+        raise TimeoutError(OVER.format(given))
+
+    signal.signal(signal.SIGALRM, ring)
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_REAL, float(left))
+
+
 def die_with(parent: int) -> None:
     """End when the agent does, also when it is killed. Elsewhere than on Linux its warden sees to it."""
     if sys.platform == "linux":
@@ -79,7 +96,7 @@ def die_with(parent: int) -> None:
 
 
 def hear_ctrl_c(rule: Any) -> None:
-    """We were born deaf to it (see `multiprocessing.births`), for as long as the interpreter starts."""
+    """We were born deaf to it (see `multiprocessing.sigint`), for as long as the interpreter starts."""
     signal.signal(signal.SIGINT, rule)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
@@ -126,7 +143,7 @@ def run_module(name: str, arguments: list[str]) -> None:
 
 
 def run_function(path: str) -> None:
-    """What `elastic_launch` has written there: how to find modules, a function and its arguments."""
+    """The file that `elastic_launch` has written: how to find modules, a function and its arguments."""
     import pickle
     from multiprocessing import spawn
 
@@ -189,6 +206,8 @@ PASSING = ("OSError", "MemoryError", "DistError", "KeyboardInterrupt", "Rendezvo
 def hopeless(error: BaseException) -> str:
     """Why this would happen again in every attempt; "" if it might not."""
     kind = type(error).__name__
+    if isinstance(error, TimeoutError) and str(error).startswith(OVER.partition("{")[0]):
+        return "the job's time is over"
     if isinstance(error, ImportError | SyntaxError):
         return f"{kind}: the program cannot be loaded"
     names = {each.__name__ for each in type(error).__mro__}
@@ -220,7 +239,7 @@ def usage_error(leaving: SystemExit) -> str:
 
 
 def note(error: BaseException, more: dict[str, str]) -> None:
-    """Write the error file, whole or not at all; what `record` wrote into it stays."""
+    """Write the error file, whole or not at all; the text that `record` wrote into it stays."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return

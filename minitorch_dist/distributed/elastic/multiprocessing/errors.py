@@ -1,4 +1,4 @@
-"""What is known of workers that failed: their error files, and the report that is printed.
+"""Failures of workers: their error files, and the report that is printed.
 
 A worker's error file is JSON, as torch writes it:
 `{"message": {"message": …, "extraInfo": {"py_callstack": …, "timestamp": …}}}`. Ours are written by
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import socket
 import sys
 import textwrap
@@ -76,9 +77,14 @@ class ProcessFailure:
         return str(self.message)
 
     def last_line(self) -> str:
-        """The exception; not what was noted beside it."""
-        lines = [line.strip() for line in self.text().splitlines()]
-        return next((line for line in reversed(lines) if not line.startswith("(")), "")
+        """The exception: its kind and the first line of what it says, not what was noted beside it."""
+        last = CHAINED.split(self.text())[-1].strip("\n")
+        lines = last.splitlines()
+        if lines and lines[0].startswith("Traceback"):
+            lines = [line for line in lines[1:] if not line.startswith(" ")]
+        else:
+            lines = lines[-1:]
+        return next((line.strip() for line in lines if line.strip()), "")
 
     def is_symptom(self) -> bool:
         """It failed because another rank had."""
@@ -89,7 +95,7 @@ class ProcessFailure:
         return str(self.extra.get("never", ""))
 
     def advice(self) -> str:
-        """What the user may want to know about this failure."""
+        """The facts about this failure that the user may want to know."""
         usage = str(self.extra.get("usage", ""))
         if "--local-rank" in usage or "--local_rank" in usage:
             return (
@@ -109,6 +115,12 @@ def _read(path: str) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return said if isinstance(said, dict) else {}
+
+
+# between the tracebacks of one text: the last of them is that of the exception
+CHAINED = re.compile(
+    r"\n(?:The above exception was the direct cause of|During handling of the above exception,).*\n"
+)
 
 
 class ChildFailedError(Exception):
@@ -136,9 +148,9 @@ class ChildFailedError(Exception):
         if others:
             lines += [single, "Other failures:"]
         for rank, each in others:
-            lines.append(
-                f"  rank {rank} (pid {each.pid}) {ending.words(each.exitcode)}: {each.last_line()}"
-            )
+            is_same = each.last_line() == failure.last_line()
+            said = "the same error" if is_same else each.last_line()
+            lines.append(f"  rank {rank} (pid {each.pid}) {ending.words(each.exitcode)}: {said}")
         for text in (failure.advice(), self.note):
             if text:
                 lines += [single, *textwrap.wrap(text, WIDTH)]

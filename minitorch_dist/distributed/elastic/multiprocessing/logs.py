@@ -47,7 +47,7 @@ def of_rank(what: Std | Mapping[int, Std], local_rank: int) -> Std:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the command line says about output."""
+    """The options of the command line about output."""
 
     log_dir: str | None = None
     redirects: Std | Mapping[int, Std] = Std.NONE

@@ -2,7 +2,7 @@
 
     agent ── a pipe: "+123" group 123 has begun, "-123" it has ended ──► warden
 
-When the pipe ends, so has the agent, and the groups that are left are killed. A process of its own,
+When the pipe ends, the agent has ended, too, and the groups that are left are killed. A process of its own,
 since a killed agent does nothing any more; standard library only, for its start.
 """
 

@@ -1,7 +1,7 @@
 """The workers of one node in one generation: processes that are started and ended together.
 
-Each leads a process group of its own, so that what a worker has started itself ends with it, and
-Ctrl-C reaches the agent alone, which passes it on once.
+Each leads a process group of its own. So processes that a worker has started end with it. Ctrl-C reaches
+the agent alone, which passes it on once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure
 from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder, Std, Streams
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
-from minitorch_dist.multiprocessing import births, ending
+from minitorch_dist.multiprocessing import ending, sigint
 from transports.clock import SYSTEM, Deadline
 
 ENTRY = Path(__file__).with_name("entry.py")
@@ -28,8 +28,8 @@ GRACE = 1.0  # seconds for what a worker leaves behind, then it is asked, then k
 
 
 @dataclass(frozen=True)
-class Program:
-    """What every worker runs. `kind` is `script`, `module`, `command` or `function`; see `entry`."""
+class WorkerProgram:
+    """The program of every worker. `kind` is `script`, `module`, `command` or `function`; see `entry`."""
 
     kind: str
     target: str
@@ -44,12 +44,12 @@ class Program:
         return self.target
 
 
-class Worker:
+class WorkerProcess:
     """One process; see `ending.Process`."""
 
     def __init__(
         self,
-        program: Program,
+        program: WorkerProgram,
         local_rank: int,
         environment: Mapping[str, str],
         streams: Streams,
@@ -63,7 +63,7 @@ class Worker:
         self.rank = int(environment["RANK"])
         self._lingering: Deadline | None = None
         self.error_file = environment["TORCHELASTIC_ERROR_FILE"]
-        with births.deaf_births():  # `entry` lets it hear
+        with sigint.without_sigint():  # `entry` lets it hear
             self._process = subprocess.Popen(
                 program.command(local_rank), env={**os.environ, **environment},
                 process_group=0 if self._leads else None,
@@ -119,7 +119,7 @@ class Worker:
         return ProcessFailure(self.local_rank, self.pid, code, self.error_file, rank=self.rank)
 
     def result(self) -> bytes | None:
-        """What its function returned, pickled; scripts return nothing."""
+        """The result of its function, pickled; scripts return nothing."""
         path = Path(f"{self.error_file}.result")
         return path.read_bytes() if path.exists() else None
 
@@ -133,26 +133,26 @@ class Worker:
         return f"<Worker of rank {self.rank}, pid {self.pid}, {ending.words(self.exitcode)}>"
 
 
-class Workers:
+class WorkerGroup:
     """All workers of this node."""
 
     def __init__(
         self,
-        program: Program,
+        program: WorkerProgram,
         environments: Sequence[Mapping[str, str]],
         generation: int,
         folder: LogFolder,
         warden: Warden,
     ) -> None:
         self.generation, self._warden = generation, warden
-        self.all: list[Worker] = []
+        self.all: list[WorkerProcess] = []
         self._told: set[signal.Signals] = set()
         try:
             for local_rank, environment in enumerate(environments):
                 place = folder.of_worker(generation, local_rank)
                 streams = Streams(folder.wishes, place, local_rank, environment["ROLE_NAME"])
                 own = {**environment, "TORCHELASTIC_ERROR_FILE": str(place / "error.json")}
-                worker = Worker(program, local_rank, own, streams, len(environments) == 1)
+                worker = WorkerProcess(program, local_rank, own, streams, len(environments) == 1)
                 self.all.append(worker)
                 if worker.group is not None:
                     warden.watch_over(worker.group)
@@ -180,7 +180,7 @@ class Workers:
         return [worker.failure() for worker in self.all if worker.has_failed()]
 
     def tell(self, what: signal.Signals) -> None:
-        """Once: who cleans up after Ctrl-C is not to be interrupted by a second one."""
+        """Once: a handler that cleans up after Ctrl-C is not to be interrupted by a second one."""
         if what in self._told:
             return
         self._told.add(what)

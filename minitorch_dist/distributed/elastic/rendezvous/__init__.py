@@ -1,4 +1,7 @@
-"""Nodes that join and leave a job; read `state` first, then `ledger`, then `meeting`."""
+"""Nodes join and leave a job. Read `state` first, then `job_log`, then `membership`.
+
+`places` finds the store in which the nodes meet; `exceptions` has what can go wrong.
+"""
 
 from __future__ import annotations
 

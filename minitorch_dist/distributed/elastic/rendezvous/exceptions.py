@@ -1,4 +1,4 @@
-"""What can go wrong while nodes meet, under torch's names."""
+"""The errors while nodes meet, under torch's names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RendezvousConnectionError(RendezvousError):
 
 
 class RendezvousStateError(RendezvousError):
-    """What stands in the store does not belong to this job."""
+    """A value in the store does not belong to this job."""
 
 
 class RendezvousGracefulExitError(RendezvousError):

@@ -26,8 +26,8 @@ ATTEMPT: Final = 2.0  # seconds between two looks at whether we are to stop
 
 
 @dataclass(frozen=True)
-class Place:
-    """Who may keep the store: `keeps` is True, False, or None for "whoever is on that host"."""
+class StorePlace:
+    """The node that may keep the store: `keeps` is True, False, or None for "whoever is on that host"."""
 
     host: str
     port: int
@@ -65,7 +65,7 @@ def is_here(host: str) -> bool:
 
 
 def meet(
-    place: Place,
+    place: StorePlace,
     patience: float,
     should_stop: Callable[[], bool],
     say: Callable[[str], None],

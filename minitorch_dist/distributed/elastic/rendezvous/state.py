@@ -1,4 +1,4 @@
-"""What all nodes of a job know about it, and how it changes: pure functions, no clock, no network.
+"""The state of a job that all its nodes know, and how it changes: pure functions, no clock, no network.
 
     GATHERING ── enough nodes have joined ──► WORKING, generation g
         ▲                                        │
@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, get_args, get_type_hints
+
+from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousStateError
 
 GATHERING: Final = "gathering"
 WORKING: Final = "working"
@@ -22,8 +24,8 @@ CLOSED: Final = "closed"
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What the command line says; the same for all nodes of a job."""
+class JobRules:
+    """The rules from the command line; the same for all nodes of a job."""
 
     min_nodes: int
     max_nodes: int
@@ -31,7 +33,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Node:
+class JobNode:
     """An agent and the workers that it starts. `seen` is the last generation it knows of, and
     `restarts` and `peers` go with it: what is left of a job whose store was lost."""
 
@@ -46,12 +48,12 @@ class Node:
 
 
 @dataclass(frozen=True)
-class State:
-    rules: Rules
+class JobState:
+    rules: JobRules
     phase: str = GATHERING
     generation: int = -1
-    nodes: tuple[Node, ...] = ()  # of this generation, by group rank; or those that have joined
-    waiting: tuple[Node, ...] = ()  # came while others work
+    nodes: tuple[JobNode, ...] = ()  # of this generation, by group rank; or those that have joined
+    waiting: tuple[JobNode, ...] = ()  # came while others work
     expected: tuple[str, ...] = ()  # GATHERING: ids of the last generation that will be back
     finished: tuple[str, ...] = ()  # WORKING: ids of those whose workers are all done, and well
     restarts: int = 0
@@ -78,7 +80,7 @@ class State:
 # --------------------------------------------------------------------------------------- changes
 
 
-def join(state: State, node: Node) -> State:
+def join(state: JobState, node: JobNode) -> JobState:
     """`node` is there and has no workers (any more)."""
     if state.phase == CLOSED or node.id in state.ids() + tuple(n.id for n in state.waiting):
         return state
@@ -94,7 +96,7 @@ def join(state: State, node: Node) -> State:
     return _settle(replace(state, nodes=(*state.nodes, node)))
 
 
-def _settle(state: State) -> State:
+def _settle(state: JobState) -> JobState:
     """Begin, if there is nobody to wait for."""
     there = state.nodes + state.waiting
     is_complete = len(there) >= state.rules.max_nodes or (
@@ -106,14 +108,14 @@ def _settle(state: State) -> State:
     return _begin(state) if is_complete and is_back and not has_twins else state
 
 
-def last_call(state: State) -> State:
+def last_call(state: JobState) -> JobState:
     """Begin with those who are there, if they are enough: nobody waits for more any longer."""
     if state.phase == GATHERING and len(state.nodes) >= state.rules.min_nodes:
         return _begin(state)
     return state
 
 
-def _begin(state: State) -> State:
+def _begin(state: JobState) -> JobState:
     """The next generation. Nodes keep their order; given places come first of all."""
     there = state.nodes + state.waiting
     places = {id: number for number, id in enumerate(state.expected)}
@@ -130,7 +132,7 @@ def _begin(state: State) -> State:
     )
 
 
-def failed(state: State, generation: int, cause: str, is_final: bool = False) -> State:
+def failed(state: JobState, generation: int, cause: str, is_final: bool = False) -> JobState:
     """A worker of this generation has failed: all start again, or (too often, or `is_final`) none."""
     if state.phase != WORKING or state.generation != generation:
         return state  # it has ended already, for another reason
@@ -139,18 +141,18 @@ def failed(state: State, generation: int, cause: str, is_final: bool = False) ->
     return _again(replace(state, restarts=state.restarts + 1), cause)
 
 
-def changed(state: State, generation: int) -> State:
-    """Who came meanwhile is to take part. That costs no restart."""
+def changed(state: JobState, generation: int) -> JobState:
+    """Nodes that came meanwhile are to take part. That costs no restart."""
     if not state.has_newcomers() or state.generation != generation:
         return state
     return _again(state, f"{', '.join(node.id for node in state.waiting)} came")
 
 
-def _again(state: State, cause: str) -> State:
+def _again(state: JobState, cause: str) -> JobState:
     return replace(state, phase=GATHERING, nodes=(), expected=state.ids(), finished=(), cause=cause)
 
 
-def gone(state: State, id: str) -> State:
+def gone(state: JobState, id: str) -> JobState:
     """A node has left, or was not heard of for too long."""
     state = replace(state, waiting=tuple(node for node in state.waiting if node.id != id))
     if state.phase == WORKING and id in state.ids() and id not in state.finished:
@@ -170,7 +172,7 @@ def gone(state: State, id: str) -> State:
     return state
 
 
-def finished(state: State, generation: int, id: str) -> State:
+def finished(state: JobState, generation: int, id: str) -> JobState:
     """All workers of a node are done, and well. When all nodes are, the job is."""
     if state.phase != WORKING or state.generation != generation or id in state.finished:
         return state
@@ -184,21 +186,42 @@ def finished(state: State, generation: int, id: str) -> State:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A state as it stands in the store: who wrote it, so that it is known whose it is."""
+class StateEntry:
+    """A state as it stands in the store, with its writer."""
 
     author: str
-    state: State = field(repr=False)
+    state: JobState = field(repr=False)
 
     def packed(self) -> str:
         return json.dumps({"author": self.author, "state": asdict(self.state)})
 
 
-def unpacked(text: bytes) -> Entry:
-    said: dict[str, Any] = json.loads(text)
-    state = said["state"]
-    for name in ("nodes", "waiting"):
-        state[name] = tuple(Node(**{**n, "peers": tuple(n["peers"])}) for n in state[name])
-    for name in ("expected", "finished"):
-        state[name] = tuple(state[name])
-    return Entry(said["author"], State(**{**state, "rules": Rules(**state["rules"])}))
+_FIELDS: Final = {kind: get_type_hints(kind) for kind in (JobRules, JobNode, JobState, StateEntry)}
+
+
+def unpacked(text: bytes) -> StateEntry:
+    """The entry in this text; RendezvousStateError if there is none."""
+    try:
+        entry: StateEntry = _read(StateEntry, json.loads(text))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RendezvousStateError(
+            f"what stands in the store is no state of a job ({error}): {text[:80]!r}. Does another "
+            "program use this store, or a node with another version of minitorch_dist?"
+        ) from None
+    return entry
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """The value as `kind`: a number, a text, a dataclass from its table, or a tuple of those."""
+    if kind in (int, str, bool):
+        if type(value) is not kind:
+            raise TypeError(f"{value!r:.40} is no {kind.__name__}")
+        return value
+    if kind in _FIELDS:
+        wanted = _FIELDS[kind]
+        if not isinstance(value, dict) or value.keys() != wanted.keys():
+            raise TypeError(f"{value!r:.40} is no table of {', '.join(wanted)}")
+        return kind(**{name: _read(hint, value[name]) for name, hint in wanted.items()})
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.40} is no list")
+    return tuple(_read(get_args(kind)[0], one) for one in value)

@@ -115,7 +115,7 @@ _client: TimerClient | None = None
 
 
 def configure(timer_client: TimerClient) -> None:
-    """Whom `expires` tells in this process."""
+    """The client that `expires` tells in this process."""
     global _client
     _client = timer_client
 

@@ -50,7 +50,7 @@ class MultiprocessingRequestQueue(RequestQueue):
 
 
 class LocalTimerServer(TimerServer):
-    """Ends late workers by SIGKILL: who is stuck does not listen to less."""
+    """Ends late workers by SIGKILL: a stuck worker does not react to weaker signals."""
 
     def __init__(self, mp_queue: Any, max_interval: float = 60, daemon: bool = True) -> None:
         super().__init__(MultiprocessingRequestQueue(mp_queue), max_interval, daemon)

@@ -39,7 +39,7 @@ def get_socket_with_port() -> socket.socket:
 
 
 class macros:
-    """What stands for something that only the worker's process knows."""
+    """Placeholders for values that only the worker's process knows."""
 
     local_rank = "${local_rank}"
 

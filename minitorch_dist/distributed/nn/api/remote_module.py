@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minitorch_dist import nn
 from minitorch_dist.distributed import rpc
 from minitorch_dist.nn.modules.module import Module
 
@@ -76,17 +77,32 @@ class RemoteModule(Module):
         return super().__getattribute__(name)
 
 
+@rpc.functions.register
 def _make(kind: Any, args: Any, kwargs: Any, device: str) -> Any:
     return rpc.RRef(kind(*args, **kwargs).to(device))
 
 
+@rpc.functions.register
 def _forward(rref: Any, args: Any, kwargs: Any) -> Any:
-    return rref.local_value()(*args, **kwargs)
+    module = rref.local_value()
+    rpc.functions.method(module, "forward")  # raises if a peer may not call it
+    return module(*args, **kwargs)
 
 
+@rpc.functions.register
 def _parameters(rref: Any, recurse: bool) -> list[Any]:
-    return [rpc.RRef(parameter) for parameter in rref.local_value().parameters(recurse)]
+    found = rpc.functions.method(rref.local_value(), "parameters")(recurse)
+    return [rpc.RRef(parameter) for parameter in found]
 
 
+@rpc.functions.register
 def _train(rref: Any, mode: bool) -> None:
-    rref.local_value().train(mode)
+    rpc.functions.method(rref.local_value(), "train")(mode)
+
+
+rpc.functions.register(rpc.get_worker_info)
+for _kind in tuple(vars(nn).values()):
+    if isinstance(_kind, type) and issubclass(_kind, Module):
+        for _parent in _kind.__mro__:  # in which its methods are written
+            if _parent.__module__.startswith("minitorch_dist."):
+                rpc.functions.register(_parent)

@@ -8,8 +8,8 @@
     Partial      Shard(d)     reduce_scatter   all_gather
 
 The first row holds where a copied activation goes into a layer that is cut. Shoeybi et al. 2019
-(arXiv:1909.08053) call the first and the fourth f and g: a layer cut by columns and one cut by rows
-need one all_reduce forward and one backward.
+(arXiv:1909.08053) call the first and the fourth f and g. A layer cut by columns and one cut by rows need
+one all_reduce forward and one backward.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.autograd.function import Function
-from minitorch_dist.distributed.face import tensor_collectives
-from minitorch_dist.distributed.face.process_group import ProcessGroup
 from minitorch_dist.distributed.tensor.placements import Placement, Shard, cut
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.distributed.torch_api import tensor_collectives
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -154,7 +154,7 @@ class SequenceParallel(ParallelStyle):
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Convert the inputs of a module, whatever is in it."""
+    """Convert the inputs of a module of any kind."""
 
     def __init__(
         self,

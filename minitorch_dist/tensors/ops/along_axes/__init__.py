@@ -1,4 +1,4 @@
-"""What runs along axes.
+"""Operations that run along axes.
 
 reductions  norms  variance      many elements to fewer
 extrema  ordering  quantiles     the largest, the sorted, those in the middle

@@ -7,16 +7,10 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import return_types
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.ops.along_axes.reductions import (
-    Dims,
-    axes,
-    axis,
-    is_empty,
-    numpy_names,
-    spread,
-)
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.operations import Dims, axes, axis, is_empty, numpy_names, spread
+from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.elementwise import extremes
 
 
@@ -57,7 +51,7 @@ def _one(ufunc: np.ufunc, input: T, name: str) -> T:
 def among_equals(g: Array, x: Array, out: Any) -> Any:
     """The gradient of one element of all, in equal parts to those that have that value."""
     mask = np.isnan(x) if np.isnan(out) else x == out
-    return mask * (g / mask.sum()).astype(g.dtype)
+    return only(np.asarray(g / mask.sum(), g.dtype), mask)
 
 
 def _shared(g: Array, x: Array, out: Any, over: tuple[int, ...], keepdim: bool) -> Any:

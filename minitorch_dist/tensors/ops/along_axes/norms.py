@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, Number, T
-from minitorch_dist.tensors.graph import record, record_joint
-from minitorch_dist.tensors.nodes import type_name
-from minitorch_dist.tensors.ops.along_axes.reductions import Dims, add_up, axes, spread
-from minitorch_dist.tensors.ops.elementwise.arithmetic import cast, sub
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.joint import record_joint
+from minitorch_dist.tensors.core.operations import Dims, add_up, axes, spread
+from minitorch_dist.tensors.core.promotion import cast
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.ops.elementwise.arithmetic import sub
 from minitorch_dist.tensors.ops.elementwise.rounding import signs
-from minitorch_dist.tensors.quiet import quiet
 
 
 def norm(
@@ -60,7 +62,7 @@ def vector_norm(
             f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the "
             "operation does not have an identity"
         )
-    out = quiet(_norm, x, ord, over, keepdim)
+    out = without_warnings(_norm, x, ord, over, keepdim)
     if ord == 0:  # a count: flat wherever it is not a step
         return record_joint(out, "LinalgVectorNormBackward0", (input,), lambda g: (None,))
     wide = out.reshape([1 if i in over else n for i, n in enumerate(x.shape)])
@@ -98,7 +100,7 @@ def _slope(x: Array, p: Number, out: Array, over: tuple[int, ...]) -> Any:
     if p == 2:
         return np.where(out == 0, zero, x / out)
     if p in (math.inf, -math.inf):
-        mask = np.abs(x) == out
+        mask = (np.abs(x) == out) | (np.isnan(x) & np.isnan(out))
         return signs(x) * (mask / add_up(mask, over, keepdims=True)).astype(x.dtype)
     size = np.abs(x)
     if p < 1:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes, return_types
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors import return_types
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.along_axes.extrema import placed
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
 
 LONG = 1024  # rows longer than this are searched by partition instead of sorted
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import return_types
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.operations import axis, numpy_names
+from minitorch_dist.tensors.core.promotion import not_implemented
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.extrema import among_equals, taken
-from minitorch_dist.tensors.ops.along_axes.reductions import axis, numpy_names
-from minitorch_dist.tensors.ops.elementwise.arithmetic import not_implemented
 
 
 def _scalar(input: T, name: str) -> tuple[T, T]:
@@ -103,7 +103,7 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> T:
-    """What a part `q` of the elements does not exceed; between two elements, interpolated"""
+    """The value that a part `q` of the elements does not exceed; between two elements, interpolated"""
     return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
 
 

@@ -2,107 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.operations import (
+    Dims,
+    add_up,
+    axes,
+    is_empty,
+    numpy_names,
+    spread,
+    sum,
+    total,
+)
+from minitorch_dist.tensors.core.promotion import cast
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.elementwise.arithmetic import cast
 from minitorch_dist.tensors.ops.elementwise.division import div
-from minitorch_dist.tensors.quiet import quiet
-
-Dims: TypeAlias = "int | Sequence[int] | None"
-F = TypeVar("F", bound=Callable[..., Any])
-add_up: Any = np.add.reduce
-
-
-def numpy_names(function: F) -> F:
-    """Let `axis` and `keepdims` stand for `dim` and `keepdim`, as torch does for users of numpy."""
-
-    @functools.wraps(function)
-    def renamed(*args: Any, **kwargs: Any) -> Any:
-        if "axis" in kwargs and "dim" not in kwargs:
-            kwargs["dim"] = kwargs.pop("axis")
-        if "keepdims" in kwargs and "keepdim" not in kwargs:
-            kwargs["keepdim"] = kwargs.pop("keepdims")
-        return function(*args, **kwargs)
-
-    return renamed  # type: ignore[return-value]
-
-
-def axes(dim: Dims, ndim: int) -> tuple[int, ...]:
-    """The axes `dim` names, as non-negative numbers; None and () name all of them."""
-    if dim is None or is_empty(dim):
-        return tuple(range(ndim))
-    given = tuple(dim) if isinstance(dim, (tuple, list)) else (operator.index(dim),)  # type: ignore[arg-type]
-    found = tuple([axis(d, ndim) for d in given])
-    if len(set(found)) != len(found):
-        raise RuntimeError(f"dim {found[0]} appears multiple times in the list of dims")
-    return found if ndim else ()
-
-
-def is_empty(dim: Dims) -> bool:
-    return isinstance(dim, (tuple, list)) and not dim
-
-
-def axis(dim: int, ndim: int) -> int:
-    """One axis as a non-negative number."""
-    limit = max(ndim, 1)
-    if not -limit <= dim < limit:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
-        )
-    return dim % limit
-
-
-def spread(grad: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: bool) -> Array:
-    """Undo a reduction: repeat the gradient along the axes that were reduced.
-
-    The result may be a read-only view: for few elements a copy is quicker than numpy's broadcast.
-    """
-    if not keepdim and shape:
-        grad = grad.reshape([1 if i in over else n for i, n in enumerate(shape)])
-    if math.prod(shape) > 10_000:
-        return np.broadcast_to(grad, shape)
-    out = np.empty(shape, grad.dtype)
-    out[...] = grad
-    return out
-
-
-def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
-    """The sum of a floating array, computed in its own type; that of halves in float32."""
-    if x.dtype in dtypes.HALVES:
-        return np.asarray(quiet(add_up, x, over, np.float32, None, keepdim)).astype(x.dtype)
-    return quiet(add_up, x, over, x.dtype, None, keepdim)
-
-
-@numpy_names
-def sum(
-    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
-) -> T:
-    """The sum over `dim`; integers add up in int64."""
-    x = input.array
-    over = axes(dim, x.ndim)
-    if dtype is not None or x.dtype.kind in "iub":
-        kind = dtype or dtypes.int64
-        if not kind.is_floating_point:
-            return result(input, add_up(x.astype(kind.numpy), over, keepdims=keepdim))
-        input = cast(input, kind)
-        x = input.array
-    shape = x.shape
-    return record(
-        total(x, over, keepdim),
-        "SumBackward0" if dim is None else "SumBackward1",
-        (input, lambda g: spread(g, shape, over, keepdim)),
-    )
 
 
 @numpy_names
@@ -129,7 +51,7 @@ def mean(
         return add_up(x, over, keepdims=keepdim) / count
 
     return record(
-        quiet(averaged, x),
+        without_warnings(averaged, x),
         "MeanBackward0" if dim is None else "MeanBackward1",
         (input, lambda g: spread(g / count, shape, over, keepdim)),
     )
@@ -150,7 +72,7 @@ def prod(
         x = input.array
     wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
     multiply_up: Any = np.multiply.reduce
-    out = quiet(multiply_up, wide, over, None, None, keepdim).astype(x.dtype)
+    out = without_warnings(multiply_up, wide, over, None, None, keepdim).astype(x.dtype)
 
     def backward(g: Array) -> Any:
         return spread(g, x.shape, over, keepdim) * _others(x, over)
@@ -235,7 +157,9 @@ def _truth(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool) -> T:
 
 
 @numpy_names
-def count_nonzero(input: T, dim: Dims = None) -> T:
+def count_nonzero(input: T, dim: Dims = None, *more: int) -> T:
     """How many elements are not 0"""
+    if more:
+        dim = (dim, *more)  # type: ignore[arg-type]
     x = input.array
     return result(input, np.asarray(np.count_nonzero(x, axes(dim, x.ndim)), np.int64))

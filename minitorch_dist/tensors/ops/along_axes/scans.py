@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes, return_types
-from minitorch_dist.tensors.base import Array, T
+from minitorch_dist.tensors import return_types
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.operations import axis
+from minitorch_dist.tensors.core.promotion import cast
+from minitorch_dist.tensors.core.views import check_writable, inplace, write
 from minitorch_dist.tensors.distributions import DIGITS
-from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.nodes import type_name
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
-from minitorch_dist.tensors.ops.elementwise.arithmetic import cast
+from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.elementwise.copying import clone
-from minitorch_dist.tensors.views import check_writable, inplace, write
 
 
 def _accumulate(ufunc: np.ufunc, x: Array, along: int) -> Array:
@@ -67,8 +69,9 @@ def cumprod(input: T, dim: int, *, dtype: dtypes.dtype | None = None) -> T:
         zeros = np.cumsum(zero, along)
         first = zero & (zeros == 1)
         rest = np.where(first, 1, x).astype(x.dtype)
-        at_first = _from_the_end(np.add, g * _accumulate(np.multiply, rest, along), along)
-        before = _from_the_end(np.add, g * out, along) / np.where(zero, 1, x)
+        product = only(g * _accumulate(np.multiply, rest, along), zeros == 1)
+        at_first = _from_the_end(np.add, product, along)
+        before = _from_the_end(np.add, only(g * out, zeros == 0), along) / np.where(zero, 1, x)
         return np.where(zeros == 0, before, np.where(first, at_first, 0)).astype(g.dtype)
 
     return record(out, "CumprodBackward0", (input, gradient, input), reads_result=True)

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, Number, T
-from minitorch_dist.tensors.graph import record, record_several
-from minitorch_dist.tensors.ops.along_axes.reductions import Dims, add_up, axes, numpy_names, spread
-from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.joint import record_several
+from minitorch_dist.tensors.core.operations import Dims, add_up, axes, numpy_names, spread
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 
 
 class Moments:
@@ -43,7 +44,7 @@ class Moments:
                 UserWarning,
                 stacklevel=4,
             )
-        quiet(self._measure)
+        without_warnings(self._measure)
 
     def _measure(self) -> None:
         wide = self.x.astype(np.float32) if self.x.dtype in dtypes.HALVES else self.x
@@ -95,7 +96,7 @@ def std(
 ) -> T:
     """The root of the mean squared distance from the mean, over `dim`"""
     m = Moments("std", input.array, dim, unbiased, keepdim, correction)
-    out = quiet(np.sqrt, m.var).astype(m.x.dtype)
+    out = without_warnings(np.sqrt, m.var).astype(m.x.dtype)
     return record(out, "StdBackward0", (input, m.std_gradient, input))
 
 
@@ -124,7 +125,9 @@ def std_mean(
 ) -> tuple[T, T]:
     """The standard deviation and the mean, over `dim`"""
     m = Moments("std_mean", input.array, dim, unbiased, keepdim, correction)
-    return _with_mean(input, m, "StdMeanBackward0", quiet(np.sqrt, m.var), m.std_gradient)
+    return _with_mean(
+        input, m, "StdMeanBackward0", without_warnings(np.sqrt, m.var), m.std_gradient
+    )
 
 
 def _with_mean(input: T, m: Moments, name: str, measure: Array, gradient: Any) -> tuple[T, T]:

@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import common_device, record, result, same_device
-from minitorch_dist.tensors.ops.elementwise.arithmetic import (
-    compute,
-    home,
-    not_a_tensor,
-    promote,
-    sum_to,
-)
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import inplace
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.graph import common_device, record, result, same_device
+from minitorch_dist.tensors.core.operations import compute, sum_to
+from minitorch_dist.tensors.core.promotion import not_a_tensor, on_result_device, promote
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.names import also_called
 
 
 def _compare(ufunc: np.ufunc, input: T, other: T | Number) -> T:
@@ -27,11 +23,11 @@ def _compare(ufunc: np.ufunc, input: T, other: T | Number) -> T:
         if y.dtype is not x.dtype:
             a, b = promote(input, other)
             x, y = a.array, b.array
-        return result(home(input, other), compute(ufunc, x, y))
+        return result(on_result_device(input, other), compute(ufunc, x, y))
     if (type(other) is float or type(other) is int) and x.dtype.kind == "f":
-        return result(input, quiet(ufunc, x, x.dtype.type(other)))
+        return result(input, without_warnings(ufunc, x, x.dtype.type(other)))
     a, b = promote(input, other)
-    return result(input, quiet(ufunc, a.array, b.array))
+    return result(input, without_warnings(ufunc, a.array, b.array))
 
 
 def eq(input: T, other: T | Number) -> T:
@@ -80,6 +76,7 @@ def heaviside(input: T, values: T) -> T:
     return record(out, "NotImplemented", (input, no_derivative), (values, no_derivative))
 
 
+@also_called(element="elements", test_element="test_elements")
 def isin(
     elements: T | Number,
     test_elements: T | Number,
@@ -92,7 +89,7 @@ def isin(
     if not isinstance(like, TensorBase):
         raise not_a_tensor(elements, "elements")
     if isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
-        like = home(elements, test_elements)
+        like = on_result_device(elements, test_elements)
     x, y = (np.asarray(getattr(v, "array", v)) for v in (elements, test_elements))
     return result(like, np.isin(x, y, assume_unique=assume_unique, invert=invert))
 
@@ -160,7 +157,7 @@ def isclose(
             near = near | (np.isnan(x) & np.isnan(y))
         return np.asarray(near)
 
-    return result(home(input, other), compute(close, x, y))
+    return result(on_result_device(input, other), compute(close, x, y))
 
 
 def allclose(

@@ -7,11 +7,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, dtypes, grad_mode, graph, ledger
-from minitorch_dist.tensors.base import T, TensorBase
-from minitorch_dist.tensors.nodes import kind, type_name
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import dtypes, grad_mode, graph
+from minitorch_dist.tensors.core.base import Storage, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import KINDS
 from minitorch_dist.tensors.ops.elementwise.copying import convert
-from minitorch_dist.tensors.storage import Storage
 
 Device: TypeAlias = "devices.device | str | int | None"
 
@@ -58,11 +59,10 @@ def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = Fal
     if input._base is not None:
         graph.refresh(input)
     if input._requires_grad and dtype.is_floating_point and mode == grad_mode.ON:
-        node = kind("ToCopyBackward0")("ToCopyBackward0", (graph.edge_of(input),))
-        source = x.dtype
-        node.vjps = (lambda g: g.astype(source, copy=device is not home),)
-        node.device = home  # the gradient is born where it goes: back home
-        out._grad_fn, out._requires_grad = node, True
+        source, name, edge = x.dtype, "ToCopyBackward0", graph.edge_of(input)
+        vjps = (lambda g: g.astype(source, copy=device is not home),)
+        # The node's device is where its gradient goes: back home.
+        out._grad_fn, out._requires_grad = KINDS[name](name, (edge,), home, vjps), True
         if device is not devices.CPU:
             ledger.retag(array, device, "activation", only="other")
     elif mode == grad_mode.INFERENCE:

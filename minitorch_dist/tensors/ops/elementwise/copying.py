@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, dtypes, graph, ledger
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
-from minitorch_dist.tensors.views import bump, check_writable, rebase, view_of
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import dtypes, graph, joint
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of
 
 
 def _itself(grad: Array) -> Array:
@@ -87,23 +88,23 @@ def set_data(input: TensorBase, other: TensorBase) -> None:
         ledger.retag(input.array, input.storage.device, input.held_as, only="other")
 
 
-def copy_(input: T, src: Any, non_blocking: bool = False) -> T:
+def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
     """Write the values of `src` (broadcast, of any dtype, on any device) into `input`."""
-    if not isinstance(src, TensorBase):
-        if not isinstance(src, (int, float)):
+    if not isinstance(other, TensorBase):
+        if not isinstance(other, (int, float)):
             raise TypeError(
-                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
+                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
             )
-        src = graph.result(input, np.array(src))
-    x, y = input.array, src.array
+        other = graph.result(input, np.array(other))
+    x, y = input.array, other.array
     floating = x.dtype.kind not in "iub"
-    check_writable(input, recorded=floating and graph.wants_any((src,)))
-    node = graph.node_for("CopyBackwards", (input, src)) if floating else None
+    check_writable(input, recorded=floating and joint.wants_any((other,)))
+    node = joint.node_for("CopyBackwards", (input, other)) if floating else None
     fill(x, y)
     bump(input)
     if node is not None:
         shape, source = y.shape, y.dtype
-        here, there = input.storage.device, src.storage.device
+        here, there = input.storage.device, other.storage.device
 
         def to_source(grad: Array) -> Array:
             return sum_to(grad.astype(source, copy=False), shape)

@@ -6,17 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.elementwise.arithmetic import (
-    compute,
-    not_implemented,
-    plain,
-    promote,
-    sum_to,
-    with_number,
-)
-from minitorch_dist.tensors.views import inplace
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import compute, sum_to
+from minitorch_dist.tensors.core.promotion import not_implemented, plain, promote, with_number
+from minitorch_dist.tensors.core.views import inplace
 
 
 def div(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:

@@ -2,9 +2,9 @@
 
     erf x  = 2/√π ∫₀ˣ e^(-t²) dt         erfc x = 1 - erf x
 
-Near 0, erf is its Taylor series. Elsewhere both come from erfc, of which everything that varies
-wildly is split off; what is left is so smooth that one polynomial of degree 24 has it to the last
-digit from 0 to infinity:
+Near 0, erf is its Taylor series. Elsewhere both come from erfc. The factors of erfc that vary wildly
+are split off. The rest is so smooth that one polynomial of degree 24 has it to the last digit from 0
+to infinity:
 
     erfc x = e^(-x²) / (1 + 2x) · P(t),    t = (x - k) / (x + k)
 
@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.elementwise.arithmetic import floating, not_implemented
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import inplace
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.promotion import floating, not_implemented
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 
 K = 3.75  # where t changes its sign
 BLOCK = 1 << 15  # elements at a time, so that a polynomial's steps meet their data in the cache
@@ -181,20 +181,20 @@ def erf(input: T) -> T:
     """The error function"""
     x = floating(input)
     a = x.array
-    return record(quiet(erf_values, a), "ErfBackward0", (x, lambda g: g * bell(a), x))
+    return record(without_warnings(erf_values, a), "ErfBackward0", (x, lambda g: g * bell(a), x))
 
 
 def erfc(input: T) -> T:
     """1 - erf(input), exact where that is tiny"""
     x = floating(input)
     a = x.array
-    return record(quiet(erfc_values, a), "ErfcBackward0", (x, lambda g: -g * bell(a), x))
+    return record(without_warnings(erfc_values, a), "ErfcBackward0", (x, lambda g: -g * bell(a), x))
 
 
 def erfinv(input: T) -> T:
     """The inverse of `erf`, for elements from -1 to 1"""
     x = floating(input)
-    out = quiet(erfinv_values, x.array)
+    out = without_warnings(erfinv_values, x.array)
     return record(out, "ErfinvBackward0", (x, lambda g: g / bell(out)), reads_result=True)
 
 
@@ -216,7 +216,7 @@ def ndtr(input: T) -> T:
     def slope(g: Array) -> Any:
         return g * np.exp(a * a / -2) * a.dtype.type(1 / math.sqrt(2 * math.pi))
 
-    return record(quiet(normal_cdf, a), "SpecialNdtrBackward0", (x, slope, x))
+    return record(without_warnings(normal_cdf, a), "SpecialNdtrBackward0", (x, slope, x))
 
 
 def ndtri(input: T) -> T:
@@ -225,7 +225,9 @@ def ndtri(input: T) -> T:
     if x.array.dtype in dtypes.HALVES:
         raise not_implemented("ndtri_cpu", x.array)
     p = x.array.astype(np.float64)
-    out = quiet(lambda p: erfinv_values(2 * p - 1) * math.sqrt(2), p).astype(x.array.dtype)
+    out = without_warnings(lambda p: erfinv_values(2 * p - 1) * math.sqrt(2), p).astype(
+        x.array.dtype
+    )
 
     def slope(g: Array) -> Any:
         return g * np.exp(out * out / 2) * out.dtype.type(math.sqrt(2 * math.pi))
@@ -236,7 +238,7 @@ def ndtri(input: T) -> T:
 def erfcx(input: T) -> T:
     """exp(input²) * erfc(input), which falls slowly where both factors explode"""
     x = floating(input)
-    out = quiet(erfcx_values, x.array)
+    out = without_warnings(erfcx_values, x.array)
     a = x.array
     slope = 2 / math.sqrt(math.pi)
     return record(
@@ -273,7 +275,7 @@ def log_ndtr(input: T) -> T:
         t = a.astype(np.float64) * -math.sqrt(0.5)
         return g * (math.sqrt(2 / math.pi) / erfcx_values(t)).astype(a.dtype)
 
-    return record(quiet(value, a), "SpecialLogNdtrBackward0", (x, slope, x))
+    return record(without_warnings(value, a), "SpecialLogNdtrBackward0", (x, slope, x))
 
 
 erf_ = inplace(erf)

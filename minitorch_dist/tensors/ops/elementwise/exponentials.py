@@ -7,19 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, Number, T
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.elementwise.arithmetic import (
-    compute,
-    floating,
-    mul,
-    not_implemented,
-    promote,
-    sum_to,
-)
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import inplace
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import compute, mul, sum_to
+from minitorch_dist.tensors.core.promotion import floating, not_implemented, promote
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.masks import only
 
 LN2, LN10 = math.log(2), math.log(10)
 
@@ -27,14 +22,14 @@ LN2, LN10 = math.log(2), math.log(10)
 def exp(input: T) -> T:
     """e to the power of each element"""
     x = floating(input)
-    out = quiet(np.exp, x.array)
+    out = without_warnings(np.exp, x.array)
     return record(out, "ExpBackward0", (x, lambda g: g * out), reads_result=True)
 
 
 def exp2(input: T) -> T:
     """2 to the power of each element"""
     x = floating(input)
-    out = quiet(np.exp2, x.array)
+    out = without_warnings(np.exp2, x.array)
     return record(
         out, "Exp2Backward0", (x, lambda g: g * out * g.dtype.type(LN2)), reads_result=True
     )
@@ -43,7 +38,7 @@ def exp2(input: T) -> T:
 def expm1(input: T) -> T:
     """exp(input) - 1, exact near 0"""
     x = floating(input)
-    out = quiet(np.expm1, x.array)
+    out = without_warnings(np.expm1, x.array)
     return record(out, "Expm1Backward0", (x, lambda g: g * (out + 1)), reads_result=True)
 
 
@@ -51,14 +46,16 @@ def log(input: T) -> T:
     """The natural logarithm; -inf at 0 and nan below."""
     x = floating(input)
     a = x.array
-    return record(quiet(np.log, a), "LogBackward0", (x, lambda g: g / a, x))
+    return record(without_warnings(np.log, a), "LogBackward0", (x, lambda g: g / a, x))
 
 
 def log2(input: T) -> T:
     """The logarithm to base 2"""
     x = floating(input)
     a = x.array
-    return record(quiet(np.log2, a), "Log2Backward0", (x, lambda g: g / (a * a.dtype.type(LN2)), x))
+    return record(
+        without_warnings(np.log2, a), "Log2Backward0", (x, lambda g: g / (a * a.dtype.type(LN2)), x)
+    )
 
 
 def log10(input: T) -> T:
@@ -66,7 +63,9 @@ def log10(input: T) -> T:
     x = floating(input)
     a = x.array
     return record(
-        quiet(np.log10, a), "Log10Backward0", (x, lambda g: g / (a * a.dtype.type(LN10)), x)
+        without_warnings(np.log10, a),
+        "Log10Backward0",
+        (x, lambda g: g / (a * a.dtype.type(LN10)), x),
     )
 
 
@@ -74,7 +73,7 @@ def log1p(input: T) -> T:
     """log(1 + input), exact near 0"""
     x = floating(input)
     a = x.array
-    return record(quiet(np.log1p, a), "Log1PBackward0", (x, lambda g: g / (a + 1), x))
+    return record(without_warnings(np.log1p, a), "Log1PBackward0", (x, lambda g: g / (a + 1), x))
 
 
 def logistic(x: Array) -> Any:
@@ -88,7 +87,7 @@ def logistic(x: Array) -> Any:
 def sigmoid(input: T) -> T:
     """1 / (1 + exp(-input))"""
     x = floating(input)
-    out = quiet(logistic, x.array)
+    out = without_warnings(logistic, x.array)
     return record(out, "SigmoidBackward0", (x, lambda g: g * (out * (1 - out))), reads_result=True)
 
 
@@ -143,11 +142,12 @@ def logit(input: T, eps: float | None = None) -> T:
         return np.log(p / (1 - p))
 
     def slope(g: Array) -> Any:
-        inside = (p >= 0) & (p <= 1) if eps is None else (p >= eps) & (p <= 1 - eps)
-        outside = p.dtype.type(np.nan if eps is None else 0)
-        return np.where(inside, g / (p * (1 - p) + 0), outside)
+        each = g / (p * (1 - p) + 0)
+        if eps is None:
+            return np.where((p < 0) | (p > 1), p.dtype.type(np.nan), each)
+        return only(each, ~((p < eps) | (p > 1 - eps)))
 
-    return record(quiet(odds, p), "LogitBackward0", (x, slope, x))
+    return record(without_warnings(odds, p), "LogitBackward0", (x, slope, x))
 
 
 def xlogy(input: T, other: T | Number) -> T:
@@ -159,13 +159,11 @@ def xlogy(input: T, other: T | Number) -> T:
         "XlogyBackward0",
         (
             input,
-            lambda g: sum_to(
-                g * np.where((x == 0) & (y <= 0), y.dtype.type(0), np.log(y)), x.shape
-            ),
+            lambda g: sum_to(only(_xlogy(g, y), ~((x == 0) & (y <= 0))), x.shape),
             input,
             other,
         ),
-        (other, lambda g: sum_to(g * (x / y), y.shape), input, other),
+        (other, lambda g: sum_to(g * x / y, y.shape), input, other),
     )
 
 
@@ -182,14 +180,16 @@ def xlog1py(input: T, other: T | Number) -> T:
     def value(x: Array, y: Array) -> Any:
         return np.where((x == 0) & ~np.isnan(y), x.dtype.type(0), x * np.log1p(y))
 
-    def slope(x: Array, y: Array) -> Any:
-        return np.where((x == 0) & (y <= -1), y.dtype.type(0), np.log1p(y))
-
     return record(
         compute(value, x, y),
         "SpecialXlog1PyBackward0",
-        (input, lambda g: sum_to(g * slope(x, y), x.shape), input, other),
-        (other, lambda g: sum_to(g * (x / (y + 1)), y.shape), input, other),
+        (
+            input,
+            lambda g: sum_to(only(value(g, y), ~((x == 0) & (y <= -1))), x.shape),
+            input,
+            other,
+        ),
+        (other, lambda g: sum_to(g * x / (y + 1), y.shape), input, other),
     )
 
 
@@ -205,7 +205,7 @@ def entr(input: T) -> T:
     def slope(g: Array) -> Any:
         return np.where(p < 0, p.dtype.type(np.nan), g * (-np.log(p) - 1))
 
-    return record(quiet(value, p), "SpecialEntrBackward0", (x, slope, x))
+    return record(without_warnings(value, p), "SpecialEntrBackward0", (x, slope, x))
 
 
 exp_ = inplace(exp)

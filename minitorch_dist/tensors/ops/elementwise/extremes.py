@@ -7,26 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import record, wants_any
-from minitorch_dist.tensors.ops.elementwise.arithmetic import (
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.joint import wants_any
+from minitorch_dist.tensors.core.operations import compute, sum_to
+from minitorch_dist.tensors.core.promotion import (
     as_element,
     cast,
-    compute,
     not_a_tensor,
     not_implemented,
     promote,
     result_type,
-    sum_to,
 )
-from minitorch_dist.tensors.views import bump, check_writable, inplace
+from minitorch_dist.tensors.core.views import bump, check_writable, inplace
+from minitorch_dist.tensors.masks import only
 
-Mask = Callable[[Array, Array], Any]
+Share = Callable[[Array, Array, Array], Any]
 
 
-def _pick(ufunc: np.ufunc, name: str, input: T, other: T, first: Mask, second: Mask) -> T:
-    """One of both. `first` and `second` say where the gradient goes to `input` and to `other`."""
+def _pick(ufunc: np.ufunc, name: str, input: T, other: T, first: Share, second: Share) -> T:
+    """One of both. `first` and `second` say what of the gradient goes to `input` and to `other`."""
     if not isinstance(other, TensorBase):
         raise not_a_tensor(other)
     input, other = promote(input, other)
@@ -34,18 +35,22 @@ def _pick(ufunc: np.ufunc, name: str, input: T, other: T, first: Mask, second: M
     return record(
         compute(ufunc, x, y),
         name,
-        (input, lambda g: sum_to(g * first(x, y).astype(g.dtype), x.shape), input, other),
-        (other, lambda g: sum_to(g * second(x, y).astype(g.dtype), y.shape), input, other),
+        (input, lambda g: sum_to(first(g, x, y), x.shape), input, other),
+        (other, lambda g: sum_to(second(g, x, y), y.shape), input, other),
     )
 
 
-def _not_below(x: Array, y: Array) -> Any:
-    """1 where x is above y or beside nan, 1/2 where they are equal: the gradient is shared."""
-    return np.where(x == y, 0.5, ~(x < y))
+def _not_below(g: Array, x: Array, y: Array) -> Any:
+    """All of it where x is above y or beside nan, and half of it where they are equal."""
+    return only(_halved(g, x == y), ~(x < y))
 
 
-def _not_above(x: Array, y: Array) -> Any:
-    return np.where(x == y, 0.5, ~(x > y))
+def _not_above(g: Array, x: Array, y: Array) -> Any:
+    return only(_halved(g, x == y), ~(x > y))
+
+
+def _halved(g: Array, mask: Array) -> Any:
+    return g * np.where(mask, g.dtype.type(0.5), g.dtype.type(1))
 
 
 def maximum(input: T, other: T) -> T:
@@ -65,8 +70,8 @@ def fmax(input: T, other: T) -> T:
         "FmaxBackward0",
         input,
         other,
-        lambda x, y: (x >= y) | np.isnan(y),
-        lambda x, y: ~((x >= y) | np.isnan(y)),
+        lambda g, x, y: only(g, (x >= y) | np.isnan(y)),
+        lambda g, x, y: only(g, ~((x >= y) | np.isnan(y))),
     )
 
 
@@ -77,8 +82,8 @@ def fmin(input: T, other: T) -> T:
         "FminBackward0",
         input,
         other,
-        lambda x, y: (x <= y) | np.isnan(y),
-        lambda x, y: ~((x <= y) | np.isnan(y)),
+        lambda g, x, y: only(g, (x <= y) | np.isnan(y)),
+        lambda g, x, y: only(g, ~((x <= y) | np.isnan(y))),
     )
 
 
@@ -98,8 +103,8 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
     x = input.array
 
     def inside(g: Array) -> Any:
-        return g * (
-            x >= low if high is None else x <= high if low is None else (x >= low) & (x <= high)
+        return only(
+            g, x >= low if high is None else x <= high if low is None else (x >= low) & (x <= high)
         )
 
     return record(clipped(x, low, high), "ClampBackward1", (input, inside, input))
@@ -155,24 +160,24 @@ def _between(input: T, min: Any, max: Any) -> T:
     if max is not None:
         out, high = promote(out, max)
     if min is None or max is None:
-        only = low if max is None else high
-        x, y = out.array, only.array
+        bound = low if max is None else high
+        x, y = out.array, bound.array
         ufunc, kept = (np.maximum, np.greater_equal) if max is None else (np.minimum, np.less_equal)
         lost = np.less if max is None else np.greater
         return record(
             compute(ufunc, x, y),
             "ClampBackward0",
-            (out, lambda g: sum_to(g * kept(x, y), x.shape), out, only),
-            (only, lambda g: sum_to(g * lost(x, y), y.shape), out, only),
+            (out, lambda g: sum_to(only(g, kept(x, y)), x.shape), out, bound),
+            (bound, lambda g: sum_to(only(g, lost(x, y)), y.shape), out, bound),
         )
     low, high = cast(low, out.dtype), cast(high, out.dtype)
     x, a, b = out.array, low.array, high.array
     return record(
         compute(np.minimum, compute(np.maximum, x, a), b),
         "ClampBackward0",
-        (out, lambda g: sum_to(g * ((x >= a) & (x <= b)), x.shape), out, low, high),
-        (low, lambda g: sum_to(g * ((x < a) & (a < b)), a.shape), out, low, high),
-        (high, lambda g: sum_to(g * ((x > b) | (b < a)), b.shape), out, low, high),
+        (out, lambda g: sum_to(only(g, (x >= a) & (x <= b)), x.shape), out, low, high),
+        (low, lambda g: sum_to(only(g, (x < a) & (a < b)), a.shape), out, low, high),
+        (high, lambda g: sum_to(only(g, (x > b) | (b < a)), b.shape), out, low, high),
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Number, T, TensorBase
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.elementwise.arithmetic import is_number, not_a_tensor
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import bump, check_writable, rebase
+from minitorch_dist.tensors.core.base import Number, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.promotion import is_number, not_a_tensor
+from minitorch_dist.tensors.core.views import bump, check_writable, rebase
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 
 
 def fill_(input: T, value: T | Number) -> T:
@@ -26,7 +26,7 @@ def fill_(input: T, value: T | Number) -> T:
         number = np.asarray(value)
     else:
         raise not_a_tensor(value, "value")
-    x[...] = quiet(number.astype, x.dtype)
+    x[...] = without_warnings(number.astype, x.dtype)
     bump(input)
     erased = (input, np.zeros_like)
     if isinstance(value, TensorBase):

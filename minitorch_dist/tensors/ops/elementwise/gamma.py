@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.elementwise.arithmetic import floating
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import inplace
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.promotion import floating
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 
 STEPS = 10  # from x > 0 to x > 10, where eight terms of the series are exact
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
@@ -68,7 +68,9 @@ def lgamma(input: T) -> T:
     x = floating(input)
     a = x.array
     return record(
-        quiet(lgamma_values, a), "LgammaBackward0", (x, lambda g: g * digamma_values(a), x)
+        without_warnings(lgamma_values, a),
+        "LgammaBackward0",
+        (x, lambda g: g * digamma_values(a), x),
     )
 
 
@@ -77,7 +79,9 @@ def digamma(input: T) -> T:
     x = floating(input)
     a = x.array
     return record(
-        quiet(digamma_values, a), "DigammaBackward0", (x, lambda g: g * trigamma_values(a), x)
+        without_warnings(digamma_values, a),
+        "DigammaBackward0",
+        (x, lambda g: g * trigamma_values(a), x),
     )
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import result
-from minitorch_dist.tensors.ops.elementwise.arithmetic import (
-    compute,
-    home,
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.graph import result
+from minitorch_dist.tensors.core.operations import compute
+from minitorch_dist.tensors.core.promotion import (
     not_a_tensor,
     not_implemented,
+    on_result_device,
     promote,
 )
-from minitorch_dist.tensors.views import inplace
+from minitorch_dist.tensors.core.views import inplace
 
 # ------------------------------------------------------------------ truth: whatever is not 0 is true
 
@@ -36,7 +36,7 @@ def logical_xor(input: T, other: T) -> T:
 def _logical(ufunc: np.ufunc, input: T, other: T) -> T:
     if not isinstance(other, TensorBase):
         raise not_a_tensor(other)
-    return result(home(input, other), compute(ufunc, input.array, other.array))
+    return result(on_result_device(input, other), compute(ufunc, input.array, other.array))
 
 
 def logical_not(input: T) -> T:
@@ -51,7 +51,7 @@ def _bitwise(ufunc: np.ufunc, input: T, other: T | Number, kernel: str) -> T:
     input, other = promote(input, other)
     if input.array.dtype.kind not in "iub":
         raise not_implemented(kernel, input.array)
-    return result(home(input, other), compute(ufunc, input.array, other.array))
+    return result(on_result_device(input, other), compute(ufunc, input.array, other.array))
 
 
 def bitwise_and(input: T, other: T | Number) -> T:
@@ -100,7 +100,7 @@ def _shift(ufunc: np.ufunc, input: T, other: T, kernel: str) -> T:
         gone = -(x < 0).astype(x.dtype) if ufunc is np.right_shift and x.dtype.kind == "i" else 0
         return np.where(far, np.asarray(gone, x.dtype), out)
 
-    return result(home(input, other), compute(shifted, x, y))
+    return result(on_result_device(input, other), compute(shifted, x, y))
 
 
 def gcd(input: T, other: T) -> T:
@@ -117,7 +117,7 @@ def _divisors(ufunc: np.ufunc, input: T, other: T, kernel: str) -> T:
     input, other = promote(input, other)
     if input.array.dtype.kind not in "iu":
         raise not_implemented(kernel, input.array)
-    return result(home(input, other), compute(ufunc, input.array, other.array))
+    return result(on_result_device(input, other), compute(ufunc, input.array, other.array))
 
 
 logical_and_ = inplace(logical_and)

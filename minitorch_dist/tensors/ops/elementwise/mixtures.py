@@ -6,21 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.nodes import type_name
-from minitorch_dist.tensors.ops.elementwise.arithmetic import (
-    add,
-    broadcast_error,
-    compute,
-    mul,
-    not_implemented,
-    sum_to,
-)
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import add, compute, mul, sum_to
+from minitorch_dist.tensors.core.promotion import broadcast_error, not_implemented
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.updating import direct, overwrite
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import inplace
 
 
 def addcmul(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
@@ -90,7 +84,7 @@ def _between(x: Array, y: Array, w: Any) -> Any:
         return np.where(np.abs(w) < 0.5, x + w * step, y - step * (1 - w))
 
     try:
-        return quiet(mixed).astype(x.dtype, copy=False)
+        return without_warnings(mixed).astype(x.dtype, copy=False)
     except ValueError:
         raise broadcast_error(x.shape, y.shape) from None
 
@@ -114,7 +108,7 @@ def addcdiv_(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
 
 def _step(function: np.ufunc, tensor1: TensorBase, tensor2: TensorBase, value: Number) -> Array:
     out = compute(function, tensor1.array, tensor2.array)
-    return out if value == 1 else quiet(np.multiply, out, value)
+    return out if value == 1 else without_warnings(np.multiply, out, value)
 
 
 def lerp_(input: T, end: T, weight: T | Number) -> T:
@@ -123,6 +117,6 @@ def lerp_(input: T, end: T, weight: T | Number) -> T:
     if type(weight) is float and x.dtype.char in "fd" and direct(input, end):
         y = end.array
         if weight < 0.5:
-            return overwrite(np.add, input, quiet(lambda: (y - x) * weight))
+            return overwrite(np.add, input, without_warnings(lambda: (y - x) * weight))
         return overwrite(lambda _, new, out: np.copyto(out, new), input, _between(x, y, weight))
     return _lerp_(input, end, weight)

@@ -1,8 +1,8 @@
-"""What complex numbers would make interesting: elements here are real, so these do nothing."""
+"""Functions for complex numbers. Elements here are real, so these do nothing."""
 
 from __future__ import annotations
 
-from minitorch_dist.tensors.base import T, TensorBase
+from minitorch_dist.tensors.core.base import T, TensorBase
 
 
 def conj(input: T) -> T:

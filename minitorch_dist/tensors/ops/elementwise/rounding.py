@@ -7,17 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, Number, T
-from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.ops.elementwise.arithmetic import (
-    compute,
-    not_implemented,
-    promote,
-    sum_to,
-)
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import inplace
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.operations import compute, sum_to
+from minitorch_dist.tensors.core.promotion import not_implemented, promote
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 
 
 def _step(function: Callable[[Array], Any], input: T, name: str, kernel: str) -> T:
@@ -27,7 +23,7 @@ def _step(function: Callable[[Array], Any], input: T, name: str, kernel: str) ->
         return result(input, x.copy())
     if x.dtype.kind == "b":
         raise not_implemented(kernel, x)
-    return record(quiet(function, x), name, (input, np.zeros_like))
+    return record(without_warnings(function, x), name, (input, np.zeros_like))
 
 
 def floor(input: T) -> T:
@@ -58,11 +54,13 @@ def round(input: T, *, decimals: int = 0) -> T:
 
 
 def frac(input: T) -> T:
-    """What `trunc` cuts off, with the sign of the elements"""
+    """The part that `trunc` cuts off, with the sign of the elements"""
     x = input.array
     if x.dtype.kind in "iub":
         raise not_implemented("frac_cpu", x)
-    return record(quiet(lambda x: x - np.trunc(x), x), "FracBackward0", (input, lambda g: g))
+    return record(
+        without_warnings(lambda x: x - np.trunc(x), x), "FracBackward0", (input, lambda g: g)
+    )
 
 
 def abs(input: T) -> T:

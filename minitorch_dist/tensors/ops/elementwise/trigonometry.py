@@ -7,89 +7,97 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.elementwise.arithmetic import (
-    compute,
-    floating,
-    not_implemented,
-    promote,
-    sum_to,
-)
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import inplace
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import compute, sum_to
+from minitorch_dist.tensors.core.promotion import floating, not_implemented, promote
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.masks import only
 
 
 def sin(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.sin, a), "SinBackward0", (x, lambda g: g * np.cos(a), x))
+    return record(without_warnings(np.sin, a), "SinBackward0", (x, lambda g: g * np.cos(a), x))
 
 
 def cos(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.cos, a), "CosBackward0", (x, lambda g: g * -np.sin(a), x))
+    return record(without_warnings(np.cos, a), "CosBackward0", (x, lambda g: g * -np.sin(a), x))
 
 
 def tan(input: T) -> T:
     x = floating(input)
-    out = quiet(np.tan, x.array)
+    out = without_warnings(np.tan, x.array)
     return record(out, "TanBackward0", (x, lambda g: g * (1 + out * out)), reads_result=True)
 
 
 def asin(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.arcsin, a), "AsinBackward0", (x, lambda g: g / np.sqrt(1 - a * a), x))
+    return record(
+        without_warnings(np.arcsin, a), "AsinBackward0", (x, lambda g: g / np.sqrt(1 - a * a), x)
+    )
 
 
 def acos(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.arccos, a), "AcosBackward0", (x, lambda g: -g / np.sqrt(1 - a * a), x))
+    return record(
+        without_warnings(np.arccos, a), "AcosBackward0", (x, lambda g: -g / np.sqrt(1 - a * a), x)
+    )
 
 
 def atan(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.arctan, a), "AtanBackward0", (x, lambda g: g / (1 + a * a), x))
+    return record(
+        without_warnings(np.arctan, a), "AtanBackward0", (x, lambda g: g / (1 + a * a), x)
+    )
 
 
 def sinh(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.sinh, a), "SinhBackward0", (x, lambda g: g * np.cosh(a), x))
+    return record(without_warnings(np.sinh, a), "SinhBackward0", (x, lambda g: g * np.cosh(a), x))
 
 
 def cosh(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.cosh, a), "CoshBackward0", (x, lambda g: g * np.sinh(a), x))
+    return record(without_warnings(np.cosh, a), "CoshBackward0", (x, lambda g: g * np.sinh(a), x))
 
 
 def tanh(input: T) -> T:
     x = floating(input)
-    out = quiet(np.tanh, x.array)
+    out = without_warnings(np.tanh, x.array)
     return record(out, "TanhBackward0", (x, lambda g: g * (1 - out * out)), reads_result=True)
 
 
 def asinh(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.arcsinh, a), "AsinhBackward0", (x, lambda g: g / np.sqrt(a * a + 1), x))
+    return record(
+        without_warnings(np.arcsinh, a), "AsinhBackward0", (x, lambda g: g / np.sqrt(a * a + 1), x)
+    )
 
 
 def acosh(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.arccosh, a), "AcoshBackward0", (x, lambda g: g / np.sqrt(a * a - 1), x))
+    return record(
+        without_warnings(np.arccosh, a), "AcoshBackward0", (x, lambda g: g / np.sqrt(a * a - 1), x)
+    )
 
 
 def atanh(input: T) -> T:
     x = floating(input)
     a = x.array
-    return record(quiet(np.arctanh, a), "AtanhBackward0", (x, lambda g: g / (1 - a * a), x))
+    return record(
+        without_warnings(np.arctanh, a), "AtanhBackward0", (x, lambda g: g / (1 - a * a), x)
+    )
 
 
 def atan2(input: T, other: T) -> T:
@@ -139,14 +147,16 @@ def rad2deg(input: T) -> T:
 def _scaled(input: T, factor: float, name: str) -> T:
     x = floating(input)
     c = x.array.dtype.type(factor)
-    return record(quiet(np.multiply, x.array, c), name, (x, lambda g: g * c))
+    return record(without_warnings(np.multiply, x.array, c), name, (x, lambda g: g * c))
 
 
 def sinc(input: T) -> T:
     """sin(pi x) / (pi x), and 1 at 0"""
     x = floating(input)
     a = x.array
-    return record(quiet(_sinc, a), "SincBackward0", (x, lambda g: g * _sinc_slope(a), x))
+    return record(
+        without_warnings(_sinc, a), "SincBackward0", (x, lambda g: _sinc_gradient(g, a), x)
+    )
 
 
 def _sinc(x: Array) -> Any:
@@ -154,9 +164,11 @@ def _sinc(x: Array) -> Any:
     return np.where(x == 0, x.dtype.type(1), np.sin(t) / t)
 
 
-def _sinc_slope(x: Array) -> Any:
+def _sinc_gradient(g: Array, x: Array) -> Any:
+    """It is 0 at 0, and where x is so small that its square is 0."""
     t = x * x.dtype.type(math.pi)
-    return np.where(x == 0, x.dtype.type(0), (np.cos(t) * t - np.sin(t)) / (t * x))
+    square = t * x
+    return only(g * ((np.cos(t) * t - np.sin(t)) / square), square != 0)
 
 
 arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2

@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import grad_mode
-from minitorch_dist.tensors.base import Number, T, TensorBase
-from minitorch_dist.tensors.graph import result, wants_any
-from minitorch_dist.tensors.ops.elementwise.arithmetic import add, compute, mul, sub
+from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.core.base import Number, T, TensorBase
+from minitorch_dist.tensors.core.graph import result
+from minitorch_dist.tensors.core.joint import wants_any
+from minitorch_dist.tensors.core.operations import add, compute, mul
+from minitorch_dist.tensors.core.views import bump, check_writable, inplace, write
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.ops.elementwise.arithmetic import sub
 from minitorch_dist.tensors.ops.elementwise.division import div
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import bump, check_writable, inplace, write
 
 _add_, _sub_, _mul_, _div_ = inplace(add), inplace(sub), inplace(mul), inplace(div)
 
@@ -42,7 +44,7 @@ def overwrite(function: Callable[..., Any], input: T, *operands: Any) -> T:
     check_writable(input)
     x = input.array
     try:
-        quiet(function, x, *operands, x)
+        without_warnings(function, x, *operands, x)
     except ValueError:
         write(input, result(input, compute(function, x, *operands)))  # says what does not fit
     bump(input)
@@ -55,7 +57,7 @@ def add_(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     if plain and direct(input, other):
         y = other.array if isinstance(other, TensorBase) else other
         if alpha not in (1, -1):
-            y = quiet(np.multiply, y, input.array.dtype.type(alpha))
+            y = without_warnings(np.multiply, y, input.array.dtype.type(alpha))
         return overwrite(np.subtract if alpha == -1 else np.add, input, y)
     return _add_(input, other, alpha=alpha)
 

@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record, record_several
-from minitorch_dist.tensors.quiet import silent
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.joint import record_several
+from minitorch_dist.tensors.core.without_warnings import silent
 
 Targets: TypeAlias = "int | Sequence[int | None] | None"
 Bins: TypeAlias = "list[tuple[int, int]]"

@@ -7,8 +7,8 @@ other's gradient.
 
 from __future__ import annotations
 
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, col2im, im2col, per_axis
 
 

@@ -1,7 +1,7 @@
-"""Convolution layers: the checks, the geometry, and the gradients. The arithmetic stands in `correlation`.
+"""Convolution layers: the checks, the geometry, and the gradients. The arithmetic is in `correlation`.
 
 A 1-d convolution is a 2-d one on images of height 1. A transposed convolution is the input gradient
-of a convolution used as a layer: it maps (N, out, …) back to (N, in, …), and its own
+of a convolution, used as a layer. It maps (N, out, …) back to (N, in, …), and its own
 input gradient is the convolution. Nothing but the input and the weights is kept for the backward pass.
 """
 
@@ -11,14 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes, work
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint, wants
-from minitorch_dist.tensors.nodes import Gradient
+from minitorch_dist.tensors import flops
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import Gradient
+from minitorch_dist.tensors.core.joint import record_joint, wants
+from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.images import grouped
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis
-from minitorch_dist.tensors.quiet import silent
 
 
 @autocasting.lower
@@ -101,8 +102,8 @@ def _convolve(
     offset = None if bias is None else _working(bias.array)
     out = grouped.correlate(images, kernels, rows, columns, offset, groups)
     operations = 2 * len(images) * rows.out * columns.out * w.size
-    if work.on:
-        work.done("aten.convolution", operations)
+    if flops.on:
+        flops.done("aten.convolution", operations)
     wanted = wants(input, weight, bias)
     inputs = [input, weight] if bias is None else [input, weight, bias]
     count = len(inputs)
@@ -110,8 +111,8 @@ def _convolve(
 
     def backward(g: Array) -> list[Gradient]:
         g = _images(g, dims)
-        if work.on:
-            work.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
+        if flops.on:
+            flops.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
         dx = dw = db = None
         if wanted[2]:
             db = _sum_channels(g).astype(dtype, copy=False)
@@ -167,8 +168,8 @@ def _convolve_transposed(
     images, kernels = _images(x, dims), _kernels(w)
     out = grouped.input_gradient(images, kernels, rows, columns, groups)
     operations = 2 * len(images) * rows.out * columns.out * w.size
-    if work.on:
-        work.done("aten.convolution", operations)
+    if flops.on:
+        flops.done("aten.convolution", operations)
     if bias is not None:
         out += _working(bias.array)[:, None, None]
     wanted = wants(input, weight, bias)
@@ -178,8 +179,8 @@ def _convolve_transposed(
 
     def backward(g: Array) -> list[Gradient]:
         g = _images(g, dims)
-        if work.on:
-            work.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
+        if flops.on:
+            flops.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
         dx = dw = db = None
         if wanted[2]:
             db = _sum_channels(g).astype(dtype, copy=False)

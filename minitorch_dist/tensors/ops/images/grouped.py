@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.images import correlation
 from minitorch_dist.tensors.ops.images.sliding import Axis, taps
 

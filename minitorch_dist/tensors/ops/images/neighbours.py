@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import reduce
 
-from minitorch_dist.tensors.base import T
-from minitorch_dist.tensors.ops.elementwise.arithmetic import add, mul
+from minitorch_dist.tensors.core.base import T
+from minitorch_dist.tensors.core.operations import add, mul
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.powers import pow
 from minitorch_dist.tensors.ops.images.padding import pad

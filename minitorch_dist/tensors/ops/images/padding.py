@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.indexing.indexing import number
 

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from minitorch_dist.tensors.base import T
-from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.core.base import T
+from minitorch_dist.tensors.core.graph import record, result
 
 
 def pixel_shuffle(input: T, upscale_factor: int) -> T:

@@ -1,7 +1,7 @@
 """Pooling: each window of an image becomes one number, its largest or its mean.
 
 Windows are rectangles, so both are done one axis after the other: first along the rows, then along the
-columns of the result, each as a loop over taps with whole-array slices (see `sliding`). A k×k window
+columns of the result. Each is a loop over taps with whole-array slices (see `sliding`). A k×k window
 costs 2k passes instead of k². Padding is never stored: it is -inf, or 0, where no slice reaches.
 
 The maximum keeps no indices for its backward pass. It compares the input with the result again, tap
@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record, record_several, result
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.joint import record_several
+from minitorch_dist.tensors.core.without_warnings import silent
+from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis, seen, taps
-from minitorch_dist.tensors.quiet import silent
 
 
 def max_pool1d(
@@ -182,12 +184,23 @@ def _max_gradient(g: Array, x: Array, out: Array, rows: Axis, columns: Axis) -> 
             hit = x[block, :, ih, iw] == out[block, :, oh, ow]
             hit &= waiting
             waiting ^= hit
-            share = g[block, :, oh, ow] * hit
+            share = only(g[block, :, oh, ow], hit)
             if tiled:  # windows do not overlap: each input is seen once
                 dx[block, :, ih, iw] = share
             else:
                 dx[block, :, ih, iw] += share
+        if left.any():
+            _to_nan(g[block], x[block], left, dx[block], rows, columns)
     return dx
+
+
+def _to_nan(g: Array, x: Array, left: Array, dx: Array, rows: Axis, columns: Axis) -> None:
+    """The gradients of windows whose largest is nan, which equals nothing: to their last nan."""
+    for _, _, (oh, ih), (ow, iw) in reversed(list(taps(rows, columns))):
+        waiting = left[:, :, oh, ow]
+        hit = np.isnan(x[:, :, ih, iw]) & waiting
+        waiting ^= hit
+        dx[:, :, ih, iw] += only(g[:, :, oh, ow], hit)
 
 
 def _max_indices(x: Array, rows: Axis, columns: Axis) -> Array:

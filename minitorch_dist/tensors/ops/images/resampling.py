@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops.images.adaptive_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
 )
-from minitorch_dist.tensors.quiet import silent
 
 NODES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "linear": "Linear",
          "bilinear": "Bilinear", "trilinear": "Trilinear", "bicubic": "Bicubic"}  # fmt: skip
@@ -152,7 +152,7 @@ def _taps(
 ) -> Taps:
     """The taps of one axis. Positions are computed in the precision torch uses for them.
 
-    Where an axis keeps its size, nearest and linear keep it as it is, whatever the scale says.
+    Where an axis keeps its size, nearest and linear keep it as it is, for any scale.
     """
     one = np.ones((1, out), kind)
     if n == out and mode not in ("nearest-exact", "bicubic"):
@@ -228,8 +228,23 @@ def _sampled(x: Array, plan: Taps, axis: int) -> Array:
 
 
 def _returned(grad: Array, plan: Taps, axis: int, n: int) -> Array:
-    """The transpose of `_sampled`: a product with the matrix of the weights."""
+    """The transpose of `_sampled`. Fast: a product with the matrix of the weights.
+
+    Most of its elements are 0, and 0 · inf is nan: such a gradient is added up tap by tap.
+    """
     matrix = np.zeros((plan.places.shape[1], n), grad.dtype)
     outputs = np.broadcast_to(np.arange(len(matrix)), plan.places.shape)
     np.add.at(matrix, (outputs, plan.places), plan.weights)
-    return np.asarray(np.moveaxis(np.moveaxis(grad, axis, -1) @ matrix, -1, axis))
+    whole = np.asarray(np.moveaxis(np.moveaxis(grad, axis, -1) @ matrix, -1, axis))
+    return whole if np.isfinite(whole.sum()) else _tap_by_tap(grad, plan, axis, n)
+
+
+def _tap_by_tap(grad: Array, plan: Taps, axis: int, n: int) -> Array:
+    whole = np.zeros((*grad.shape[:axis], n, *grad.shape[axis + 1 :]), grad.dtype)
+    along = [1] * grad.ndim
+    along[axis] = -1
+    for places, weights in zip(plan.places, plan.weights, strict=True):
+        starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])  # they never step back
+        share = grad * weights.reshape(along)
+        whole[(slice(None),) * axis + (places[starts],)] += np.add.reduceat(share, starts, axis)
+    return whole

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.images.sliding import Axis, overlap, seen
 
 FEW = 32  # terms of one kernel row (KW·C), up to which one product takes all kernel rows
 
 
-class Lines:
+class ShiftedRows:
     """The columns of one image, laid out along the width only, with rows of zeros for the padding.
 
     With a stride of s the padded rows are sorted by their number modulo s, so that the rows that
@@ -68,7 +68,7 @@ class Lines:
 
 
 def correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None:
-    lines = Lines(x, rows, columns)
+    lines = ShiftedRows(x, rows, columns)
     matrices = lines.matrices(w)
     out = out.reshape(len(x), len(w), rows.out * columns.out)
     part = np.empty(out.shape[1:], x.dtype)
@@ -81,7 +81,7 @@ def correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None
 
 
 def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
-    lines = Lines(x, rows, columns)
+    lines = ShiftedRows(x, rows, columns)
     matrices = 1 if lines.joined is not None else rows.kernel
     total = np.zeros((matrices, w[0].size // matrices, len(w)), g.dtype)
     part = np.empty(total.shape[1:], g.dtype)

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 
 Overlap = tuple[slice, slice]
 Sizes: TypeAlias = "int | Sequence[int]"
@@ -79,7 +79,7 @@ def per_axis(value: Sizes, dims: int, name: str, least: int) -> tuple[int, ...]:
 
 
 def im2col(x: Array, rows: Axis, columns: Axis, out: Array | None = None) -> Array:
-    """What each output sees: (N, C, H, W) becomes (N, C, kernel, kernel, out, out); padding is 0.
+    """The window that each output sees: (N, C, H, W) becomes (N, C, kernel, kernel, out, out); padding is 0.
 
     `out` may be a window with any strides; it must hold zeros where the padding is seen.
     """

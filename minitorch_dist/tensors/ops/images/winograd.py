@@ -1,28 +1,28 @@
 """A kernel of three rows at half the price.
 
 Four neighbouring outputs of a filter with three taps cost 12 multiplications. Six are enough. Multiply
-the polynomials d0 + d1 t + … and w0 + w1 t + w2 t²: rather than coefficient by coefficient, take the values
-of both at six points (0, 1, -1, 2, -2, ∞), multiply those, and find the product back from them. Read
+the polynomials d0 + d1 t + … and w0 + w1 t + w2 t², but not coefficient by coefficient. Take the values of
+both at six points (0, 1, -1, 2, -2, ∞), multiply those, and find the product back from them. Read
 backwards (transposed), the same three small matrices compute a correlation:
 
     out = A · ((G · w) ⊙ (B · d))            d: 6 inputs, w: 3 taps, out: 4 outputs
 
-Here this is done along the rows of images. d are six rows of pixels, B·d six combinations of them, and ⊙
-stands for a matrix product over channels and kernel columns: six products for four rows of
-outputs, where one product per row and tap would be twelve. What is saved is half of nearly all the
-work; what is paid are sums of rows, a few digits (errors grow about fivefold: 2e-6 in float32), and that an
-infinite pixel makes what lies beside it in six rows undefined.
+Here this is done along the rows of images: d are six rows of pixels, and B·d are six combinations of them.
+The sign ⊙ stands for a matrix product over channels and kernel columns. There are six products for four rows of
+outputs, where one product per row and tap would be twelve. This saves half of nearly all the work. It has
+three costs. Rows have to be summed. Errors grow about fivefold, to 2e-6 in float32. An infinite pixel makes
+everything beside it in six rows undefined.
 
     image rows   0 1 2 3 4 5 6 7 8 9
     tile 0      [. . . . . .]                → output rows 0 1 2 3
     tile 1              [. . . . . .]        → output rows 4 5 6 7
 
-A row of a tile ends with the zeros that the next one begins with, so a shift by a kernel column is an
-offset into one long line: it is copied at once, not row by row. What the last columns of a row see
-then belongs to the next row; nobody reads it.
+A row of a tile ends with the zeros that the next one begins with. So a shift by a kernel column is an
+offset into one long line, which is copied at once and not row by row. The last columns of a row then see
+parts of the next row; nobody reads their results.
 
 Winograd 1980 (Arithmetic Complexity of Computations, doi:10.1137/1.9781611970364), Lavin & Gray 2015
-(arXiv:1509.09308), who do it along both axes. The gradients are these steps transposed: `winograd_gradients`.
+(arXiv:1509.09308); they do it along both axes. The gradients are these steps transposed: `winograd_gradients`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.images.sliding import Axis, Overlap, overlap
 
 B = np.array([[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0],
@@ -62,7 +62,9 @@ class Tiling(NamedTuple):
 def tiling(rows: Axis, columns: Axis) -> Tiling:
     reach = columns.dilation * (columns.kernel - 1)
     after = columns.out + reach - columns.padding - columns.size
-    width = columns.out + reach - max(0, min(columns.padding, after))
+    width = (
+        columns.out + reach - max(0, min(columns.padding, after, reach))
+    )  # not below the outputs
     count = -(-rows.out // OUTPUTS)
     return Tiling(
         count,

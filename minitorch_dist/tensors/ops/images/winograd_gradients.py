@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.images.sliding import Axis
 from minitorch_dist.tensors.ops.images.winograd import OUTPUTS, POINTS, A, B, G, Tiles, flat, tiling
 
 
 def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     """The gradient of the images, given that of the outputs."""
-    outputs, images = Outputs(g, rows, columns), _Images(g, w, rows, columns)
+    outputs, images = OutputGradients(g, rows, columns), _Images(g, w, rows, columns)
     for grad, image in zip(g, images.array, strict=True):
         images.find(outputs.load(grad), image)
     return images.array
@@ -29,7 +29,7 @@ def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
 
 def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     """The gradient of the kernels w (of which only the shape is read)."""
-    outputs, kernels = Outputs(g, rows, columns), _Kernels(x, w, rows, columns)
+    outputs, kernels = OutputGradients(g, rows, columns), _Kernels(x, w, rows, columns)
     for grad, image in zip(g, x, strict=True):
         kernels.add(outputs.load(grad), image)
     return kernels.found()
@@ -37,7 +37,7 @@ def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> 
 
 def gradients(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> tuple[Array, Array]:
     """Those of the images and of the kernels, in one pass over g."""
-    outputs = Outputs(g, rows, columns)
+    outputs = OutputGradients(g, rows, columns)
     images, kernels = _Images(g, w, rows, columns), _Kernels(x, w, rows, columns)
     for grad, image, result in zip(g, x, images.array, strict=True):
         at_points = outputs.load(grad)
@@ -46,7 +46,7 @@ def gradients(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> tuple[
     return images.array, kernels.found()
 
 
-class Outputs:
+class OutputGradients:
     """The gradient of one image's output as Aᵀ·g: six matrices (O, tiles·width), zeros after each row."""
 
     def __init__(self, g: Array, rows: Axis, columns: Axis) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import graph
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, same_device
-from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.core import graph
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, same_gradient, zero_at
 

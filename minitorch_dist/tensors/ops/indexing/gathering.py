@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import graph
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, same_device
-from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.core import graph
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, same_device
+from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.accumulation import add_at
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, same_gradient, zero_at
 from minitorch_dist.tensors.ops.indexing.selecting import check_range
 from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_shapes, expand
@@ -182,7 +182,7 @@ def _scatter(
 
 
 def _values(x: Array, index: TensorBase, src: Any) -> Array:
-    """What is written: the part of `src` that `index` covers."""
+    """The values to write: the part of `src` that `index` covers."""
     if not isinstance(src, TensorBase):
         with np.errstate(all="ignore"):
             return np.asarray(src).astype(x.dtype)

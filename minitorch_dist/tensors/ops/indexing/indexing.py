@@ -1,4 +1,4 @@
-"""`x[…]`: reading and writing by index. What an index means is worked out in `indices`."""
+"""`x[…]`: reading and writing by index. `indices` works out the meaning of an index."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import graph
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.core import graph, joint
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of
 from minitorch_dist.tensors.ops.accumulation import add_at
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 from minitorch_dist.tensors.ops.elementwise.copying import copy_, fill
 from minitorch_dist.tensors.ops.indexing import indices
 from minitorch_dist.tensors.ops.indexing.indices import FULL, Items, look
-from minitorch_dist.tensors.views import bump, check_writable, rebase, view_of
 
 
 def getitem(input: T, index: Any) -> T:
@@ -95,7 +95,7 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
         value = number(input, value)
     if where:
         graph.same_device(input, value)
-    if not any(graph.wants(input, value)):  # no history to keep: write at once
+    if not any(joint.wants(input, value)):  # no history to keep: write at once
         check_writable(input)
         seen = look(input.array, window) if indices.moves(window) else input.array
         if where:
@@ -148,8 +148,8 @@ def _type_of(value: Any) -> str:
 
 def put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> T:
     """Write `value` at the places `where`, and record it. `reads` are the tensors among these."""
-    check_writable(input, recorded=graph.wants_any((value,)))
-    node = graph.node_for("IndexPutBackward0", (input, value))
+    check_writable(input, recorded=joint.wants_any((value,)))
+    node = joint.node_for("IndexPutBackward0", (input, value))
     assign(input.array, where, value.array)
     bump(input)
     if node is not None:

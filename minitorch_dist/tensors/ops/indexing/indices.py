@@ -1,4 +1,4 @@
-"""What an index means, as plain numpy: the window it moves, and the arrays it applies there.
+"""The meaning of an index, in plain numpy: the window it moves, and the arrays it applies there.
 
 An index is worked through in two steps, as torch does it: first everything that only moves the
 window (ints, slices, None, `...`), which makes a view; then the index arrays and masks, each at
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.core.base import Array, TensorBase
 
 Items = tuple[Any, ...]
 FULL = slice(None)

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, same_device
-from minitorch_dist.tensors.nodes import type_name
-from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, sum_to
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, same_device
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.promotion import broadcast_error
 from minitorch_dist.tensors.ops.indexing import indexing
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, number_or_tensor
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand

@@ -1,7 +1,7 @@
 """Operations that write into part of a tensor, in both their forms.
 
-Such an operation is written once, as a rule: it checks its arguments and says how to write into an
-array, and what the gradients are. `both(rule)` makes of it `index_add`, which writes into a copy,
+Such an operation is written once, as a rule. The rule checks its arguments and says how to write into an array,
+and what the gradients are. `both(rule)` makes of it `index_add`, which writes into a copy,
 and `index_add_`, which writes into the tensor itself.
 """
 
@@ -12,18 +12,18 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 import numpy as np
 
-from minitorch_dist.tensors import graph
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, same_device
+from minitorch_dist.tensors.core import joint
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, same_device
+from minitorch_dist.tensors.core.views import bump, check_writable, rebase
 from minitorch_dist.tensors.ops.elementwise.copying import dense
-from minitorch_dist.tensors.views import bump, check_writable, rebase
 
 P = ParamSpec("P")
 Vjp = Callable[[Array], Array]
 
 
 class Change(NamedTuple):
-    """What a rule says: the node's name, how to write, and how gradients come back."""
+    """The contents of a rule: the node's name, how to write, and how gradients come back."""
 
     name: str
     write: Callable[[Array], None]
@@ -54,9 +54,9 @@ def both(
         change = rule(input, *args, **kwargs)
         same_device(input, change.source, *(() if change.mixed else change.reads))
         inputs = (input,) if change.source is None else (input, change.source)
-        if graph.wants_any(inputs[1:]):
+        if joint.wants_any(inputs[1:]):
             check_writable(input, recorded=True)
-        node = graph.node_for(change.name, inputs)
+        node = joint.node_for(change.name, inputs)
         change.write(input.array)
         bump(input)
         if node is not None and input.array.dtype.kind not in "iub":

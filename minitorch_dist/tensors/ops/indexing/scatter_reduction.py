@@ -1,4 +1,4 @@
-"""`scatter_reduce`: what meets at one place is summed, multiplied, averaged, or compared.
+"""`scatter_reduce`: values that meet at one place are summed, multiplied, averaged, or compared.
 
 index  0 1 0        places 0: a, c    1: b
 src    a b c   ->   self[0] = reduce(self[0], a, c), self[1] = reduce(self[1], b)
@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint, same_device
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import same_device
+from minitorch_dist.tensors.core.joint import record_joint
+from minitorch_dist.tensors.core.operations import axis
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.accumulation import add_at
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
 from minitorch_dist.tensors.ops.indexing.gathering import _values, places
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
 from minitorch_dist.tensors.ops.shapes.reshaping import reshape
-from minitorch_dist.tensors.views import inplace
 
 _START = {"sum": 0, "mean": 0, "prod": 1}
 
@@ -65,10 +67,10 @@ def scatter_reduce(
     def backward(grad: Array) -> list[Array]:
         g = grad.reshape(shape)
         if reduce == "sum":
-            mine, theirs = g * own, g[where]
+            mine, theirs = only(g, own), g[where]
         elif reduce == "mean":
             shared = g / np.where(hit, np.maximum(counts, 1), 1)
-            mine, theirs = shared * own, shared[where]
+            mine, theirs = only(shared, own), shared[where]
         elif reduce == "prod":
             mine, theirs = _without_one(g, line, values, where, own)
         else:

@@ -12,38 +12,41 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
-from minitorch_dist.tensors.ops.elementwise.arithmetic import (
-    bool_error,
-    floating,
-    not_implemented,
-)
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import axis
+from minitorch_dist.tensors.core.promotion import floating, not_implemented
+from minitorch_dist.tensors.core.views import inplace as in_place
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.ops.elementwise.arithmetic import bool_error
 from minitorch_dist.tensors.ops.elementwise.error_function import normal_cdf
 from minitorch_dist.tensors.ops.elementwise.exponentials import logistic
-from minitorch_dist.tensors.quiet import quiet
-from minitorch_dist.tensors.views import inplace as in_place
 
 Function = Callable[[Array], Any]
+Gradient = Callable[[Array, Array], Any]
 
 
 def pointwise(input: T, name: str, kernel: str, function: Function, slope: Function) -> T:
     """function(input), whose derivative is `slope`."""
+    return applied(input, name, kernel, function, lambda g, x: g * slope(x))
+
+
+def applied(input: T, name: str, kernel: str, function: Function, gradient: Gradient) -> T:
+    """function(input), where `gradient` makes the gradient of x from that of function(x), and x."""
     x = input.array
     if x.dtype.kind in "iub":
         raise not_implemented(kernel, x)
     if x.dtype not in dtypes.HALVES:
-        return record(quiet(function, x), name, (input, lambda g: g * slope(x), input))
+        return record(without_warnings(function, x), name, (input, lambda g: gradient(g, x), input))
 
     def in_float32(function: Function, x: Array) -> Any:
         return np.asarray(function(x.astype(np.float32))).astype(x.dtype)
 
     def vjp(g: Array) -> Any:
-        return (g.astype(np.float32) * slope(x.astype(np.float32))).astype(g.dtype)
+        return np.asarray(gradient(g.astype(np.float32), x.astype(np.float32))).astype(g.dtype)
 
-    return record(quiet(in_float32, function, x), name, (input, vjp, input))
+    return record(without_warnings(in_float32, function, x), name, (input, vjp, input))
 
 
 def elu(input: T, alpha: float = 1.0, inplace: bool = False) -> T:
@@ -156,7 +159,8 @@ def softplus(input: T, beta: float = 1.0, threshold: float = 20.0) -> T:
         return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)
 
     def slope(x: Array) -> Any:
-        return np.where(x * beta > threshold, x.dtype.type(1), logistic(x * beta))
+        z = np.exp(x * beta)
+        return np.where(x * beta > threshold, x.dtype.type(1), z / (z + 1))
 
     return pointwise(input, "SoftplusBackward0", "softplus_cpu", value, slope)
 
@@ -168,8 +172,14 @@ def logsigmoid(input: T) -> T:
         "LogSigmoidBackward0",
         "log_sigmoid_cpu",
         lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))),
-        lambda x: logistic(-x),
+        _logsigmoid_slope,
     )
+
+
+def _logsigmoid_slope(x: Array) -> Any:
+    """sigmoid(-x), whose exponential does not overflow, so that it reaches 0 where numbers end"""
+    z = np.exp(-np.abs(x))
+    return np.where(x < 0, x.dtype.type(1), z) / (1 + z)
 
 
 def softsign(input: T) -> T:
@@ -216,7 +226,9 @@ def glu(input: T, dim: int = -1) -> T:
         gate = logistic(b)
         return np.concatenate((g * gate, g * (a * gate * (1 - gate))), along)
 
-    return record(quiet(lambda: a * logistic(b)), "GluBackward0", (input, backward, input))
+    return record(
+        without_warnings(lambda: a * logistic(b)), "GluBackward0", (input, backward, input)
+    )
 
 
 elu_ = in_place(elu)

@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import distributions, dtypes, generator, work
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint, wants
+from minitorch_dist.tensors import distributions, flops, generator
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.joint import record_joint, wants
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.promotion import broadcast_error
+from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, sum_to
-from minitorch_dist.tensors.quiet import silent
 
 
 @autocasting.lower
@@ -121,8 +123,8 @@ def scaled_dot_product_attention(
 
 def _times(x: Array, y: Array) -> Array:
     out: Array = x @ y
-    if work.on:
-        work.multiplied("aten.scaled_dot_product_attention", out.shape, x.shape[-1])
+    if flops.on:
+        flops.multiplied("aten.scaled_dot_product_attention", out.shape, x.shape[-1])
     return out
 
 

@@ -1,9 +1,9 @@
 """Losses over classes: negative log likelihood and cross entropy.
 
-Both say "minus the log probability of the right class". Written with a matrix `claim` of how much
-each class is claimed to be right (for an index target: one-hot, times the class's weight), the loss
-is -Σ claim · log p, and its gradient with respect to logits is p · Σ claim - claim. The index form
-never builds that matrix.
+Both say "minus the log probability of the right class". Let the matrix `claim` say how much each
+class is claimed to be right. For an index target it is one-hot, times the class's weight. Then the
+loss is -Σ claim · log p, and its gradient with respect to logits is p · Σ claim - claim. The index
+form never builds that matrix.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint, same_device, wants
-from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, same_device
+from minitorch_dist.tensors.core.joint import record_joint, wants
+from minitorch_dist.tensors.core.without_warnings import silent, without_warnings
+from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.layers.losses import reduction_of
-from minitorch_dist.tensors.quiet import quiet, silent
 
 
 @autocasting.full
@@ -34,17 +36,16 @@ def nll_loss(
 ) -> T:
     """-input[target]: `input` holds log probabilities, (N, C), (C) or (N, C, d1, …)."""
     reduction = reduction_of(reduction, size_average, reduce)
-    choice = Choice(input, target, weight, ignore_index, reduction)
+    choice = ClassChoice(input, target, weight, ignore_index, reduction)
     x = input.array
-    out = choice.reduce(-quiet(np.multiply, choice.pick(x), choice.weights))
+    out = choice.reduce(-without_warnings(np.multiply, choice.pick(x), choice.weights))
 
-    def backward(grad: Array) -> tuple[Array, ...]:
+    def backward(grad: Array) -> Array:
         whole = np.zeros(x.shape, x.dtype)
         choice.put(whole, -choice.spread(grad) * choice.weights)
-        return (whole,)
+        return whole
 
-    reads = [target] if weight is None else [target, weight]
-    return record_joint(out.astype(x.dtype), "NllLossBackward0", (input,), backward, reads=reads)
+    return record(out.astype(x.dtype), "NllLossBackward0", (input, backward, target, weight))
 
 
 @autocasting.full
@@ -69,43 +70,57 @@ def cross_entropy(
         and target.array.dtype.kind not in "iub"
     ):
         return _with_probabilities(input, target, weight, reduction, label_smoothing)
-    choice = Choice(input, target, weight, ignore_index, reduction)
-    x = input.array
+    choice = ClassChoice(input, target, weight, ignore_index, reduction)
+    x, axis = input.array, choice.axis
+    if label_smoothing:
+        return _smoothed(choice, input, target, weight, label_smoothing)
     work = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
-    axis = choice.axis
     shifted = work - np.maximum.reduce(work, axis=axis, keepdims=True)
-    chosen = choice.pick(shifted)
+    powers = np.exp(shifted)
+    total = np.add.reduce(powers, axis=axis)
+    out = choice.reduce((np.log(total) - choice.pick(shifted)) * choice.weights)
+
+    def backward(grad: Array) -> Array:
+        claim = choice.spread(grad.astype(work.dtype, copy=False)) * choice.weights
+        whole = powers * np.expand_dims(np.asarray(claim / total, work.dtype), axis)
+        choice.put(whole, choice.pick(whole) - claim)
+        return np.asarray(whole, x.dtype)
+
+    out = out.astype(x.dtype, copy=False)
+    return record(out, "NllLossBackward0", (input, backward, input, target, weight))
+
+
+def _smoothed(
+    choice: ClassChoice, input: T, target: T, weight: T | None, label_smoothing: float
+) -> T:
+    """Cross entropy where every class claims a share: `label_smoothing` of it goes to all alike."""
+    x, axis, per_class = input.array, choice.axis, choice.class_weights
+    work = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
+    shifted = work - np.maximum.reduce(work, axis=axis, keepdims=True)
     powers = np.exp(shifted)
     total = np.add.reduce(powers, axis=axis)
     log_total = np.log(total)
-    values = (log_total - chosen) * choice.weights
-    classes = x.shape[axis]
-    smooth = label_smoothing / classes
-    if smooth:
-        per_class = choice.class_weights
-        uniform = log_total * np.sum(per_class) - np.tensordot(per_class, shifted, (0, axis))
-        values = (1 - label_smoothing) * values + smooth * np.where(choice.valid, uniform, 0)
-    out = choice.reduce(values)
+    smooth = label_smoothing / x.shape[axis]
+    uniform = log_total * np.sum(per_class) - np.tensordot(per_class, shifted, (0, axis))
+    values = (log_total - choice.pick(shifted)) * choice.weights
+    out = choice.reduce(
+        (1 - label_smoothing) * values + smooth * np.where(choice.valid, uniform, 0)
+    )
 
-    def backward(grad: Array) -> tuple[Array, ...]:
+    def backward(grad: Array) -> Array:
         each = choice.spread(grad.astype(work.dtype, copy=False))
         claim = (1 - label_smoothing) * each * choice.weights  # of the chosen class
-        mass = claim
-        if smooth:
-            every = smooth * np.where(choice.valid, each, 0)
-            mass = claim + every * np.sum(choice.class_weights)
+        every = smooth * np.where(choice.valid, each, 0)
+        mass = claim + every * np.sum(per_class)
         whole = powers * np.expand_dims(np.asarray(mass / total, work.dtype), axis)
-        if smooth:
-            shape = [1] * x.ndim
-            shape[axis] = classes
-            whole -= np.expand_dims(every, axis) * choice.class_weights.reshape(shape)
+        shape = [1] * x.ndim
+        shape[axis] = x.shape[axis]
+        whole -= np.expand_dims(every, axis) * per_class.reshape(shape)
         choice.put(whole, choice.pick(whole) - claim)
-        return (whole.astype(x.dtype, copy=False),)
+        return np.asarray(whole, x.dtype)
 
-    reads = [input, target] if weight is None else [input, target, weight]
-    return record_joint(
-        out.astype(x.dtype, copy=False), "NllLossBackward0", (input,), backward, reads=reads
-    )
+    out = out.astype(x.dtype, copy=False)
+    return record(out, "NllLossBackward0", (input, backward, input, target, weight))
 
 
 def _with_probabilities(
@@ -135,7 +150,7 @@ def _with_probabilities(
     rows = x.size // classes if classes else 0
     out = values if reduction == "none" else np.asarray(values.sum())
     if reduction == "mean":
-        out = quiet(np.divide, out, work.dtype.type(rows))
+        out = without_warnings(np.divide, out, work.dtype.type(rows))
     want_input, want_target = wants(input, target)
 
     def backward(grad: Array) -> tuple[Array | None, ...]:
@@ -160,7 +175,7 @@ def _with_probabilities(
     )
 
 
-class Choice:
+class ClassChoice:
     """Which class is right, for every row: checked, and ready to pick from and to write to."""
 
     def __init__(
@@ -176,33 +191,19 @@ class Choice:
             raise TypeError(f"argument 'target' must be Tensor, not {type(target).__name__}")
         same_device(input, target, weight)
         t = target.array
-        if x.ndim == 0:
-            raise RuntimeError("a loss over classes needs an input with a dimension of classes")
         self.axis = axis = 0 if x.ndim == 1 else 1
-        expected = x.shape[:axis] + x.shape[axis + 1 :]
-        if x.ndim >= 2 and t.shape[:1] != x.shape[:1]:
-            raise ValueError(
-                f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
-                f"({t.shape[0] if t.ndim else 0})."
-            )
         if x.ndim == 1 and t.shape == (1,):
             t = t.reshape(())
-        if t.shape != expected:
-            raise RuntimeError(
-                f"Expected target size {list(expected)}, got {list(t.shape)} for an input of size "
-                f"{list(x.shape)}: one class index per row"
-            )
-        if t.dtype not in (np.int64, np.uint8):
-            raise RuntimeError(
-                f"expected target dtype to be Long or Byte, but got {type_name(t)[6:-6]}: class "
-                "indices are int64 (call .long() on the target)"
-            )
+        expected = x.shape[:axis] + x.shape[axis + 1 :]
+        if x.ndim == 0 or t.shape != expected or t.dtype not in (np.int64, np.uint8):
+            raise _unfit(x, t, expected)
         classes = x.shape[axis]
         self.valid = t != ignore
         bad = self.valid & ((t < 0) | (t >= classes))
         if bad.any():
             raise IndexError(f"Target {int(t[bad].flat[0])} is out of bounds.")
-        self.index = t if self.valid.all() else np.where(self.valid, t, 0)
+        self.ignores = not self.valid.all()
+        self.index = np.where(self.valid, t, 0) if self.ignores else t
         self._place = np.expand_dims(self.index, axis).astype(np.intp, copy=False)
         dtype = np.dtype(np.float32) if x.dtype in dtypes.HALVES else x.dtype
         if weight is None:
@@ -224,17 +225,39 @@ class Choice:
         np.put_along_axis(array, self._place, np.expand_dims(values, self.axis), self.axis)
 
     def reduce(self, values: Array) -> Array:
+        if self.ignores:
+            values = only(np.asarray(values), self.valid)
         if self.reduction == "none":
             return np.asarray(values)
         total = np.asarray(np.add.reduce(values, axis=None))
-        return total if self.reduction == "sum" else quiet(np.divide, total, self.total)
+        return total if self.reduction == "sum" else without_warnings(np.divide, total, self.total)
 
     def spread(self, grad: Array) -> Array:
-        """The gradient of the reduced loss, per row; zero if every row is ignored."""
+        """The gradient of the reduced loss, per row; zero for rows that are ignored."""
         each = np.broadcast_to(grad, self.valid.shape)
-        if self.reduction != "mean":
-            return each
-        return each / self.total if self.total else np.zeros_like(each)
+        if self.reduction == "mean":
+            each = each / self.total if self.total else np.zeros_like(each)
+        return only(each, self.valid) if self.ignores else each
+
+
+def _unfit(x: Array, t: Array, expected: tuple[int, ...]) -> Exception:
+    """Why these targets are none for these inputs."""
+    if x.ndim == 0:
+        return RuntimeError("a loss over classes needs an input with a dimension of classes")
+    if x.ndim >= 2 and t.shape[:1] != x.shape[:1]:
+        return ValueError(
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
+            f"({t.shape[0] if t.ndim else 0})."
+        )
+    if t.shape != expected:
+        return RuntimeError(
+            f"Expected target size {list(expected)}, got {list(t.shape)} for an input of size "
+            f"{list(x.shape)}: one class index per row"
+        )
+    return RuntimeError(
+        f"expected target dtype to be Long or Byte, but got {type_name(t)[6:-6]}: class "
+        "indices are int64 (call .long() on the target)"
+    )
 
 
 def _check_weight(weight: TensorBase, classes: int, dtype: np.dtype[Any]) -> None:

@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import distributions
-from minitorch_dist.tensors.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.views import check_writable, write
+from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.generator import current
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.nodes import type_name
-from minitorch_dist.tensors.quiet import silent
-from minitorch_dist.tensors.views import check_writable, write
+from minitorch_dist.tensors.names import also_called
 
 LOWEST = -1.7580993408473766  # SELU of minus infinity
 
 
+@also_called(train="training")
 def dropout(input: T, p: float = 0.5, training: bool = True, inplace: bool = False) -> T:
     """Set each element to zero with probability `p`. Outside of training: the input itself."""
     return _drop(input, p, training, inplace, None)
@@ -72,11 +74,13 @@ def dropout3d(input: T, p: float = 0.5, training: bool = True, inplace: bool = F
     return _drop(input, p, training, inplace, 2 if dims == 5 else 1)
 
 
+@also_called(train="training")
 def alpha_dropout(input: T, p: float = 0.5, training: bool = False, inplace: bool = False) -> T:
     """Dropout that keeps mean 0 and variance 1, for networks of SELUs."""
     return _alpha_drop(input, p, training, inplace, None)
 
 
+@also_called(train="training")
 def feature_alpha_dropout(
     input: T, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> T:
@@ -105,7 +109,7 @@ def _warn(spatial: int, dims: int, instead: str) -> None:
 
 
 def _mask(input: TensorBase, p: float, own: int | None) -> Array:
-    """What is kept: each element by itself, or (`own` leading axes) whole channels."""
+    """A mask of the elements to keep: each by itself, or (`own` leading axes) whole channels."""
     x = input.array
     if x.dtype.kind in "iub":
         raise RuntimeError(

@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record_joint, wants
-from minitorch_dist.tensors.nodes import Gradient
-from minitorch_dist.tensors.quiet import silent
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import Gradient
+from minitorch_dist.tensors.core.joint import record_joint, wants
+from minitorch_dist.tensors.core.without_warnings import silent
 
 
 def layer_norm(

@@ -1,7 +1,7 @@
 """The linear layer: input @ weightᵀ + bias.
 
-It is the hottest call of small networks, so the common case (a batch of rows, float32 or float64) has a
-path of its own with nothing in it but the product, the bias and the record.
+It is the busiest operation of small networks. So the common case (a batch of rows, float32 or float64) has
+a path of its own: it has only the product, the bias and the record.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes, work
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors import flops
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 from minitorch_dist.tensors.ops.linear_algebra.products import count, misfit, product, same_dtype
-from minitorch_dist.tensors.quiet import quiet
 
 
 @autocasting.lower
@@ -31,7 +32,7 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
     if x.shape[1] != w.shape[1]:
         raise misfit(x.shape, w.shape[::-1])
     if bias is None:
-        out = quiet(_dot, x, w.T)
+        out = without_warnings(_dot, x, w.T)
         made = record(
             out,
             "MmBackward0",
@@ -43,7 +44,7 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
         shape = b.shape
         if b.dtype is not x.dtype or shape != w.shape[:1]:
             _check_bias(bias, (len(x), len(w)), x.dtype)
-        out = quiet(_affine, x, w, b)
+        out = without_warnings(_affine, x, w, b)
         made = record(
             out,
             "AddmmBackward0",  # bias first: in torch's order leaves collect, and buckets fill
@@ -57,8 +58,8 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
 
 
 def _dot(x: Array, y: Array, name: str = "aten.mm") -> Array:
-    if work.on:
-        work.multiplied(name, (len(x), y.shape[1]), len(y))
+    if flops.on:
+        flops.multiplied(name, (len(x), y.shape[1]), len(y))
     out: Array = x.dot(y)
     return out
 

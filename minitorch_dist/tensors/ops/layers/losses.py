@@ -12,14 +12,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import mul, sum, sum_to
+from minitorch_dist.tensors.core.promotion import broadcast_error, promote
+from minitorch_dist.tensors.core.without_warnings import silent, without_warnings
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.along_axes.reductions import mean, sum
-from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, mul, promote, sum_to
+from minitorch_dist.tensors.ops.along_axes.reductions import mean
 from minitorch_dist.tensors.ops.elementwise.division import div
-from minitorch_dist.tensors.quiet import quiet, silent
+from minitorch_dist.tensors.ops.elementwise.rounding import signs
 
 Derivative: TypeAlias = "Callable[[], Array]"
 
@@ -27,16 +29,19 @@ Derivative: TypeAlias = "Callable[[], Array]"
 def reduction_of(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
     """The reduction that is meant, be it said in the old way or the new one."""
     if size_average is not None or reduce is not None:
-        old = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(
-            "size_average and reduce args will be deprecated, please use "
-            f"reduction='{old}' instead.",
-            stacklevel=3,
-        )
-        return old
+        return _old_reduction(size_average, reduce)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
+
+
+def _old_reduction(size_average: bool | None, reduce: bool | None) -> str:
+    old = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{old}' instead.",
+        stacklevel=4,
+    )
+    return old
 
 
 def compare(
@@ -151,8 +156,8 @@ def l1_loss(
     out: T = compare(
         "MeanBackward0" if reduction == "mean" else "AbsBackward0",
         np.abs(difference), reduction, input.array.dtype,
-        (input, 1, lambda: np.sign(difference), both),
-        (target, -1, lambda: np.sign(difference), both),
+        (input, 1, lambda: signs(difference), both),
+        (target, -1, lambda: signs(difference), both),
     )  # fmt: skip
     return out
 
@@ -237,7 +242,7 @@ def binary_cross_entropy(
             "input and target of one floating type"
         )
     input, target, p, y = operands(input, target)
-    if p.size and not (quiet(np.min, p) >= 0 and np.max(p) <= 1):
+    if p.size and not (without_warnings(np.min, p) >= 0 and np.max(p) <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     w = _weight(weight, p)
     if weight is not None and weight._requires_grad:
@@ -245,7 +250,7 @@ def binary_cross_entropy(
             "The function 'binary_cross_entropy' is not differentiable with respect to argument "
             "'weight'. This input cannot have requires_grad True."
         )
-    log_p, log_q = quiet(np.log, p), quiet(np.log1p, -p)
+    log_p, log_q = without_warnings(np.log, p), without_warnings(np.log1p, -p)
     values = -(y * np.maximum(log_p, -100) + (1 - y) * np.maximum(log_q, -100)) * w
     tiny = p.dtype.type(1e-12)
     out: T = compare(
@@ -282,19 +287,23 @@ def binary_cross_entropy_with_logits(
             f"(torch.Size({list(input.array.shape)}))"
         )
     input, target, x, y = operands(input, target)
-    w, q = _weight(weight, x), _weight(pos_weight, x)
+    w = _weight(weight, x)
     small = np.exp(-np.abs(x))
     softplus = np.log1p(small) + np.maximum(-x, 0)  # log(1 + exp(-x))
-    values = ((1 - y) * x + (1 + (q - 1) * y) * softplus) * w
+    claim, factor, growth = y, x.dtype.type(1), x.dtype.type(0)  # if q is 1, also for infinite y
+    if pos_weight is not None:
+        q = _weight(pos_weight, x)
+        claim, factor, growth = q * y, 1 + (q - 1) * y, (q - 1) * softplus
+    values = ((1 - y) * x + factor * softplus) * w
 
     def slope() -> Array:
         sigmoid = np.where(x >= 0, 1, small) / (1 + small)
-        return np.asarray(((1 - y) - (1 + (q - 1) * y) * (1 - sigmoid)) * w)
+        return np.asarray((factor * sigmoid - claim) * w)
 
     both = (input, target)
     out: T = compare(
         "BinaryCrossEntropyWithLogitsBackward0", values, reduction, input.array.dtype,
-        (input, 1, slope, both), (target, 1, lambda: ((q - 1) * softplus - x) * w, both),
+        (input, 1, slope, both), (target, 1, lambda: (growth - x) * w, both),
     )  # fmt: skip
     return out
 
@@ -324,13 +333,13 @@ def kl_div(
     reduction = reduction_of("sum" if batchmean else reduction, size_average, reduce)
     input, target, x, y = operands(input, target)
     p = np.exp(y) if log_target else y
-    log_y = y if log_target else np.where(y == 0, 0, quiet(np.log, y))
+    log_y = y if log_target else np.where(y == 0, 0, without_warnings(np.log, y))
     values = p * minus(log_y, x)
 
     def of_target() -> Array:
         if log_target:
             return np.asarray(p * (log_y - x + 1))
-        return np.asarray(quiet(np.log, y) - x + 1)  # -inf where nothing is expected
+        return np.asarray(without_warnings(np.log, y) - x + 1)  # -inf where nothing is expected
 
     both = (input, target)
     out: T = compare(

@@ -10,13 +10,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitorch_dist.tensors.base import T
-from minitorch_dist.tensors.graph import result
+from minitorch_dist.tensors.core.base import T
+from minitorch_dist.tensors.core.graph import result
+from minitorch_dist.tensors.core.operations import add, mul, sum
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.norms import norm
-from minitorch_dist.tensors.ops.along_axes.reductions import mean, sum
-from minitorch_dist.tensors.ops.elementwise.arithmetic import add, mul, neg, sub
-from minitorch_dist.tensors.ops.elementwise.comparison import eq, where
+from minitorch_dist.tensors.ops.along_axes.reductions import mean
+from minitorch_dist.tensors.ops.elementwise.arithmetic import neg, sub
+from minitorch_dist.tensors.ops.elementwise.comparison import eq, gt, where
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.exponentials import exp, log, logaddexp
 from minitorch_dist.tensors.ops.elementwise.extremes import clamp, maximum, minimum
@@ -153,12 +154,13 @@ def multi_margin_loss(
     rows = reshape(input, (1, -1)) if single else input
     index = reshape(target, (-1, 1))
     right: T = getitem(rows, (np.arange(len(index.array)), target.array.reshape(-1)))
-    each = pow(clamp(add(sub(rows, reshape(right, (-1, 1))), margin), min=0), p)
-    wrong = np.ones(rows.array.shape, rows.array.dtype)
-    np.put_along_axis(wrong, index.array, 0, 1)
+    over = add(sub(rows, reshape(right, (-1, 1))), margin)
+    counts = over.array > 0  # exactly at the margin there is no slope
+    np.put_along_axis(counts, index.array, False, 1)
+    each = pow(where(result(rows, counts), over, 0.0), p)
     if weight is not None:
         each = mul(each, reshape(result(weight, weight.array[target.array]), (-1, 1)))
-    values: T = div(sum(mul(each, result(rows, wrong)), 1), rows.array.shape[1])
+    values: T = div(sum(each, 1), rows.array.shape[1])
     return reduced(reshape(values, ()) if single and reduction == "none" else values, reduction)
 
 
@@ -187,10 +189,9 @@ def poisson_nll_loss(
     else:
         values = sub(input, mul(target, log(add(input, eps))))
     if full:
-        k = target.array
-        safe = np.where(k > 1, k, 1)
-        stirling = safe * np.log(safe) - safe + 0.5 * np.log(2 * math.pi * safe)
-        values = add(values, result(target, np.where(k > 1, stirling, 0).astype(k.dtype)))
+        k: T = where(gt(target, 1), target, 1.0)  # elsewhere there is no term, and no gradient
+        stirling = add(sub(mul(k, log(k)), k), mul(log(mul(k, 2 * math.pi)), 0.5))
+        values = add(values, where(gt(target, 1), stirling, 0.0))
     return reduced(values, reduction)
 
 

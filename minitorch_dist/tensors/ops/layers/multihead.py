@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import base
-from minitorch_dist.tensors.base import T
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import T
+from minitorch_dist.tensors.core.operations import add, mul
 from minitorch_dist.tensors.ops.along_axes.reductions import mean
-from minitorch_dist.tensors.ops.elementwise.arithmetic import add, mul
 from minitorch_dist.tensors.ops.layers.attention import scaled_dot_product_attention
 from minitorch_dist.tensors.ops.layers.dropout import dropout
 from minitorch_dist.tensors.ops.layers.linear import linear

@@ -2,9 +2,9 @@
 
     x̂ = (x - mean) / √(var + ε)        out = x̂ · weight + bias
 
-`batch_norm` takes mean and variance over the images of a batch (Ioffe & Szegedy 2015, arXiv:1502.03167),
-`group_norm` over a group of channels of one image (Wu & He 2018, arXiv:1803.08494), `instance_norm` over a single
-plane. With m and σ computed from x, the gradient is, per plane,
+`batch_norm` takes mean and variance over the images of a batch (Ioffe & Szegedy 2015, arXiv:1502.03167).
+`group_norm` takes them over a group of channels of one image (Wu & He 2018, arXiv:1803.08494), and
+`instance_norm` over a single plane. The mean and σ are computed from x, so the gradient is, per plane,
 
     dx = weight/σ · (g - mean(g) - x̂ · mean(g · x̂))  =  a·g + b·x + c
 
@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint, same_device, wants
-from minitorch_dist.tensors.nodes import Gradient
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import Gradient, same_device
+from minitorch_dist.tensors.core.joint import record_joint, wants
+from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops.layers.planes import (
     affine,
     gradient,
@@ -29,7 +30,6 @@ from minitorch_dist.tensors.ops.layers.planes import (
     planes,
     restored,
 )
-from minitorch_dist.tensors.quiet import silent
 
 
 @silent

@@ -2,16 +2,16 @@
 
 An array (N, C, S) holds one plane of S values per image and channel. Statistics are sums over planes;
 normalising multiplies each plane by one number and adds another. The layers differ only in which
-planes share their statistics. Each function takes one image at a time, so that it stays in the cache
-while numpy passes over it, and keeps sums and constants in float64.
+planes share their statistics. Each function takes one image at a time, so that it stays in the cache while
+numpy passes over it. It keeps sums and constants in float64.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array
 
 
 def planes(x: Array) -> Array:

@@ -7,14 +7,14 @@ import warnings
 import numpy as np
 
 from minitorch_dist.tensors import distributions
-from minitorch_dist.tensors.base import T
+from minitorch_dist.tensors.core.base import T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import axis
+from minitorch_dist.tensors.core.views import check_writable, write
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
 from minitorch_dist.tensors.ops.layers.rectifiers import leaky_relu
 from minitorch_dist.tensors.ops.layers.softmaxes import softmax
 from minitorch_dist.tensors.ops.making.random import check_floating, source
-from minitorch_dist.tensors.views import check_writable, write
 
 
 def rrelu(

@@ -10,8 +10,8 @@ A step with n rows updates the first n rows of the state and leaves the others a
 others have ended and hold their last state; backwards they have not begun and hold their first. So
 one loop serves both directions, and a batch of equal lengths is the case where all sizes are equal.
 
-What enters from outside (x @ W_ih) is one matrix product for all steps; only what depends on the
-state is done step by step. Backward walks the steps the other way (back-propagation through time).
+The part that enters from outside (x @ W_ih) is one matrix product for all steps. Only the part that
+depends on the state is done step by step. Backward walks the steps the other way (back-propagation through time).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.tensors import work
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record_several
-from minitorch_dist.tensors.quiet import silent
+from minitorch_dist.tensors import flops
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.joint import record_several
+from minitorch_dist.tensors.core.without_warnings import silent
 
 
 def sigmoid(x: Array) -> Array:
@@ -41,7 +41,7 @@ class Weights(NamedTuple):
     projection: Array | None
 
 
-class Cell:
+class RecurrentStep:
     """One step of a recurrent layer and its gradient, on the first n rows of the state.
 
     `outside` is what enters from outside at this step (gates·hidden wide), `inside` what the state
@@ -59,7 +59,7 @@ class Cell:
         raise NotImplementedError
 
 
-class Tanh(Cell):
+class TanhStep(RecurrentStep):
     """h' = tanh(outside + inside)"""
 
     def step(self, outside: Array, inside: Array, h: Array, c: Array | None) -> tuple[Any, ...]:
@@ -71,7 +71,7 @@ class Tanh(Cell):
         return d, d, 0, None
 
 
-class Relu(Cell):
+class Relu(RecurrentStep):
     """h' = max(0, outside + inside)"""
 
     def step(self, outside: Array, inside: Array, h: Array, c: Array | None) -> tuple[Any, ...]:
@@ -83,7 +83,7 @@ class Relu(Cell):
         return d, d, 0, None
 
 
-class Lstm(Cell):
+class Lstm(RecurrentStep):
     """i, f, o = σ(…), g = tanh(…);  c' = f c + i g;  h' = o tanh(c')"""
 
     gates = 4
@@ -106,7 +106,7 @@ class Lstm(Cell):
         return d, d, 0, dc * f
 
 
-class Gru(Cell):
+class Gru(RecurrentStep):
     """r, z = σ(…), n = tanh(outside + r · inside);  h' = (1 - z) n + z h"""
 
     gates = 3
@@ -131,7 +131,12 @@ class Gru(Cell):
         )
 
 
-CELLS: dict[str, type[Cell]] = {"RNN_TANH": Tanh, "RNN_RELU": Relu, "LSTM": Lstm, "GRU": Gru}
+CELLS: dict[str, type[RecurrentStep]] = {
+    "RNN_TANH": TanhStep,
+    "RNN_RELU": Relu,
+    "LSTM": Lstm,
+    "GRU": Gru,
+}
 
 
 @silent
@@ -167,7 +172,7 @@ class Walk:
     """The steps of a layer, walked forwards when it is made, and back again for the gradients."""
 
     def __init__(
-        self, cell: Cell, w: Weights, x: Array, sizes: Sequence[int], h0: Array, c0: Array | None,
+        self, cell: RecurrentStep, w: Weights, x: Array, sizes: Sequence[int], h0: Array, c0: Array | None,
         reverse: bool,
     ) -> None:  # fmt: skip
         self.cell, self.w, self.x = cell, w, x
@@ -202,16 +207,16 @@ class Walk:
                 self.c[:n] = new_c
         used = (w.input, w.state, w.projection)
         self.operations = 2 * len(x) * sum(each.size for each in used if each is not None)
-        if work.on:
-            work.done("aten.mm", self.operations)
+        if flops.on:
+            flops.done("aten.mm", self.operations)
 
     def back(
         self, d_output: Array | None, d_h: Array | None, d_c: Array | None = None
     ) -> tuple[Array, ...]:
         """The gradients of data, h0, (c0,) and the weights that are present."""
         w, dtype = self.w, self.x.dtype
-        if work.on:
-            work.done("aten.mm", 2 * self.operations)
+        if flops.on:
+            flops.done("aten.mm", 2 * self.operations)
         dh = np.zeros_like(self.h) if d_h is None else d_h.copy()
         dc = None if self.c is None else np.zeros_like(self.c) if d_c is None else d_c.copy()
         width = w.state.shape[0]

@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.along_axes.reductions import Dims, axes, axis, numpy_names, spread
-from minitorch_dist.tensors.ops.elementwise.arithmetic import cast, floating, neg, not_implemented
-from minitorch_dist.tensors.quiet import quiet
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import Dims, axes, axis, numpy_names, spread
+from minitorch_dist.tensors.core.promotion import cast, floating, not_implemented
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.ops.elementwise.arithmetic import neg
 
 
 @numpy_names
 def softmax(input: T, dim: int, dtype: dtypes.dtype | None = None) -> T:
     """exp(input) / sum(exp(input)): along `dim`, the elements add up to 1"""
     input, x, along = _prepared(input, dim, dtype, "softmax_lastdim_kernel_impl")
-    out = quiet(_softmax, x, along)
+    out = without_warnings(_softmax, x, along)
 
     def backward(g: Array) -> Array:
         if g.dtype in dtypes.HALVES:
@@ -69,7 +70,7 @@ def _softmax_gradient(g: Array, out: Array, along: int) -> Array:
 def log_softmax(input: T, dim: int, dtype: dtypes.dtype | None = None) -> T:
     """log(softmax(input)), exact where that is very negative"""
     input, x, along = _prepared(input, dim, dtype, "log_softmax_lastdim_kernel_impl")
-    out = quiet(_log_softmax, x, along)
+    out = without_warnings(_log_softmax, x, along)
 
     def backward(g: Array) -> Array:
         if g.dtype in dtypes.HALVES:
@@ -107,7 +108,7 @@ def logsumexp(input: T, dim: Dims, keepdim: bool = False) -> T:
     input = floating(input)
     x = input.array
     over = axes(dim, x.ndim)
-    out = quiet(_logsumexp, x, over, keepdim)
+    out = without_warnings(_logsumexp, x, over, keepdim)
     shape = x.shape
 
     def backward(g: Array) -> Any:

@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, Number, T
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 from minitorch_dist.tensors.ops.linear_algebra.products import check_rank, product, same_dtype
-from minitorch_dist.tensors.views import inplace
 
 Times = Callable[[Array, Array], Array]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minitorch_dist.tensors.base import T
+from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.linear_algebra.products import matmul
 

@@ -6,7 +6,7 @@ each pair as one batched matrix product:
     batch   labels of both that are still needed         x: batch, own of x, summed
     summed  labels of both that nobody needs any more    y: batch, summed, own of y
 
-The gradient with respect to one operand is again such a sum: the result's gradient times all the other
+The gradient with respect to one operand is again such a sum. It is the result's gradient times all the other
 operands, with that operand's labels as the output.
 """
 
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import add
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.elementwise.arithmetic import add
 from minitorch_dist.tensors.ops.linear_algebra import subscripts
 from minitorch_dist.tensors.ops.linear_algebra.products import packed, product, same_dtype
 from minitorch_dist.tensors.ops.linear_algebra.subscripts import Labels
@@ -234,20 +234,20 @@ def bilinear(input1: T, input2: T, weight: T, bias: T | None = None) -> T:
     return out if bias is None else add(out, bias)
 
 
-def kron(self: T, other: T) -> T:
+def kron(input: T, other: T) -> T:
     """Each element of `self` times the whole of `other`, side by side."""
-    n = max(self.array.ndim, other.array.ndim)
-    left = (1,) * (n - self.array.ndim) + self.array.shape
+    n = max(input.array.ndim, other.array.ndim)
+    left = (1,) * (n - input.array.ndim) + input.array.shape
     right = (1,) * (n - other.array.ndim) + other.array.shape
-    x, y = self.array.reshape(left), other.array.reshape(right)
+    x, y = input.array.reshape(left), other.array.reshape(right)
     outer, inner = tuple(range(0, 2 * n, 2)), tuple(range(1, 2 * n, 2))
     shape = tuple(a * b for a, b in zip(left, right, strict=True))
     pairs = tuple(size for pair in zip(left, right, strict=True) for size in pair)
     array = np.expand_dims(x, inner) * np.expand_dims(y, outer)
-    xs, ys = self.array.shape, other.array.shape
+    xs, ys = input.array.shape, other.array.shape
     return record(
         array.reshape(shape),
         "KronBackward0",
-        (self, lambda g: (g.reshape(pairs) * np.expand_dims(y, outer)).sum(inner).reshape(xs), other),
-        (other, lambda g: (g.reshape(pairs) * np.expand_dims(x, inner)).sum(outer).reshape(ys), self),
+        (input, lambda g: (g.reshape(pairs) * np.expand_dims(y, outer)).sum(inner).reshape(xs), other),
+        (other, lambda g: (g.reshape(pairs) * np.expand_dims(x, inner)).sum(outer).reshape(ys), input),
     )  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Number, T
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Number, T
+from minitorch_dist.tensors.core.operations import axis, mul, sum
+from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.ops.along_axes import norms
 from minitorch_dist.tensors.ops.along_axes.extrema import amax, amin
 from minitorch_dist.tensors.ops.along_axes.norms import vector_norm
-from minitorch_dist.tensors.ops.along_axes.reductions import axis, sum
-from minitorch_dist.tensors.ops.elementwise.arithmetic import cast, mul
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.rounding import abs
 from minitorch_dist.tensors.ops.linear_algebra.decompositions import svdvals

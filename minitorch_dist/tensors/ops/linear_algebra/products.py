@@ -12,12 +12,14 @@ import math
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes, work
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors import flops
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import mul, sum_to
+from minitorch_dist.tensors.core.promotion import promote
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.elementwise.arithmetic import mul, promote, sum_to
-from minitorch_dist.tensors.quiet import quiet
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
             "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
@@ -27,16 +29,16 @@ _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
 def product(x: Array, y: Array, name: str = "") -> Array:
     """x @ y for arrays of one dtype with at least two axes each. `name`: under which it is counted."""
     if x.dtype.char in "fd":
-        if work.on:
+        if flops.on:
             _count(x, y, name)
         if x.ndim == 2 and y.ndim == 2:
-            return quiet(x.dot, y)  # less overhead than np.matmul
-        return np.asarray(quiet(np.matmul, packed(x), packed(y)))
+            return without_warnings(x.dot, y)  # less overhead than np.matmul
+        return np.asarray(without_warnings(np.matmul, packed(x), packed(y)))
     if x.dtype in dtypes.HALVES:
         return product(x.astype(np.float32), y.astype(np.float32), name).astype(x.dtype)
     if x.dtype.kind == "b":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if work.on:
+    if flops.on:
         _count(x, y, name)
     return np.asarray(np.matmul(x, y))
 
@@ -44,7 +46,7 @@ def product(x: Array, y: Array, name: str = "") -> Array:
 def _count(x: Array, y: Array, name: str) -> None:
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     kind = name or ("aten.bmm" if batch else "aten.mm")
-    work.multiplied(kind, (*batch, x.shape[-2], y.shape[-1]), x.shape[-1])
+    flops.multiplied(kind, (*batch, x.shape[-2], y.shape[-1]), x.shape[-1])
 
 
 def packed(x: Array) -> Array:
@@ -99,9 +101,9 @@ def misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
 
 
 @autocasting.lower
-def matmul(self: T, other: T) -> T:
+def matmul(input: T, other: T) -> T:
     """The product of vectors, matrices, or batches of matrices (which broadcast)."""
-    return _matmul(self, other)
+    return _matmul(input, other)
 
 
 def _matmul(self: T, other: T) -> T:
@@ -185,21 +187,21 @@ def count(shape: tuple[int, ...]) -> int:
 
 
 @autocasting.lower
-def mm(self: T, mat2: T) -> T:
+def mm(input: T, mat2: T) -> T:
     """Matrix times matrix; nothing else."""
-    check_rank(self, 2, "mm", "self must be a matrix")
+    check_rank(input, 2, "mm", "self must be a matrix")
     check_rank(mat2, 2, "mm", "mat2 must be a matrix")
-    same_dtype(self, mat2)
-    return _mm(self, mat2)
+    same_dtype(input, mat2)
+    return _mm(input, mat2)
 
 
 @autocasting.lower
-def bmm(self: T, mat2: T) -> T:
+def bmm(input: T, mat2: T) -> T:
     """Matrix times matrix, pair by pair along the first axis."""
-    check_rank(self, 3, "bmm", "batch1 must be a 3D tensor")
+    check_rank(input, 3, "bmm", "batch1 must be a 3D tensor")
     check_rank(mat2, 3, "bmm", "batch2 must be a 3D tensor")
-    same_dtype(self, mat2)
-    x, y = self.array, mat2.array
+    same_dtype(input, mat2)
+    x, y = input.array, mat2.array
     if y.shape[:2] != (x.shape[0], x.shape[2]):
         raise RuntimeError(
             "Expected size for first two dimensions of batch2 tensor to be: "
@@ -208,45 +210,45 @@ def bmm(self: T, mat2: T) -> T:
     return record(
         product(x, y),
         "BmmBackward0",
-        (self, lambda g: product(g, y.swapaxes(1, 2)), mat2),
-        (mat2, lambda g: product(x.swapaxes(1, 2), g), self),
+        (input, lambda g: product(g, y.swapaxes(1, 2)), mat2),
+        (mat2, lambda g: product(x.swapaxes(1, 2), g), input),
     )
 
 
-def mv(self: T, vec: T) -> T:
+def mv(input: T, vec: T) -> T:
     """Matrix times vector."""
-    check_rank(self, 2, "mv", "matrix @ vector expected")
+    check_rank(input, 2, "mv", "matrix @ vector expected")
     check_rank(vec, 1, "mv", "matrix @ vector expected")
-    return _matmul(self, vec)
+    return _matmul(input, vec)
 
 
-def dot(self: T, tensor: T) -> T:
+def dot(input: T, tensor: T) -> T:
     """The sum of the products of two vectors' elements."""
-    x, y = self.array, tensor.array
+    x, y = input.array, tensor.array
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
-    same_dtype(self, tensor)
+    same_dtype(input, tensor)
     if x.shape != y.shape:
         raise misfit(x.shape, y.shape)
     if x.dtype.kind == "b":
         raise NotImplementedError("\"dot\" not implemented for 'Bool'")
     out = product(x[None, :], y[:, None]).reshape(())
     return record(
-        out, "DotBackward0", (self, lambda g: g * y, tensor), (tensor, lambda g: g * x, self)
+        out, "DotBackward0", (input, lambda g: g * y, tensor), (tensor, lambda g: g * x, input)
     )
 
 
-def vdot(self: T, other: T) -> T:
+def vdot(input: T, other: T) -> T:
     """`dot`; they differ only for complex numbers."""
-    return dot(self, other)
+    return dot(input, other)
 
 
-def inner(self: T, other: T) -> T:
+def inner(input: T, other: T) -> T:
     """Sums of products over the last axis of both."""
-    x, y = self.array, other.array
+    x, y = input.array, other.array
     if not (x.ndim and y.ndim):
-        return mul(self, other)
-    same_dtype(self, other)
+        return mul(input, other)
+    same_dtype(input, other)
     if x.shape[-1] != y.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
@@ -260,31 +262,31 @@ def inner(self: T, other: T) -> T:
         out.reshape(x.shape[:-1] + y.shape[:-1]),
         "InnerBackward0",
         (
-            self,
+            input,
             lambda g: product(g.reshape(left, right), y.reshape(right, k)).reshape(xs),
             other,
         ),
         (
             other,
             lambda g: product(g.reshape(left, right).T, x.reshape(left, k)).reshape(ys),
-            self,
+            input,
         ),
     )
 
 
-def outer(self: T, vec2: T) -> T:
+def outer(input: T, vec2: T) -> T:
     """All products of an element of one vector with an element of another."""
-    for t, name in ((self, "self"), (vec2, "vec2")):
+    for t, name in ((input, "self"), (vec2, "vec2")):
         if t.array.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
-    self, vec2 = promote(self, vec2)
-    x, y = self.array, vec2.array
+    input, vec2 = promote(input, vec2)
+    x, y = input.array, vec2.array
     out = x[:, None] * y
     return record(
         out,
         "MulBackward0",
-        (self, lambda g: product(g, y[:, None])[:, 0], vec2),
-        (vec2, lambda g: product(x[None, :], g)[0], self),
+        (input, lambda g: product(g, y[:, None])[:, 0], vec2),
+        (vec2, lambda g: product(x[None, :], g)[0], input),
     )
 
 

@@ -1,4 +1,4 @@
-"""What follows from the singular values: rank, pseudo-inverse, least squares."""
+"""Operations that use the singular values: rank, pseudo-inverse, least squares."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import return_types
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.names import also_called
 from minitorch_dist.tensors.ops.linear_algebra.matrices import matrix, mT
 
 
@@ -44,6 +45,7 @@ def matrix_rank(
     return result(A, np.asarray((s > _cutoff(x, s, atol, rtol)).sum(-1), np.int64))
 
 
+@also_called(input="A")
 def pinv(
     A: T, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> T:

@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import return_types
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, record_several, result
-from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.joint import record_several
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.names import also_called
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 from minitorch_dist.tensors.ops.linear_algebra.matrices import attempt, matrix, mT, positive_power
 from minitorch_dist.tensors.ops.linear_algebra.products import matmul
 
 # ----------------------------------------------------------------------------------------- inverse
 
 
+@also_called(input="A")
 @autocasting.full
 def inv(A: T) -> T:
     """The matrix that undoes A."""
@@ -47,6 +50,7 @@ def matrix_power(input: T, n: int) -> T:
 # ------------------------------------------------------------------------------------- determinant
 
 
+@also_called(input="A")
 def det(A: T) -> T:
     """The determinant."""
     x = matrix(A, "det")
@@ -228,6 +232,7 @@ def triangular_solve(
     return return_types.triangular_solve(solution, result(A, A.array.copy()))
 
 
+@also_called(input="B", input2="L")
 def cholesky_solve(B: T, L: T, upper: bool = False) -> T:
     """X with A X = B, given the Cholesky factor of A."""
     factor: Any = L
@@ -238,6 +243,7 @@ def cholesky_solve(B: T, L: T, upper: bool = False) -> T:
     return solution
 
 
+@also_called(input="L")
 def cholesky_inverse(L: T, upper: bool = False) -> T:
     """The inverse of A, given the Cholesky factor of A."""
     factor: Any = L

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors import base, devices, dtypes
-from minitorch_dist.tensors.base import Array, Number, TensorBase
-from minitorch_dist.tensors.ops.elementwise.arithmetic import cast
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors.core.base import Array, Number, TensorBase
+from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 
@@ -165,7 +166,7 @@ def empty(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Any:
-    """Whatever the memory held before."""
+    """A tensor with the values that the memory held before."""
     shape = _given("empty", args, size)
     return made(np.empty(shape, numpy_dtype(dtype)), device, requires_grad)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import distributions
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.graph import record, result
-from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.making.random import check_floating, source
 
 

@@ -1,16 +1,15 @@
-"""Memory shared with numpy, and with whoever speaks DLPack or the buffer protocol."""
+"""Memory shared with numpy, and with other libraries that use DLPack or the buffer protocol."""
 
 from __future__ import annotations
 
-import mmap
 import warnings
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import base, devices, dtypes
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.ledger import root
+from minitorch_dist.tensors import devices, shared_memory
+from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
 
 
 def numpy(input: TensorBase, *, force: bool = False) -> Array:
@@ -45,7 +44,7 @@ def as_array(input: TensorBase, dtype: Any = None, copy: bool | None = None) -> 
 def array_wrap(
     input: TensorBase, array: Any, context: Any = None, return_scalar: bool = False
 ) -> Any:
-    """What `np.sin(x)` returns for a tensor: a tensor."""
+    """The result of `np.sin(x)` for a tensor x: a tensor."""
     array = np.asarray(array)
     return from_numpy(array.astype(np.uint8) if array.dtype.kind == "b" else array)
 
@@ -66,23 +65,22 @@ def dlpack_device(input: TensorBase) -> tuple[int, int]:
 
 
 def share_memory_(input: T) -> T:
-    """Move the elements into memory that processes forked from this one see and write, too."""
+    """Move the elements into memory that other processes see and write, too: those forked from this one, and
+    those that get the tensor through `multiprocessing`."""
+    if is_shared(input) or not input.array.nbytes:
+        return input
     if input._base is not None:
         raise RuntimeError("share_memory_() moves memory, and this is a view: call it on its base")
-    if not is_shared(input) and input.array.nbytes:
-        x = input.array
-        fresh = np.frombuffer(mmap.mmap(-1, x.nbytes), x.dtype, x.size).reshape(x.shape)
-        fresh[...] = x
-        input.array = input.storage.array = fresh
+    input.array = input.storage.array = shared_memory.moved(input.array)
+    shared_memory.travel_as_memory(type(input))
     return input
 
 
 def is_shared(input: TensorBase) -> bool:
     """Whether `share_memory_` has moved the memory (or it is on a device)."""
-    if input.storage.device is not devices.CPU:
-        return True
-    owner: Any = root(input.array).base
-    return isinstance(getattr(owner, "obj", owner), mmap.mmap)
+    return (
+        input.storage.device is not devices.CPU or shared_memory.block_of(input.array) is not None
+    )
 
 
 def to_dlpack(tensor: TensorBase) -> Any:
@@ -91,7 +89,7 @@ def to_dlpack(tensor: TensorBase) -> Any:
 
 
 def from_dlpack(ext_tensor: Any) -> Any:
-    """A tensor on the memory of whoever speaks DLPack."""
+    """A tensor on the memory of another library that uses DLPack."""
     if not hasattr(ext_tensor, "__dlpack__"):  # a bare capsule: numpy asks an object for it
         ext_tensor = _Holder(ext_tensor)
     return from_numpy(np.from_dlpack(ext_tensor))

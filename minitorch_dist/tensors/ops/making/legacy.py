@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import base, devices, dtypes
-from minitorch_dist.tensors.base import T, TensorBase
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors.core.base import Storage, T, TensorBase
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.size import Size
-from minitorch_dist.tensors.storage import Storage
 
 
 def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:

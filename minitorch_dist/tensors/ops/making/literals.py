@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, TensorBase
 
 _NEGATIVE = (
     "At least one stride in the given numpy array is negative, and tensors with negative strides "

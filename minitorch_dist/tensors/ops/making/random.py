@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, distributions, dtypes
-from minitorch_dist.tensors.base import TensorBase
+from minitorch_dist.tensors import devices, distributions
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.joint import record_joint
 from minitorch_dist.tensors.generator import Generator, current
-from minitorch_dist.tensors.graph import record_joint
-from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype, sizes
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 

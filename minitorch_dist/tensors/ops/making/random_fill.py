@@ -1,7 +1,7 @@
 """Filling an existing tensor with random numbers: `uniform_`, `normal_`, `random_` …
 
-Each of them writes in place (so it counts as a write, and is refused where writing is), and whatever
-the tensor depended on before gets a gradient of zero.
+Each of them writes in place. So it counts as a write, and is refused where writing is. All that the
+tensor depended on before gets a gradient of zero.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import math
 
 import numpy as np
 
-from minitorch_dist.tensors import distributions, dtypes, exact
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors import distributions, portable_math
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.views import bump, check_writable, write
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.nodes import type_name
 from minitorch_dist.tensors.ops.making.draws import flips
 from minitorch_dist.tensors.ops.making.random import bounded, check_floating, check_spread, source
-from minitorch_dist.tensors.views import bump, check_writable, write
 
 
 def _fill(self: T, name: str, of: distributions.Transform, generator: Generator | None) -> T:
@@ -134,7 +135,7 @@ def log_normal_(
     return _fill(
         self,
         "LogNormalBackward0",
-        lambda w: exact.exp(distributions.normal(w) * std + mean),
+        lambda w: portable_math.exp(distributions.normal(w) * std + mean),
         generator,
     )
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, TensorBase
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 
@@ -157,14 +157,28 @@ def eye(
 
 
 def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Dtype = dtypes.int64,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Any:
     """Two rows: where the lower triangle of a row × col matrix is, line by line."""
-    return made(np.array(np.tril_indices(row, offset, col), numpy_dtype(dtype)), device)
+    places = np.array(np.tril_indices(row, offset, col), numpy_dtype(dtype))
+    return made(places, device, requires_grad)
 
 
 def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Dtype = dtypes.int64,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Any:
     """Two rows: where the upper triangle of a row × col matrix is, line by line."""
-    return made(np.array(np.triu_indices(row, offset, col), numpy_dtype(dtype)), device)
+    places = np.array(np.triu_indices(row, offset, col), numpy_dtype(dtype))
+    return made(places, device, requires_grad)

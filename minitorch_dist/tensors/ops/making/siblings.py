@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist.tensors.base import T, TensorBase
+from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.creation import (
     Device,
@@ -29,27 +29,45 @@ def new_tensor(
 
 
 def new_zeros(
-    self: T, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    self: T,
+    *shape: Any,
+    size: Any = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> T:
     """All zeros, of the given shape."""
     kind = self.dtype if dtype is None else dtype
-    return zeros(*size, dtype=kind, device=_or_own(self, device), requires_grad=requires_grad)  # type: ignore[no-any-return]
+    place = _or_own(self, device)
+    return zeros(*shape, size=size, dtype=kind, device=place, requires_grad=requires_grad)  # type: ignore[no-any-return]
 
 
 def new_ones(
-    self: T, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    self: T,
+    *shape: Any,
+    size: Any = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> T:
     """All ones, of the given shape."""
     kind = self.dtype if dtype is None else dtype
-    return ones(*size, dtype=kind, device=_or_own(self, device), requires_grad=requires_grad)  # type: ignore[no-any-return]
+    place = _or_own(self, device)
+    return ones(*shape, size=size, dtype=kind, device=place, requires_grad=requires_grad)  # type: ignore[no-any-return]
 
 
 def new_empty(
-    self: T, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    self: T,
+    *shape: Any,
+    size: Any = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> T:
     """Uninitialised memory, of the given shape."""
     kind = self.dtype if dtype is None else dtype
-    return empty(*size, dtype=kind, device=_or_own(self, device), requires_grad=requires_grad)  # type: ignore[no-any-return]
+    place = _or_own(self, device)
+    return empty(*shape, size=size, dtype=kind, device=place, requires_grad=requires_grad)  # type: ignore[no-any-return]
 
 
 def new_full(

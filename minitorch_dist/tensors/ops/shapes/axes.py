@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.operations import axis
+from minitorch_dist.tensors.core.views import view_of
 from minitorch_dist.tensors.ops.shapes.reshaping import sizes
-from minitorch_dist.tensors.views import view_of
 
 
 def transpose(input: T, dim0: int, dim1: int) -> T:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import T, TensorBase
-from minitorch_dist.tensors.ops.elementwise.arithmetic import broadcast_error, sum_to
+from minitorch_dist.tensors.core.base import T, TensorBase
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.promotion import broadcast_error
+from minitorch_dist.tensors.core.views import view_of
 from minitorch_dist.tensors.ops.shapes.reshaping import Shape, sizes
 from minitorch_dist.tensors.size import Size
-from minitorch_dist.tensors.views import view_of
 
 
 def expand(input: T, *shape: Any, size: Any = None) -> T:
@@ -61,9 +62,9 @@ def expand_as(input: T, other: TensorBase) -> T:
     return expand(input, other.array.shape)
 
 
-def broadcast_to(input: T, size: Any) -> T:
+def broadcast_to(input: T, size: Any, *more: int) -> T:
     """`expand(size)`"""
-    return expand(input, tuple(size))
+    return expand(input, (size, *more) if more else tuple(size))
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

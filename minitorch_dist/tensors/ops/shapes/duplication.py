@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.tensors import base, devices, ledger
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.ledger import root
+from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, root
 from minitorch_dist.tensors.ops.elementwise.copying import dense
 from minitorch_dist.tensors.ops.shapes.striding import over
-from minitorch_dist.tensors.storage import Storage
 
 
 def shallow(input: T) -> T:
@@ -26,7 +25,7 @@ def shallow(input: T) -> T:
 
 
 def deep(input: T, memo: dict[int, Any]) -> T:
-    """A leaf on copied memory. What shared memory shares the copy."""
+    """A leaf on copied memory. Tensors that shared memory share the copy."""
     if id(input) in memo:
         return memo[id(input)]  # type: ignore[no-any-return]
     if input._grad_fn is not None or (input._base is not None and input.requires_grad):

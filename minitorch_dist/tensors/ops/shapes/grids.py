@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.ops.accumulation import add_at
-from minitorch_dist.tensors.ops.elementwise.arithmetic import cast
 from minitorch_dist.tensors.ops.making.creation import made
 from minitorch_dist.tensors.ops.shapes import broadcasting, reshaping
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record_joint
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.joint import record_joint
+from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.elementwise.copying import convert
 from minitorch_dist.tensors.ops.shapes.reshaping import reshape, unsqueeze
 

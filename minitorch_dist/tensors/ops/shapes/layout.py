@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from minitorch_dist.tensors import devices, dtypes, storage
-from minitorch_dist.tensors.base import TensorBase
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
+from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.size import Size
 
 _size = tuple.__new__  # without the checks of Size(): numpy's shapes are tuples of ints
@@ -45,11 +46,6 @@ def _dimension(input: TensorBase, dim: int) -> int:
 def numel(input: TensorBase) -> int:
     """How many elements there are."""
     return input.array.size
-
-
-def identity(input: TensorBase) -> int:
-    """A tensor's hash: equal values are different keys, because `==` compares element by element."""
-    return id(input)
 
 
 def length(input: TensorBase) -> int:
@@ -121,7 +117,7 @@ def storage_offset(input: TensorBase) -> int:
     return int(data_ptr(input) - start) // input.array.itemsize
 
 
-def untyped_storage(input: TensorBase) -> storage.Storage:
+def untyped_storage(input: TensorBase) -> base.Storage:
     """The bytes this tensor looks at, which it may share with others."""
     return input.storage
 
@@ -186,7 +182,7 @@ def dim_order(input: TensorBase) -> tuple[int, ...]:
 
 
 def never(input: TensorBase) -> bool:
-    """What a tensor here never is: sparse, quantized, without memory."""
+    """False: a tensor here is never sparse, quantized or without memory."""
     return False
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
-from minitorch_dist.tensors.views import view_of, views_of
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import axis
+from minitorch_dist.tensors.core.views import view_of, views_of
+from minitorch_dist.tensors.names import also_called
 
 
 def part(input: T, where: tuple[Any, ...], name: str) -> T:
@@ -90,6 +91,7 @@ def unbind(input: T, dim: int = 0) -> tuple[T, ...]:
     return views_of(input, arrays, "UnbindBackward0", backward)
 
 
+@also_called(tensor="input", split_size_or_sections="split_size")
 def split(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, ...]:
     """Pieces of `split_size` entries along `dim` (the last may be smaller), or of listed sizes."""
     if not isinstance(split_size, int):
@@ -157,6 +159,11 @@ def chunk(input: T, chunks: int, dim: int = 0) -> tuple[T, ...]:
     return split(input, -(-n // chunks), dim)
 
 
+@also_called(
+    sections="indices_or_sections",
+    indices="indices_or_sections",
+    tensor_indices_or_sections="indices_or_sections",
+)
 def tensor_split(input: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, ...]:
     """As many pieces as asked for, the first ones longer; or cuts at the given indices."""
     if not input.array.ndim:
@@ -176,19 +183,29 @@ def tensor_split(input: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, .
     return tuple([part(input, _at(place, s), "SliceBackward0") for s in ends])
 
 
-def hsplit(input: T, indices_or_sections: Any) -> tuple[T, ...]:
+def _listed(first: Any, more: tuple[int, ...]) -> Any:
+    """The indices of `x.hsplit(1, 2)` as those of `x.hsplit([1, 2])`."""
+    return [first, *more] if more else first
+
+
+@also_called(sections="indices_or_sections", indices="indices_or_sections")
+def hsplit(input: T, indices_or_sections: Any, *more: int) -> tuple[T, ...]:
     """Pieces along the second dimension (the first of a vector)."""
-    return _split_along(input, indices_or_sections, "hsplit", 1, 0 if input.array.ndim == 1 else 1)
+    return _split_along(
+        input, _listed(indices_or_sections, more), "hsplit", 1, 0 if input.array.ndim == 1 else 1
+    )
 
 
-def vsplit(input: T, indices_or_sections: Any) -> tuple[T, ...]:
+@also_called(sections="indices_or_sections", indices="indices_or_sections")
+def vsplit(input: T, indices_or_sections: Any, *more: int) -> tuple[T, ...]:
     """Pieces along the first dimension."""
-    return _split_along(input, indices_or_sections, "vsplit", 2, 0)
+    return _split_along(input, _listed(indices_or_sections, more), "vsplit", 2, 0)
 
 
-def dsplit(input: T, indices_or_sections: Any) -> tuple[T, ...]:
+@also_called(sections="indices_or_sections", indices="indices_or_sections")
+def dsplit(input: T, indices_or_sections: Any, *more: int) -> tuple[T, ...]:
     """Pieces along the third dimension."""
-    return _split_along(input, indices_or_sections, "dsplit", 3, 2)
+    return _split_along(input, _listed(indices_or_sections, more), "dsplit", 3, 2)
 
 
 def _split_along(input: T, where: Any, name: str, needs: int, dim: int) -> tuple[T, ...]:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record, result
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.operations import axes, axis, total
+from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.ops.accumulation import add_at
-from minitorch_dist.tensors.ops.along_axes.reductions import axes, axis, total
 from minitorch_dist.tensors.ops.elementwise.copying import clone, dense
 from minitorch_dist.tensors.ops.shapes.pieces import diagonal
 from minitorch_dist.tensors.ops.shapes.reshaping import ravel, sizes
-from minitorch_dist.tensors.views import inplace
 
 
 def _ints(value: Any) -> tuple[int, ...]:
@@ -21,7 +21,7 @@ def _ints(value: Any) -> tuple[int, ...]:
 
 
 def roll(input: T, shifts: Any, dims: Any = None) -> T:
-    """Every element moved on by `shifts` along `dims`; what leaves at the end comes in in front."""
+    """Every element moved on by `shifts` along `dims`. Elements that leave at the end come back at the front."""
     x, by = input.array, _ints(shifts)
     along = () if dims is None else _ints(dims)
     if len(by) != max(len(along), 1):

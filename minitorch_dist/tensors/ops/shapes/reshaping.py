@@ -8,12 +8,12 @@ from typing import Any
 
 from numpy.lib.stride_tricks import as_strided
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.along_axes.reductions import Dims, axes, axis
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import Dims, axes, axis
+from minitorch_dist.tensors.core.views import view_of
 from minitorch_dist.tensors.ops.elementwise.copying import contiguous
-from minitorch_dist.tensors.views import view_of
 
 Shape = tuple[int, ...]
 
@@ -102,7 +102,7 @@ def quick(x: Array, shape: tuple[Any, ...]) -> Array | None:
         if x.flags.c_contiguous and shape and min(shape) >= -1:
             return x.reshape(shape)
     except (ValueError, TypeError):
-        pass  # what is wrong with it, the long way finds out
+        pass  # the long way finds out what is wrong with it
     return None
 
 
@@ -205,8 +205,10 @@ def unflatten(input: T, dim: int, sizes: Any) -> T:
     return view(input, old[:place] + parts + old[place + 1 :])
 
 
-def squeeze(input: T, dim: Dims = None) -> T:
+def squeeze(input: T, dim: Dims = None, *more: int) -> T:
     """Without the dimensions of length 1; with `dim`, only those named."""
+    if more:
+        dim = (dim, *more)  # type: ignore[arg-type]
     x = input.array
     before = x.shape
     if dim is None:

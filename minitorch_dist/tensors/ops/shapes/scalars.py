@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
-from minitorch_dist.tensors.base import T, TensorBase
+from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.ops.shapes.pieces import unbind
 
 

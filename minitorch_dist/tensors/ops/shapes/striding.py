@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T, TensorBase
-from minitorch_dist.tensors.ledger import root
-from minitorch_dist.tensors.nodes import kind
+from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, root
+from minitorch_dist.tensors.core.graph import KINDS
+from minitorch_dist.tensors.core.views import bump, check_writable, view_of
 from minitorch_dist.tensors.ops.shapes import axes, reshaping
 from minitorch_dist.tensors.ops.shapes.layout import (
     contiguous_strides,
@@ -17,8 +17,6 @@ from minitorch_dist.tensors.ops.shapes.layout import (
     storage_offset,
     stride,
 )
-from minitorch_dist.tensors.storage import Storage
-from minitorch_dist.tensors.views import bump, check_writable, view_of
 
 Shape = tuple[int, ...]
 
@@ -114,8 +112,8 @@ def _reshaped(operation: Callable[..., Any], name: str, forms: int = 1) -> Calla
         if out._grad_fn is not None:
             stem, number = out._grad_fn.name_[:-1], int(out._grad_fn.name_[-1])
             node_name = f"{stem}{number + forms}"
-            node = kind(node_name)(node_name, out._grad_fn.edges)
-            node.vjps, node.device = out._grad_fn.vjps, out._grad_fn.device
+            made = out._grad_fn
+            node = KINDS[node_name](node_name, made.edges, made.device, made.vjps)
             input._grad_fn, input._output_nr = node, 0
         return input
 
@@ -133,11 +131,11 @@ t_ = _reshaped(axes.t, "t_")
 as_strided_ = _reshaped(as_strided, "as_strided_")
 
 
-def resize_(input: T, *size: Any, memory_format: Any = None) -> T:
+def resize_(input: T, *shape: Any, size: Any = None, memory_format: Any = None) -> T:
     """Another shape for the elements as they lie; new memory if there are more than before."""
     if input._requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    shape = reshaping.sizes(size, "resize_")
+    shape = reshaping.sizes(shape, "resize_", size)
     x, storage = input.array, input.storage
     owner, start = root(storage.array), data_ptr(input)
     offset = start - _address(owner)

@@ -1,1 +1,1 @@
-"""How values are spread: counting, covariance, distances and differences."""
+"""How values are spread: counting, covariance, distances, differences and similarity."""

@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes, return_types
-from minitorch_dist.tensors.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors import return_types
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record, result, same_device
+from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.distributions import DIGITS
-from minitorch_dist.tensors.graph import record, result, same_device
-from minitorch_dist.tensors.nodes import type_name
-from minitorch_dist.tensors.ops.along_axes.reductions import axis
 
 
 def _no_gradient(g: Array) -> Array:

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.ops.elementwise.arithmetic import floating
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.promotion import floating
+from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.extremes import clamp
 from minitorch_dist.tensors.ops.elementwise.powers import sqrt
 from minitorch_dist.tensors.ops.shapes.pieces import diagonal
 from minitorch_dist.tensors.ops.shapes.reshaping import unsqueeze
-from minitorch_dist.tensors.quiet import quiet
 
 
 def cov(
@@ -53,7 +53,7 @@ def cov(
         g = g.reshape(len(rows), len(rows))
         return ((g + g.T) @ (apart() * w) / freedom).reshape(a.shape)
 
-    out = quiet(value)
+    out = without_warnings(value)
     return record(out if a.ndim == 2 else out.reshape(()), "CovBackward0", (x, backward, x))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from minitorch_dist.tensors.base import Array, T
-from minitorch_dist.tensors.graph import record
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sum_to
 from minitorch_dist.tensors.ops.linear_algebra.products import same_dtype
 
 BUFFER = 1 << 20  # elements
@@ -38,14 +41,14 @@ def cdist(x1: T, x2: T, p: float = 2.0, compute_mode: str | None = None) -> T:
         whole = np.empty((*batch, *x.shape[-2:]), g.dtype)
         for some in _blocks(out, x.shape[-1]):
             slope = _slope(x[..., some, None, :] - y[..., None, :, :], out[..., some, :], p)
-            whole[..., some, :] = (g[..., some, :, None] * slope).sum(-2, dtype=g.dtype)
+            whole[..., some, :] = _pull(g[..., some, :], slope, out[..., some, :]).sum(-2)
         return sum_to(whole, x.shape)
 
     def of_y(g: Array) -> Array:
         whole = np.zeros((*batch, *y.shape[-2:]), g.dtype)
         for some in _blocks(out, x.shape[-1]):
             slope = _slope(x[..., some, None, :] - y[..., None, :, :], out[..., some, :], p)
-            whole -= (g[..., some, :, None] * slope).sum(-3, dtype=g.dtype)
+            whole -= _pull(g[..., some, :], slope, out[..., some, :]).sum(-3)
         return sum_to(whole, y.shape)
 
     return record(out, "CdistBackward0", (x1, of_x, x1, x2), (x2, of_y, x1, x2), reads_result=True)
@@ -67,7 +70,7 @@ def pdist(input: T, p: float = 2.0) -> T:
     out = _norm(x[i] - x[j], p)
 
     def gradient(g: Array) -> Array:
-        pull = g[:, None] * _slope(x[i] - x[j], out, p)
+        pull = _pull(g, _slope(x[i] - x[j], out, p), out)
         total = np.zeros_like(x)
         np.add.at(total, i, pull)
         np.subtract.at(total, j, pull)
@@ -88,6 +91,11 @@ def _norm(d: Array, p: float) -> Array:
     if p == np.inf:
         return np.asarray(d.max(-1, initial=0))
     return np.asarray((d**p).sum(-1) ** (1 / p)).astype(d.dtype)
+
+
+def _pull(g: Array, slope: Array, norm: Array) -> Any:
+    """The gradient of the differences; nothing pulls points that are at the same place."""
+    return only((g[..., None] * slope).astype(g.dtype, copy=False), norm[..., None] != 0)
 
 
 def _slope(d: Array, norm: Array, p: float) -> Array:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.base import T
-from minitorch_dist.tensors.graph import record
-from minitorch_dist.tensors.nodes import type_name
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import T
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import Dims, mul, sum
+from minitorch_dist.tensors.core.promotion import promote
 from minitorch_dist.tensors.ops.along_axes.norms import norm, vector_norm
-from minitorch_dist.tensors.ops.along_axes.reductions import Dims, sum
-from minitorch_dist.tensors.ops.elementwise.arithmetic import mul, promote
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.extremes import clamp_min
 

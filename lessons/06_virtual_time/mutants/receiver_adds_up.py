@@ -1,0 +1,10 @@
+"""The receiving port counts how long it was kept in all, and not until when.
+
+Caught by: right, as the library
+"""
+
+# BLANK 2: += counts from the beginning of the program
+begins = max(now, self.receiving_free[dst])
+self.receiving_free[dst] += self.hold(nbytes)
+return begins + self.hold(nbytes)
+# END

@@ -1,0 +1,149 @@
+"""Ranks as processes: start them, look after them, start all again when one is killed (as torchrun and mtdrun do).
+
+A launcher keeps what outlives every rank: the store at which they meet, and the office with the checkpoint.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from .. import generations, meeting, stream
+from . import broker, distributed, folder, programs, world
+from .contract import Clock
+from .errors import PeerLost
+from .failures import Failed, in_words
+from .store import Keeper, PrefixStore, Store
+
+PACKAGE = __name__.rpartition(".face.")[0]
+LIVES = 4  # how often all ranks are started, at most
+LOST = 75  # the exit status of a rank whose peer is gone
+GRACE = 0.5  # seconds in which the others notice that one has ended
+
+
+class Machine:
+    """What lesson 29's office asks of one: the launcher never sleeps, so its time is its own."""
+
+    rank, time = 0, 0.0
+
+    def act(self, what):
+        """(In the lesson, a machine may die here.)"""
+
+    def now(self):
+        return self.time
+
+    def sleep(self, seconds):
+        self.time += max(0.0, seconds)
+
+
+def launch(program, ranks, options, say=print):
+    """Run a program of `programs` on so many ranks; what each returned, by rank. Failed says what went wrong."""
+    machine, office = Machine(), generations.Office(None)
+    keeper = Keeper(office, machine)
+    try:
+        for _ in range(LIVES):
+            generation, _ = office.join(machine)
+            with tempfile.TemporaryDirectory(prefix="mystack-") as place:
+                asked = options | {"program": program, "ranks": ranks, "place": place}
+                asked |= {"store": keeper.address, "generation": generation}
+                limit = options.get("limit")
+                ended = look_after([start(asked) for _ in range(ranks)], limit)
+            if not any(ended):
+                return [
+                    json.loads(keeper.values[f"{generation}/result/{rank}"])
+                    for rank in range(ranks)
+                ]
+            said = keeper.values.get(f"{generation}/failure")
+            if keeper.trouble or said:
+                text = said.decode() if said else in_words(keeper.trouble, "the launcher")
+                raise Failed(text, keeper.values.get(f"{generation}/asking", b"").decode())
+            if not any(status < 0 or status == LOST for status in ended):
+                said = f"ranks ended with status {ended}, and did not say why; or they never came to an end"
+                raise Failed(said, keeper.values.get(f"{generation}/asking", b"").decode())
+            say(f"a rank was killed; all begin again after step {office.checkpoint.step + 1}")
+        raise Failed(f"ranks were killed {LIVES} times")
+    finally:
+        keeper.close()
+
+
+def start(asked):
+    """One process. Which rank it will be, it learns in the store."""
+    parts = PACKAGE.count(".") + 1
+    root = str(Path(__file__).resolve().parents[parts])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return subprocess.Popen(
+        [sys.executable, "-m", PACKAGE, "a-rank", json.dumps(asked)],
+        env=os.environ | threads | {"PYTHONPATH": os.pathsep.join(paths)},
+    )
+
+
+def look_after(processes, limit=None):
+    """Wait until all have ended; when one ends badly, the others shall end, too. Their exit statuses.
+
+    After `limit` seconds they are ended, with status 1.
+    """
+    deadline = Clock.deadline(limit)
+    try:
+        while any(process.poll() is None for process in processes):
+            if any(process.poll() for process in processes):
+                time.sleep(GRACE)
+                break
+            if deadline.is_over():
+                return [1] * len(processes)
+            time.sleep(0.01)
+        return [process.poll() or 0 for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+# ------------------------------------------------------------------------------ within such a process
+
+
+class Here:
+    """What a program knows of where it is."""
+
+    def __init__(self, asked):
+        self.generation, self.store = asked["generation"], Store(asked["store"])
+        own = PrefixStore(str(self.generation), self.store)
+        self.meeting = meeting.Meeting.join(own, asked["ranks"])
+        self.rank, self.size = self.meeting.rank, self.meeting.size
+        self.own = own
+        if asked["wire"] == "file":
+            wire = folder.FolderTransport(self.rank, self.size, asked["place"])
+        elif asked["wire"] == "mqtt":
+            run = Path(asked["place"]).name
+            wire = broker.BrokerTransport(self.rank, self.size, asked["broker"], run)
+        else:
+            wire = stream.StreamTransport(self.rank, self.size)
+        self.world = world.enter(self.rank, self.size, own, wire)
+        self.world.patience = asked["patience"]
+        distributed.algorithm = asked["all_reduce"]
+
+
+def live(asked):
+    """A rank, from its beginning to its end. Returns the exit status."""
+    where, store = "a rank", None
+    try:
+        store = PrefixStore(str(asked["generation"]), Store(asked["store"]))
+        here = Here(asked)
+        where = f"rank {here.rank}"
+        here.meeting.together(asked["program"])
+        result = programs.PROGRAMS[asked["program"]](here, asked)
+        here.own.set(f"result/{here.rank}", json.dumps(result))
+        here.meeting.barrier()  # nobody leaves while others may still need an answer
+        here.world.leave()
+        return 0
+    except PeerLost:
+        return LOST
+    except BaseException as error:
+        if store is not None:
+            store.compare_set("failure", "", in_words(error, where))
+        else:
+            print(in_words(error, where), file=sys.stderr)
+        return 1

@@ -1,0 +1,6 @@
+"""What ranks can do, by name: a function of where it runs and of its options."""
+
+from . import examine, remote, training
+
+TRAINED = {**training.PROGRAMS, "server": remote.train_server}
+PROGRAMS = {**TRAINED, "rpc": remote.remote, "examine": examine.together}

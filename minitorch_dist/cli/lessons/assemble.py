@@ -1,0 +1,69 @@
+"""`mtd assemble`: what you wrote in the lessons, as one package that trains over real wires."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from minitorch_dist.cli.lessons.commands import opened
+from minitorch_dist.cli.page import Page, listed, refuse
+from minitorch_dist.course.assembling import Assembled, AssembleError, assemble
+from minitorch_dist.course.lesson import LessonError
+from minitorch_dist.course.workspace import Workspace, is_one
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--into",
+        type=Path,
+        default=Path("mystack"),
+        metavar="FOLDER",
+        help="a new folder (%(default)s)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="COURSE",
+        help="your lessons (the course where you are)",
+    )
+    parser.add_argument("--reference", action="store_true", help="all modules are ours")
+    parser.set_defaults(run=run, epilog="mtd assemble --into mystack")
+
+
+def run(options: argparse.Namespace) -> int:
+    page = Page()
+    try:
+        made = assemble(options.into, _workspace(page, options))
+    except LessonError as error:
+        return refuse("assemble", error)
+    _report(page, made)
+    return 0
+
+
+def _workspace(page: Page, options: argparse.Namespace) -> Workspace | None:
+    if options.reference:
+        return None
+    if options.source is None:
+        return opened(page)[0]
+    folder = options.source.expanduser().resolve()
+    if not (folder.is_dir() and is_one(folder)):
+        raise AssembleError(
+            f"there is no course in {folder}; mtd init {options.source} makes one, --reference takes ours"
+        )
+    return Workspace(folder)
+
+
+def _report(page: Page, made: Assembled) -> None:
+    for whose in ("yours", "ours"):
+        parts = [part for part in made.parts if part.whose == whose]
+        if parts:
+            numbers = listed([f"{part.lesson.number:02}" for part in parts])
+            page.say(
+                f"{whose}: {'lesson' if len(parts) == 1 else 'lessons'} {numbers}, {sum(part.lines for part in parts)} lines of code"
+            )
+    written = sum(part.written for part in made.parts)
+    if written:
+        page.say(f"{written} of these lines you wrote yourself")
+    page.say(f"given: {made.face_lines} lines of code in {made.folder.name}/face")
+    page.say(f"Go to {made.folder.parent}, and: python -m {made.folder.name} train --ranks 4")

@@ -1,0 +1,178 @@
+"""The calls whose road is kept short: `TRIPS`, and for each the longest road that it may take.
+
+A trip that needs two ranks is made over tcp, by two processes. The other rank begins earlier, so rank 0
+finds its messages there and the road has no loops of waiting in it. Chance is taken out by making the trip
+in three worlds: the shortest road counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import launching, nn
+from minitorch_dist.cli.road.counting import Road, follow
+from minitorch_dist.distributed import rpc, world
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel
+from minitorch_dist.nn.parallel import DistributedDataParallel
+
+WORLDS = 3  # in which a trip of two ranks is made
+HEAD_START = 0.1  # seconds by which the other rank is earlier
+
+
+class Limit(NamedTuple):
+    """How long a road may be, a loop of waiting included; `goal` is what it is meant to become."""
+
+    files: int
+    lines: int
+    goal_files: int
+    goal_lines: int
+
+
+class Trip(NamedTuple):
+    """`roads` makes the calls and returns the road of each, by the names in `limits`."""
+
+    name: str
+    title: str
+    roads: Callable[[], dict[str, Road]]
+    limits: dict[str, Limit]
+
+
+# ------------------------------------------------------------------------------ one process
+
+
+def backward() -> dict[str, Road]:
+    a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+
+    def call() -> None:
+        (a * b).sum().backward()
+
+    call()
+    return {"backward": follow(call)}
+
+
+def training_step() -> dict[str, Road]:
+    model, loss_function = nn.Linear(4, 3), nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    inputs, labels = torch.ones(5, 4), torch.tensor([0, 1, 2, 0, 1])
+
+    def call() -> None:
+        optimizer.zero_grad()
+        loss_function(model(inputs), labels).backward()
+        optimizer.step()
+
+    call()
+    return {"step": follow(call)}
+
+
+# ------------------------------------------------------------------------------- two ranks
+
+
+def all_reduce() -> dict[str, Road]:
+    return _shortest(_all_reduce)
+
+
+def _all_reduce() -> dict[str, Road]:
+    tensor = torch.ones(10)
+
+    def call() -> None:
+        dist.all_reduce(tensor)
+
+    return {"all_reduce, first call": _late(call), "all_reduce, second call": _late(call)}
+
+
+def send() -> dict[str, Road]:
+    return _shortest(_send)
+
+
+def _send() -> dict[str, Road]:
+    tensor, other = torch.ones(10), 1 - dist.get_rank()
+    road = _late(lambda: dist.send(tensor, other))
+    dist.recv(tensor, other)
+    return {"send": road}
+
+
+def ddp_backward() -> dict[str, Road]:
+    return _shortest(_ddp_backward)
+
+
+def _ddp_backward() -> dict[str, Road]:
+    model = DistributedDataParallel(nn.Linear(4, 3))
+    inputs = torch.ones(5, 4)
+    model(inputs).sum().backward()
+    loss = model(inputs).sum()
+    return {"DDP's backward, second step": _late(loss.backward)}
+
+
+def fsdp_forward() -> dict[str, Road]:
+    return _shortest(_fsdp_forward)
+
+
+def _fsdp_forward() -> dict[str, Road]:
+    model = FullyShardedDataParallel(nn.Linear(4, 3))
+    inputs = torch.ones(5, 4)
+
+    def call() -> None:
+        model(inputs)
+
+    return {"FSDP's forward, first": _late(call), "FSDP's forward, second": _late(call)}
+
+
+def rpc_sync() -> dict[str, Road]:
+    return _shortest(_rpc_sync)
+
+
+def _rpc_sync() -> dict[str, Road]:
+    rank = dist.get_rank()
+    rpc.init_rpc(f"worker{rank}", rank=rank, world_size=2)
+    road = Road([])
+    if rank == 0:
+
+        def call() -> None:
+            rpc.rpc_sync("worker1", abs, (-1,))
+
+        call()
+        road = follow(call)
+    rpc.shutdown()
+    return {"rpc_sync, the caller's side": road}
+
+
+TRIPS = {
+    trip.name: trip
+    for trip in (
+        Trip("backward", "`(a * b).sum().backward()`", backward, {"backward": Limit(5, 323, 5, 260)}),
+        Trip("step", "a training step: `Linear`, `cross_entropy`, `SGD`", training_step,
+             {"step": Limit(16, 567, 14, 620)}),
+        Trip("all_reduce", "`dist.all_reduce(tensor)` over tcp", all_reduce,
+             {"all_reduce, first call": Limit(39, 1960, 28, 1100),
+              "all_reduce, second call": Limit(18, 760, 14, 500)}),
+        Trip("send", "`dist.send(tensor, 1)` over tcp", send, {"send": Limit(12, 280, 11, 220)}),
+        Trip("ddp", "`loss.backward()` under `DistributedDataParallel`, over tcp", ddp_backward,
+             {"DDP's backward, second step": Limit(34, 1430, 20, 900)}),
+        Trip("fsdp", "`model(inputs)` under `FullyShardedDataParallel`, over tcp", fsdp_forward,
+             {"FSDP's forward, first": Limit(49, 1570, 24, 900),
+              "FSDP's forward, second": Limit(15, 320, 12, 300)}),
+        Trip("rpc_sync", "`rpc.rpc_sync(\"worker1\", abs, (-1,))` over tcp", rpc_sync,
+             {"rpc_sync, the caller's side": Limit(22, 840, 14, 420)}),
+    )
+}  # fmt: skip
+
+
+def _late(call: Callable[[], object]) -> Road:
+    """Rank 0 makes the call a moment after the others, and its road is taken."""
+    if dist.get_rank() == 0:
+        world.place().clock.sleep(HEAD_START)
+        return follow(call)
+    call()
+    return Road([])
+
+
+def _shortest(trip: Callable[[], dict[str, Road]]) -> dict[str, Road]:
+    """Rank 0's roads in several worlds; of each the shortest."""
+    found = [launching.launch(trip, 2, "tcp://")[0] for _ in range(WORLDS)]
+    return {
+        name: min((roads[name] for roads in found), key=lambda road: road.lines)
+        for name in found[0]
+    }

@@ -1,0 +1,356 @@
+"""Your code is the system: the lessons' modules, and a thin given face, as one package that needs nothing of ours.
+
+    mystack/
+      ring.py, …        the learner's modules, ours where a lesson is open; only their lines that import are changed
+      face/             given: what the lessons import from the library, in a small plain form (lessons/face)
+      lessons.json      which module is which lesson's, and whose
+
+A learner's module counts as soon as it has no blank left, right or wrong: `python -m mystack examine` tells.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from minitorch_dist.course.lesson import ROOM, Lesson, LessonError, all_lessons
+from minitorch_dist.course.source import unwritten
+from minitorch_dist.course.workspace import Workspace
+from minitorch_dist.serialization.files import replacing
+
+FACE: Final = "face"
+MADE: Final = "lessons.json"  # tells a folder that was assembled from any other
+
+# What lessons import from the library, and where the face has it.
+FACES: Final[Mapping[str, str]] = {
+    "minitorch_dist": "face.tensors",
+    "minitorch_dist.autograd": "face.autograd",
+    "minitorch_dist.course.post": "face.post",
+    "minitorch_dist.distributed": "face.distributed",
+    "minitorch_dist.distributed.pipelining.orders": "face.orders",
+    "minitorch_dist.distributed.rpc": "face.rpc",
+    "minitorch_dist.distributed.world": "face.world",
+    "minitorch_dist.futures": "face.futures",
+    "minitorch_dist.nn": "face.nn",
+    "minitorch_dist.optim": "face.optim",
+    "minitorch_dist.testing.exact": "face.exact",
+    "transports.contract": "face.contract",
+    "transports.errors": "face.errors",
+    "transports.frames": "face.frames",
+    "transports.rendezvous": "face.rendezvous",
+    "transports.stores.store": "face.store",
+}
+
+# Lessons about the simulator and about checks: no part of what runs on a real wire.
+WITHOUT: Final = frozenset({"ports", "capstone"})
+# The same within a module: what leads the library or its simulator to a lesson's code.
+LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {
+    "letters": frozenset({"LetterTransport", "Opener", "Sheet"}),
+    "exactly_once": frozenset({"play", "once", "check"}),
+}
+
+
+class AssembleError(LessonError):
+    """The stack cannot be assembled; the text says which lesson and line are in the way."""
+
+
+@dataclass(frozen=True)
+class StackModule:
+    """A lesson's module in the stack."""
+
+    lesson: Lesson
+    whose: str  # yours, or ours
+    text: str
+    lines: int  # of code
+    written: int  # of those, the learner's own
+
+
+@dataclass(frozen=True)
+class Assembled:
+    folder: Path
+    parts: list[StackModule]
+    face_lines: int
+
+
+def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> Assembled:
+    """Write the stack into a new or an assembled folder. Without a workspace all modules are ours."""
+    folder = folder.expanduser().resolve()
+    if not folder.name.isidentifier():
+        raise AssembleError(
+            f"Python imports the folder by its name, and {folder.name!r} is no name; for example: mtd assemble --into mystack"
+        )
+    _refuse(folder)
+    face = room / FACE
+    if not face.is_dir():
+        raise AssembleError(f"there is no {face}: these lessons have no face to stand on")
+    parts = modules_of(workspace, room)
+    given = {
+        path.name: path.read_text("utf-8") for path in sorted(face.iterdir()) if path.is_file()
+    }
+    try:
+        (folder / FACE).mkdir(parents=True, exist_ok=True)
+        _clear(folder)
+        for part in parts:
+            _write(folder / part.lesson.file, part.text)
+        for name, text in given.items():
+            _write(folder / FACE / name, text)
+        _write(folder / "__init__.py", _docstring(parts))
+        _write(folder / "__main__.py", MAIN)
+        _write(folder / MADE, json.dumps(_whose(parts), indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise AssembleError(
+            f"{error.filename or folder} cannot be written: {error.strerror}"
+        ) from error
+    lines = sum(code_lines(text) for name, text in given.items() if name.endswith(".py"))
+    return Assembled(folder, parts, lines)
+
+
+MAIN = """\
+import sys
+
+from .face.main import main
+
+sys.exit(main())
+"""
+
+
+def _docstring(parts: Iterable[StackModule]) -> str:
+    lines = [
+        f"{part.lesson.number:02}  {part.lesson.file:<18} {part.lesson.title}" for part in parts
+    ]
+    return "\n".join(
+        [
+            '"""A distributed stack, in the order of its lessons.',
+            "",
+            *lines,
+            "",
+            "face  what is given",
+            '"""',
+            "",
+        ]
+    )
+
+
+def _whose(parts: Iterable[StackModule]) -> dict[str, dict[str, object]]:
+    return {
+        part.lesson.module: {
+            "number": part.lesson.number, "title": part.lesson.title, "whose": part.whose, "lines": part.lines,
+            "written": part.written,
+        }
+        for part in parts
+    }  # fmt: skip
+
+
+def _refuse(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise AssembleError(f"{folder} is a file; choose another name: mtd assemble --into mystack")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MADE).is_file():
+        raise AssembleError(
+            f"{folder} has other things in it, and nothing is overwritten; choose a new folder: mtd assemble --into mystack"
+        )
+
+
+def _clear(folder: Path) -> None:
+    """Away with the modules of the last time: a lesson may have been left out since."""
+    for path in [*folder.glob("*.py"), *(folder / FACE).glob("*.py")]:
+        path.unlink()
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+# ------------------------------------------------------------------------------------------- modules
+
+
+def modules_of(workspace: Workspace | None, room: Path = ROOM) -> list[StackModule]:
+    """All modules of the stack, in the order of the lessons."""
+    used = [one for one in all_lessons(room) if one.module not in WITHOUT]
+    modules = {one.module for one in used}
+    progress = workspace.progress() if workspace is not None else None
+    parts = []
+    for lesson in used:
+        own = None
+        if (
+            workspace is not None
+            and progress is not None
+            and lesson.number not in progress.reference
+        ):
+            own = _own(workspace, lesson)
+        source = lesson.source.solution() if own is None else own
+        text = rewritten(source, lesson, modules)
+        written = 0 if own is None else _added(lesson, own)
+        whose = "ours" if own is None else "yours"
+        parts.append(StackModule(lesson, whose, text, code_lines(text), written))
+    return parts
+
+
+def _own(workspace: Workspace, lesson: Lesson) -> str | None:
+    """The learner's module, if it has no blank left. AssembleError if it is no Python."""
+    if not workspace.file(lesson).is_file() or not workspace.is_begun(lesson):
+        return None
+    text = workspace.text_of(lesson)
+    return None if unwritten(text, lesson.number) else text
+
+
+def _added(lesson: Lesson, text: str) -> int:
+    """How many lines of code the learner wrote: those that the skeleton does not have."""
+    skeleton = lesson.source.skeleton(lesson.number).split("\n")
+    added = (
+        line[2:] for line in difflib.ndiff(skeleton, text.split("\n")) if line.startswith("+ ")
+    )
+    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in added)
+
+
+def code_lines(text: str) -> int:
+    """Lines that are code: no blank ones, no comments, no docstrings."""
+    tree = ast.parse(text)
+    said: set[int] = set()
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            said |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = enumerate(text.split("\n"), 1)
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("#") and number not in said
+        for number, line in lines
+    )
+
+
+# ------------------------------------------------------------------------------------------- imports
+
+
+def rewritten(text: str, lesson: Lesson, modules: Iterable[str]) -> str:
+    """The module with imports of the stack's own; all else is word for word what it was."""
+    tree = _parsed(text, lesson)
+    known, lines = {*modules}, text.split("\n")
+    left_out = LEFT_OUT.get(lesson.module, frozenset())
+    gone = [
+        node for node in tree.body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in left_out
+    ]  # fmt: skip
+    tree.body = [node for node in tree.body if node not in gone]
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    changes: dict[
+        int, tuple[int, list[str]]
+    ] = {}  # by first line: the last one, and what stands there instead
+    for piece in gone:
+        first = min([piece.lineno, *(one.lineno for one in piece.decorator_list)])
+        changes[first] = piece.end_lineno or piece.lineno, []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            wanted = used if gone else None
+            said = _said(node, lesson, known, wanted)
+            changes[node.lineno] = (
+                node.end_lineno or node.lineno, [" " * node.col_offset + line for line in said]
+            )  # fmt: skip
+    for first in sorted(changes, reverse=True):
+        last, instead = changes[first]
+        if not instead and lines[first - 2 : first - 1] == lines[last : last + 1] == [""]:
+            last += 1  # the empty lines around what is left out become one
+        lines[first - 1 : last] = instead
+    return _tidy(lines)
+
+
+def _parsed(text: str, lesson: Lesson) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise AssembleError(
+            f"lesson {lesson.number:02}, line {error.lineno} of {lesson.file} is not Python: {error.msg}. "
+            f"mtd check {lesson.number} shows it; mtd use reference {lesson.number} takes ours meanwhile"
+        ) from error
+    except ValueError as error:  # a null byte
+        raise AssembleError(
+            f"lesson {lesson.number:02}, {lesson.file} is not Python: {error}"
+        ) from error
+
+
+def _said(
+    node: ast.Import | ast.ImportFrom, lesson: Lesson, modules: set[str], used: set[str] | None
+) -> list[str]:
+    """The import's lines in the stack. `used`: other names are not imported."""
+    lines = []
+    names = [
+        one
+        for one in node.names
+        if used is None or (one.asname or one.name.partition(".")[0]) in used
+    ]
+    for one in names:
+        asked = f" as {one.asname}" if one.asname else ""
+        if isinstance(node, ast.Import):
+            lines.append(_module(one.name, asked, node, lesson, modules))
+            continue
+        place = "." * node.level + (node.module or "")
+        inner = f"{place}.{one.name}"
+        if inner in FACES:  # from minitorch_dist import nn
+            folder, _, module = FACES[inner].rpartition(".")
+            lines.append(
+                f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}"
+            )
+        elif place in FACES and place != "minitorch_dist":
+            lines.append(f"from .{FACES[place]} import {one.name}{asked}")
+        elif place in modules:
+            lines.append(f"from .{place} import {one.name}{asked}")
+        elif _is_plain(place):
+            lines.append(f"from {place} import {one.name}{asked}")
+        else:
+            raise _strange(inner, node, lesson)
+    return _joined(lines)
+
+
+def _module(name: str, asked: str, node: ast.stmt, lesson: Lesson, modules: set[str]) -> str:
+    """`import name as …`"""
+    if name in FACES and asked:
+        folder, _, module = FACES[name].rpartition(".")
+        return f"from .{folder} import {module}{asked}"
+    if name in modules:
+        return f"from . import {name}{asked}"
+    if _is_plain(name):
+        return f"import {name}{asked}"
+    raise _strange(name, node, lesson)
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Names of one module in one line."""
+    by_place: dict[str, list[str]] = {}
+    for line in lines:
+        place, _, name = line.partition(" import ")
+        by_place.setdefault(place, []).append(name)
+    return [
+        " import ".join([place, ", ".join(filter(None, names))]) if any(names) else place
+        for place, names in by_place.items()
+    ]
+
+
+def _is_plain(name: str) -> bool:
+    top = name.partition(".")[0]
+    return top == "numpy" or top in sys.stdlib_module_names
+
+
+def _strange(name: str, node: ast.stmt, lesson: Lesson) -> AssembleError:
+    return AssembleError(
+        f"lesson {lesson.number:02}, line {node.lineno} of {lesson.file} imports {name}, which the stack does not have: it stands "
+        f"on numpy, the standard library, other lessons and what our lesson {lesson.number:02} imports"
+    )
+
+
+def _tidy(lines: list[str]) -> str:
+    """At most two empty lines one after another, and none at the end; no headings of nothing."""
+    kept: list[str] = []
+    for line in lines:
+        if line.strip() or kept[-2:] != ["", ""]:
+            kept.append(line)
+    while kept and (not kept[-1].strip() or kept[-1].startswith("# ---")):
+        kept.pop()
+    return "\n".join(kept) + "\n"

@@ -1,0 +1,59 @@
+"""docs/whole_stack.md: what our solutions assemble to, to be read from top to bottom."""
+
+from __future__ import annotations
+
+import ast
+
+from minitorch_dist.course.assembling import FACE, code_lines, modules_of
+from minitorch_dist.course.lesson import ROOM
+
+TOP = """# The whole stack, from top to bottom
+
+This is a distributed training stack in {lines:,} lines of plain code, with {given:,} lines given around them. It needs numpy and Python's standard library. It has tensors, autograd,
+an optimizer, messages, wires, collectives, data parallel and sharded training, remote calls, pipelines and checkpoints. In the
+[course](course.md) you write its heart yourself. Made by `mtd dev build` from our solutions.
+
+    mtd assemble --reference --into mystack
+    python -m mystack train --ranks 4              # reads digits, in four processes over TCP
+    python -m mystack train --ranks 3 --wire file --kill 1@20
+    python -m mystack train --wire mqtt --broker 127.0.0.1:1883
+    python -m mystack fsdp --ranks 3               # and zero, pipeline, server
+    python -m mystack rpc --ranks 3                # calls, references, gradients across ranks
+    python -m mystack examine --ranks 3            # a small question to each module
+
+Every run ends with the weights that one rank has, bit for bit. Each module below is a lesson. Begin with *Backwards, in the right order*
+if you know tensors, and with the ring if you know autograd. What stands around the lessons is given; the [last table](#given) lists it.
+"""
+
+GIVEN = """
+## Given
+
+`mystack/face` is what the modules import besides each other, {lines:,} lines of code.
+
+| module | what it is |
+|---|---|
+"""
+
+
+def stack_page() -> str:
+    """Every module of the reference, under its lesson's name, and a table of what is given."""
+    modules = modules_of(None)
+    given = {path.name: path.read_text("utf-8") for path in sorted((ROOM / FACE).glob("[a-z]*.py"))}
+    face = sum(map(code_lines, given.values()))
+    parts, part = [TOP.format(lines=sum(one.lines for one in modules), given=face)], ""
+    for one in modules:
+        lesson = one.lesson
+        if lesson.part != part:
+            part = lesson.part
+            parts.append(f"\n## {part}\n")
+        parts.append(
+            f"\n### {lesson.number}. {lesson.title}\n\n{lesson.question} ([the lesson](../lessons/{lesson.folder.name}/text.md))\n\n"
+            f"```python\n# {lesson.file}\n{one.text}```\n"
+        )
+    parts.append(GIVEN.format(lines=face))
+    for name, text in given.items():
+        said = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
+        parts.append(
+            f"| [{name}](../lessons/{FACE}/{name}) | {said.replace('|', chr(92) + '|')} |\n"
+        )
+    return "".join(parts)

@@ -1,0 +1,89 @@
+"""torch's functions: run backward over several workers, and read the gradients of this one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.distributed.autograd.contexts import Context, contexts_of
+from minitorch_dist.distributed.autograd.passes import DistributedPass
+from minitorch_dist.distributed.rpc import serve
+from minitorch_dist.distributed.rpc.agent import RpcAgent, current
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.graph import Edge, edge_of
+
+
+def backward(context_id: int, roots: Sequence[Any], retain_graph: bool = False) -> None:
+    """Run backward from scalar roots, over all workers that take part in the context."""
+    agent = current()
+    ours = contexts_of(agent)
+    context = ours.find(context_id)
+    if not roots:
+        raise RuntimeError("No tensors provided for gradient computation.")
+    starts = [(_edge(root), np.ones_like(root.array)) for root in roots]
+    context.check()
+    number = ours.new_number()
+    this = context.passes[number] = DistributedPass(
+        ours, context, number, retain_graph, [edge for edge, _ in starts]
+    )
+    over = this.engage()
+    this.start(starts)
+    try:
+        over.wait()
+        _demand_all_used(agent, context, number, this)
+    except Exception as error:
+        ours.fail(context, error)
+        raise
+
+
+def _edge(root: Any) -> Edge:
+    if not isinstance(root, TensorBase):
+        raise TypeError(f"roots are tensors, but got {type(root).__name__}")
+    if not root.requires_grad:
+        raise RuntimeError("requires_grad not set on root")
+    if root.array.size != 1:
+        raise RuntimeError(
+            f"the root of shape {list(root.array.shape)} is not a scalar, all roots need to be scalar"
+        )
+    edge = edge_of(root)
+    assert edge is not None, "it requires grad"
+    return edge
+
+
+def _demand_all_used(agent: RpcAgent, context: Context, number: int, this: DistributedPass) -> None:
+    """The pass is over. If some messages never got gradients, say which.
+
+    Most workers have said with their answers that they have no such message. The others are asked.
+    """
+    unused = [(agent.me.name, what) for what in this.unused()]
+    asked: dict[int, Any] = {}
+    seen, new = {agent.me.id, *this.complete}, context.workers | this.seen
+    while new - seen:
+        for worker in sorted(new - seen):
+            seen.add(worker)
+            asked[worker] = agent.call(
+                agent.worker(worker), serve.UNUSED,
+                lambda writer: writer.value((context.id, number)), "backward", is_system=True,
+            )  # fmt: skip
+        for worker in list(asked):
+            found, others = asked.pop(worker).wait()
+            unused += [(agent.worker(worker).name, what) for what in found]
+            new |= set(others)
+    if unused:
+        lines = "\n".join(f"  on {name!r}: {what}" for name, what in unused)
+        raise RuntimeError(
+            f"the backward pass of context {context.id} can never finish. Every message with tensors "
+            "that require grad has to lead to the roots. These got no gradients back:\n"
+            f"{lines}\nUse what these calls returned in the loss, or make them under no_grad() or "
+            "outside of the context"
+        )
+
+
+def get_gradients(context_id: int) -> dict[Any, Any]:
+    """The gradients that this worker's tensors have in a context, by tensor."""
+    context = contexts_of(current()).find(context_id)
+    context.check()
+    with context.lock:
+        return dict(context.grads)

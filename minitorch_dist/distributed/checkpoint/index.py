@@ -1,0 +1,142 @@
+"""A checkpoint's index as it is read: nothing in it is believed before it was looked at.
+
+The file is JSON, such as
+
+    {"format": "minitorch_dist checkpoint 1", "generation": "3f9c",
+     "tensors": {"weight": {"shape": [4, 3], "dtype": "float32", "chunks": [
+         {"file": "3f9c-00000-of-00002.safetensors", "offsets": [0, 0], "sizes": [2, 3]}, …]}},
+     "values": {"step": 7}, "paths": {"weight": ["weight"], "step": ["step"]}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from minitorch_dist.distributed.checkpoint import cover
+from minitorch_dist.distributed.checkpoint.pieces import Box
+from minitorch_dist.serialization import container, strict_json
+
+FORMAT: Final = "minitorch_dist checkpoint 1"
+MOST_DIMENSIONS: Final = 64  # numpy's
+_DTYPES: Final = {str(dtype): dtype for dtype in container.NAMES}
+
+
+class CheckpointException(RuntimeError):
+    """A checkpoint cannot be saved or loaded; `failures` has each rank's reason."""
+
+    def __init__(self, message: str, failures: Mapping[int, BaseException] | None = None) -> None:
+        super().__init__(message)
+        self.failures = dict(failures or {})
+
+
+class Chunk(NamedTuple):
+    """A box of a tensor, and where it lies."""
+
+    box: Box
+    file: str
+    key: str  # its name in the file
+
+
+class SavedTensorEntry(NamedTuple):
+    """A tensor as a whole, and what was saved of it."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    chunks: list[Chunk]
+
+
+class Index(NamedTuple):
+    generation: str
+    tensors: dict[str, SavedTensorEntry]
+    values: dict[str, Any]  # see `values`
+    paths: dict[str, list[Any]]  # the keys that lead to each
+
+
+def parsed(text: bytes) -> Index:
+    """The index; CheckpointException names the entry that is wrong."""
+    try:
+        found = strict_json.loads(text)
+    except ValueError as error:
+        raise CheckpointException(f"it is damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise CheckpointException("it is no checkpoint's index")
+    if found.get("format") != FORMAT:
+        raise CheckpointException(f"it is no '{FORMAT}' but {_shown(found.get('format'))}")
+    tensors, values, paths = (found.get(part, {}) for part in ("tensors", "values", "paths"))
+    generation = found.get("generation")
+    if not (isinstance(tensors, dict) and isinstance(values, dict) and isinstance(paths, dict)):
+        raise CheckpointException("it is damaged: tensors, values and paths are no tables")
+    if not isinstance(generation, str):
+        raise CheckpointException("it is damaged: its generation is no text")
+    for name, path in paths.items():
+        if not (isinstance(path, list) and path and all(_is_key(key) for key in path)):
+            raise CheckpointException(f"it is damaged: no keys lead to {name}: {_shown(path)}")
+    saved = {name: _saved(name, about) for name, about in tensors.items()}
+    return Index(generation, saved, values, paths)
+
+
+def _saved(name: str, about: Any) -> SavedTensorEntry:
+    match about:
+        case {"shape": list(shape), "dtype": str(dtype), "chunks": list(chunks)}:
+            if not container.are_sizes(shape) or len(shape) > MOST_DIMENSIONS:
+                raise CheckpointException(f"it is damaged: {name} has the shape {_shown(shape)}")
+            if dtype not in _DTYPES:
+                raise CheckpointException(f"it is damaged: {name} is of the type {_shown(dtype)}")
+            found = [_chunk(name, shape, chunk) for chunk in chunks]
+            return SavedTensorEntry(tuple(shape), _DTYPES[dtype], found)
+    raise CheckpointException(f"it is damaged: {name} should have shape, dtype and chunks")
+
+
+def _chunk(name: str, shape: list[int], said: Any) -> Chunk:
+    match said:
+        case {"file": str(file), "offsets": list(offsets), "sizes": list(sizes), **rest}:
+            key = rest.get("key", name)
+            is_box = (
+                container.are_sizes(offsets)
+                and container.are_sizes(sizes)
+                and len(offsets) == len(sizes) == len(shape)
+                and all(o + n <= s for o, n, s in zip(offsets, sizes, shape, strict=True))
+            )
+            if is_box and isinstance(key, str) and _is_file_name(file):
+                return Chunk(Box(tuple(offsets), tuple(sizes)), file, key)
+    raise CheckpointException(
+        f"it is damaged: {name} of shape {shape} cannot have the chunk {_shown(said)}"
+    )
+
+
+def check_cover(name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
+    """CheckpointException unless every element is in exactly one of the boxes."""
+    try:
+        found = cover.flaw(shape, boxes)
+    except ValueError as error:
+        raise CheckpointException(f"the chunks of {name} cannot be checked: {error}") from None
+    if found is not None:
+        raise CheckpointException(
+            f"{name} of shape {list(shape)} has {len(boxes)} chunks, and {found}. A "
+            "checkpoint holds every element once"
+        )
+
+
+def _is_key(key: Any) -> bool:
+    """A key of a dict, or a place in a list (a list of one number)."""
+    if isinstance(key, list):
+        return len(key) == 1 and type(key[0]) is int
+    return type(key) in (str, int)
+
+
+def _is_file_name(name: str) -> bool:
+    """Whether it is a name in the checkpoint's own folder."""
+    return name not in ("", ".", "..") and not set(name) & set("/\\\0") and len(name) < 256
+
+
+def _shown(value: Any) -> str:
+    """In an error: a file may hold any amount of anything."""
+    text = (
+        str(value)[:200]
+        if isinstance(value, str | int | float | None)
+        else f"a {type(value).__name__}"
+    )
+    return repr(text)

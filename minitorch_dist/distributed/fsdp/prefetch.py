@@ -1,0 +1,129 @@
+"""The order of work in FSDP: the units of one model, from the first forward to the end of backward.
+
+    forward    unit 1 ┃ gather, compute, free ┃ unit 2 ┃ gather, compute, free ┃ …
+    backward   … ┃ gather 2, compute, reduce_scatter ┃ gather 1, compute, reduce_scatter ┃
+                        └ prefetch 1                      └ of 2, still on its way
+
+The order of the units is noted in forward; backward asks in time for the one before. At most one unit
+is gathered ahead, and one reduction is still on its way. So at most two units are whole at a time, however
+deep the model is. With the outermost they are three: it stays whole from its forward on, because its
+backward comes first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minitorch_dist.distributed.fsdp.api import BackwardPrefetch
+from minitorch_dist.distributed.fsdp.unit import PendingReduction, Unit
+from minitorch_dist.distributed.nested import tensors_in
+from minitorch_dist.tensors.core import engine
+
+
+class Prefetcher:
+    """One model's way through forward and backward, shared by all its units."""
+
+    def __init__(self, prefetch: BackwardPrefetch | None, forward_prefetch: bool) -> None:
+        self.prefetch, self.forward_prefetch = prefetch, forward_prefetch
+        self.units: list[Unit] = []
+        self.outermost: Unit | None = None
+        self.order: list[Unit] = []  # of the last complete forward
+        self._now: list[Unit] = []
+        self._behind: PendingReduction | None = None
+        self._ends_noted = False
+        self._done: set[int] = set()  # units whose backward is over, in this pass
+
+    def add(self, unit: Unit) -> None:
+        unit.when_complete = self.complete
+        self.units.append(unit)
+
+    # -------------------------------------------------------------------------------------- forward
+
+    def begin(self) -> None:
+        self._now = []
+
+    def before_forward(self, unit: Unit) -> None:
+        unit.unshard()
+        if unit.in_backward:
+            return  # a checkpoint computes again what it had forgotten
+        if unit not in self._now:
+            self._now.append(unit)
+        for other in unit.ahead["forward"]:
+            other.prefetch()
+        if self.forward_prefetch:
+            following = _neighbour(self.order, unit, +1)
+            if following is not None:
+                following.prefetch()
+
+    def after_forward(self, unit: Unit, outputs: Any) -> None:
+        recorded: list[Any] = [
+            tensor
+            for tensor in tensors_in(outputs)
+            if tensor._requires_grad and tensor._grad_fn is not None
+        ]
+        version = unit.flat.storage.version
+        for tensor in recorded:
+            tensor.register_hook(lambda _: self.before_backward(unit, version))
+        frees = unit.frees_after_forward and unit is not self.outermost
+        if (frees or not recorded) and not unit.in_backward:
+            unit.reshard()
+
+    def end(self) -> None:
+        self.order = self._now
+
+    # ------------------------------------------------------------------------------------- backward
+
+    def before_backward(self, unit: Unit, version: int) -> None:
+        if unit.in_backward:
+            return
+        if not self._ends_noted:
+            self._ends_noted = True
+            engine.queue_callback(self.finish)
+        unit.before_backward(version)
+        for other in unit.ahead["backward"]:
+            other.prefetch()
+        if self.prefetch is BackwardPrefetch.BACKWARD_PRE and not unit.ahead["backward"]:
+            self._fetch_before(unit)
+
+    def _fetch_before(self, unit: Unit) -> None:
+        ahead = _neighbour(self.order, unit, -1)
+        if ahead is not None and id(ahead) not in self._done and not ahead.in_backward:
+            ahead.prefetch()
+
+    def complete(self, unit: Unit) -> None:
+        """All gradients of the unit are there."""
+        self._settle()
+        self._behind = unit.after_backward()
+        self._done.add(id(unit))
+        if self.prefetch is BackwardPrefetch.BACKWARD_POST:
+            self._fetch_before(unit)
+
+    def _settle(self) -> None:
+        """Wait for the reduction that is still on its way."""
+        reduction, self._behind = self._behind, None
+        if reduction is not None:
+            reduction.unit.take_reduced(reduction)
+
+    def finish(self) -> None:
+        """Backward is over: nothing stays whole, nothing stays on its way."""
+        self._ends_noted = False
+        for unit in self.units:
+            if unit.in_backward and unit.is_collecting:
+                self.complete(unit)
+        self._settle()
+        self._done.clear()
+        for unit in self.units:
+            unit.in_backward = False
+            if not unit.stays_after_backward:
+                unit.reshard()
+
+    def __repr__(self) -> str:
+        whole = sum(unit.is_whole for unit in self.units)
+        return f"<Prefetcher of {len(self.units)} units, {whole} of them whole>"
+
+
+def _neighbour(order: list[Unit], unit: Unit, step: int) -> Unit | None:
+    for number, other in enumerate(order):
+        if other is unit:
+            return order[number + step] if 0 <= number + step < len(order) else None
+    return None

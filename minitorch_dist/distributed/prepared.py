@@ -1,0 +1,198 @@
+"""A collective that is ready to run: prepare once, then run it with any arrays of the same kind.
+
+A training loop makes the same calls in every step. To prepare a call is to check its arguments, to choose a
+schedule, and to bind an engine. The engine is a board, lent parts, messages, or that of a simulated world.
+All of that depends on the kind of the call alone: its function, op, root, dtypes and shapes. So it is done for
+the first call of a kind, and kept with the group. Every call, the first one too, is then a `PreparedCall.run`.
+
+Some things depend on the call itself and are checked every time. They are the group's state, the calls of the
+other ranks, and how the arrays lie: whether they are contiguous and writeable, and whether they overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.execution.executor import Execution, PlannedCall
+from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.execution.lending import Lending, is_lendable
+from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.execution.planner import plan
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
+from minitorch_dist.distributed.mail.wire import Fingerprint
+from minitorch_dist.distributed.reductions import COMBINES
+from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.work import Work
+from minitorch_dist.distributed.world import find
+
+Algorithm: TypeAlias = "str | Schedule | None"
+Arrays: TypeAlias = "dict[Any, Array]"
+MakeVector: TypeAlias = "Callable[[Schedule], Vector]"
+Execute: TypeAlias = "Callable[[CollectiveOperation, Arrays, PostponedCopy | None], None]"
+"""It carries out one operation with these arrays. The copy is what a rank has for itself."""
+
+
+class How(NamedTuple):
+    """The arguments that all collectives take besides their arrays."""
+
+    algorithm: Algorithm = None
+    asynchronous: bool = False
+    output: Any = None  # what the Work hands out
+    written: Callable[[], None] | None = None  # called when the results are there
+    timeout: float | None = None
+
+
+NOW: Final = How()
+
+
+class PreparedCall:
+    """One kind of collective call on one group. `execute` is what its engine has bound to it."""
+
+    __slots__ = (
+        "combine", "execute", "expects", "fingerprint", "group", "is_kept", "nbytes", "rank", "root",
+        "schedule", "size",
+    )  # fmt: skip
+
+    execute: Execute
+
+    def __init__(
+        self, group: Group, schedule: Schedule, fingerprint: Fingerprint, root: int | None,
+        nbytes: int, is_kept: bool,
+    ) -> None:  # fmt: skip
+        self.group, self.schedule, self.fingerprint, self.root = group, schedule, fingerprint, root
+        self.nbytes, self.is_kept = nbytes, is_kept
+        self.rank, self.size = group.rank(), group.size()
+        self.combine = COMBINES.get(fingerprint.reduce)
+        self.expects = wire.encode_fingerprint(fingerprint)
+
+    def run(
+        self,
+        arrays: Arrays,
+        own: PostponedCopy | None = None,
+        how: How = NOW,
+        first: Callable[[], None] | None = None,
+        last: Callable[[], None] | None = None,
+    ) -> Work | None:
+        """Begin the group's next operation and carry it out: every collective call comes here. `own` is a
+        copy that can be made at any time of it; `first` and `last` are called before and after."""
+        group = self.group
+        worker = group._worker
+        if how.asynchronous or group.is_closed or (worker is not None and not worker.is_idle()):
+            return self._run_in_turn((arrays, own, how.written, first, last), how, callsite(2))
+        with group.channel.begin(
+            self.fingerprint, callsite(2), how.timeout, self.expects
+        ) as operation:
+            self._carry_out(operation, arrays, own, how.written, first, last)
+        return None
+
+    def _carry_out(
+        self, operation: CollectiveOperation, arrays: Arrays, own: PostponedCopy | None,
+        written: Callable[[], None] | None, first: Callable[[], None] | None,
+        last: Callable[[], None] | None,
+    ) -> None:  # fmt: skip
+        if first is not None:
+            first()
+        self.execute(operation, arrays, own)
+        if last is not None:
+            last()
+        if written is not None:
+            written()
+
+    def _run_in_turn(self, given: Any, how: How, site: str) -> Work | None:
+        """Let the group's worker do it, after what it has still to do."""
+
+        def body(operation: CollectiveOperation) -> None:
+            self._carry_out(operation, *given)
+
+        beside = how.asynchronous
+        return self.group.run(self.fingerprint, body, beside, how.output, how.timeout, site)
+
+    def __repr__(self) -> str:
+        return f"<PreparedCall {self.fingerprint} by {self.schedule} on {self.group!r}>"
+
+
+# ------------------------------------------------------------------------------------- engines
+
+
+class Engine(Protocol):
+    """It carries out the collectives of a world. A simulated world has its own, as `extras["engine"]`."""
+
+    is_shared: bool
+    """Whether it serves many ranks of one process: then no rank keeps its prepared calls."""
+
+    def choose(
+        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
+    ) -> tuple[Schedule, Fingerprint]:
+        """The schedule of a call, and the call's fingerprint with its name."""
+
+    def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:
+        """A function that carries out this kind of call. `vector` says how its arrays are cut for a schedule."""
+
+
+class TransportEngine:
+    """The collectives over a transport: on its board, by parts that threads lend each other, or in messages."""
+
+    is_shared = False
+
+    def choose(
+        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
+    ) -> tuple[Schedule, Fingerprint]:
+        links, is_on_board = links_of(group), group.board is not None
+        schedule = choice.choose(collective, group.size(), nbytes, links, algorithm, is_on_board)
+        return schedule, said._replace(algorithm=schedule.algorithm)
+
+    def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:
+        group, schedule, combine = call.group, call.schedule, call.combine
+        cut = vector(schedule)
+        kind: type[Execution] = Execution
+        if group.board is not None:
+            on_board = group.board.bind(schedule, call.root, cut, combine, call.expects)
+            if on_board is not None:
+                return on_board
+        if group.lends and is_lendable(schedule, call.size, cut):
+            cut, kind = cut._replace(lent=True), Lending
+        return PlannedCall(kind, plan(schedule, call.rank, call.size, call.root, cut), combine).run
+
+
+OVER_TRANSPORT: Final = TransportEngine()
+
+
+def links_of(group: Group) -> Links:
+    """The cost of this group's messages: declared for its transport, or measured (see `measuring`)."""
+    found = group.world.extras.get("links")
+    if found is None:
+        costs = group.board.board.costs if group.board else group.world.transport.costs
+        found = Links() if costs is None else Links.measured(*costs)
+    assert isinstance(found, Links)
+    return found
+
+
+def prepare(
+    group: Group,
+    collective: str,
+    said: Fingerprint,
+    nbytes: int,
+    algorithm: Algorithm,
+    vector: MakeVector,
+    root: int | None = None,
+    more: Any = None,
+) -> PreparedCall:
+    """Prepare this kind of call. `more` holds all that `vector` depends on beside `said`.
+
+    The environment is read when a kind of call is met for the first time.
+    """
+    key = said, algorithm, more
+    found: PreparedCall | None = find(group, key)
+    if found is None:
+        engine: Engine = group.world.extras.get("engine", OVER_TRANSPORT)
+        schedule, fingerprint = engine.choose(group, collective, said, nbytes, algorithm)
+        found = PreparedCall(group, schedule, fingerprint, root, nbytes, not engine.is_shared)
+        found.execute = engine.bind(found, vector)
+        group.keep(key, found)
+    return found

@@ -1,0 +1,362 @@
+"""The caller's side: make calls, and make sure that each of them ends once.
+
+    call ──► write ──► REQUEST ─────────►      an answer comes         the future has its value or exception
+                                               its time is over        RpcTimeout
+                                               its worker is gone      WorkerLost
+                                               RPC is shut down        RpcError
+
+RpcFuture      the future of an answer. A thread that waits for it drives the transport meanwhile, so no
+               other thread stands between the wire and the caller
+PendingCall    one call without an answer
+PendingCalls   all calls without an answer, by number
+Caller         makes the calls of one worker, and ends them
+
+Every message arrives here. Where the transport may lose some, `retry` asks again.
+"""
+
+from __future__ import annotations
+
+import itertools
+from _thread import get_ident
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from threading import Lock  # noqa: TID251 - guards the numbers; nothing waits in here
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.codec import Writer
+from minitorch_dist.distributed.exceptions import RpcError, RpcTimeout, WorkerLost
+from minitorch_dist.distributed.rpc import functions
+from minitorch_dist.distributed.rpc.members import WorkerInfo
+from minitorch_dist.distributed.rpc.message import (
+    ANSWER,
+    RpcMessage,
+    RpcReader,
+    RpcWriter,
+    Sender,
+    autograd,
+    context_id,
+)
+from minitorch_dist.distributed.rpc.pool import Job
+from minitorch_dist.futures import Future
+from transports.clock import PICO, Deadline
+from transports.errors import PeerLost, TransportClosed
+
+if TYPE_CHECKING:
+    from minitorch_dist.distributed.rpc.agent import RpcAgent
+
+T = TypeVar("T")
+Settled = Callable[[Any, Exception | None], None]  # told the answer, or the error that came instead
+
+
+class RpcFuture(Future[T]):
+    """A future whose value comes over the wire. `waits_for` says in words which value that is."""
+
+    def __init__(self, agent: RpcAgent, waits_for: Callable[[], str]) -> None:
+        super().__init__(condition=partial(agent.clock.condition, waits_for))
+        self._agent, self._waits_for = agent, waits_for
+        self.waiting: list[int] = []  # the threads that wait for it in the transport
+
+    def wait(self) -> T:
+        if not self.done():
+            self._agent.wait_for(self)
+        try:
+            return super().wait()
+        finally:
+            del self
+
+    def settle(self, deadline: Deadline) -> None:
+        """Wait by the condition, and raise nothing."""
+        with self._changed:
+            while not (self.done() or deadline.is_over()):
+                self._changed.wait(deadline.left())
+
+    def _announce(self) -> None:
+        if self.waiting and self.waiting != [get_ident()]:
+            self._agent.rouse()
+
+    def _following(self) -> RpcFuture[Any]:
+        return RpcFuture(self._agent, self._waits_for)
+
+    @property
+    def has_callbacks(self) -> bool:
+        return bool(self._callbacks)
+
+
+class PendingCall:
+    """One call without an answer. `doing` is the function that is called, or words for an operation."""
+
+    __slots__ = (
+        "doing", "end", "future", "id", "is_system", "keeps", "parts", "settled", "site", "started", "timeout",
+        "to",
+    )  # fmt: skip
+
+    def __init__(
+        self, agent: RpcAgent, to: WorkerInfo, doing: object, timeout: float, is_system: bool
+    ) -> None:
+        self.id = 0  # it gets its number when it is complete
+        self.to, self.doing, self.timeout, self.is_system = to, doing, timeout, is_system
+        self.started = agent.clock.now()
+        self.end: int | None = self.started + round(timeout * PICO) if timeout > 0 else None
+        self.future: RpcFuture[Any] | None = RpcFuture(agent, self.awaited)
+        self.parts: list[Any] = []  # of its request, until that is sent
+        self.site = ""  # the caller's line
+        self.settled: Settled | None = None
+        self.keeps: object = None
+
+    def finish(self, value: Any = None, error: Exception | None = None) -> None:
+        """Complete the future. The future knows the call for its words; from now on the call does not
+        know the future, so that its value is free when nobody wants it."""
+        future, self.future = self.future, None
+        assert future is not None, "a call ends once"
+        settled, self.settled, self.keeps = self.settled, None, None
+        if settled is not None:
+            settled(value, error)
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether functions of the user run when it ends."""
+        return not self.is_system and self.future is not None and self.future.has_callbacks
+
+    # ---------------------------------------------------------------------------- in words
+
+    def awaited(self) -> str:
+        return f"the answer to {self}"
+
+    def unsent(self, reason: str) -> WorkerLost:
+        """Its worker was gone before."""
+        return self._lost(reason, "was not sent", may_have_run=False)
+
+    def bereft(self, reason: str) -> WorkerLost:
+        """Its worker is gone."""
+        return self._lost(reason, "may have run", may_have_run=True)
+
+    def _lost(self, reason: str, fate: str, may_have_run: bool) -> WorkerLost:
+        doing = f"was worker {self.to.name!r}; {self} {fate}"
+        return WorkerLost(self.to.id, reason, doing, may_have_run)
+
+    def overdue(self) -> RpcTimeout:
+        """Its time is over."""
+        return RpcTimeout(
+            f"RPCErr:1:RPC ran for more than set timeout ({self.timeout * 1000:.0f} ms) and will now "
+            f"be marked with an error. {self.whereabouts()}; give it more time (timeout=…), or look what "
+            f"{self.to.name!r} does"
+        )
+
+    def whereabouts(self) -> str:
+        return f"{self} may have run, may be running, or may still come to run"
+
+    def failure(self, value: Any) -> Exception:
+        """The exception that the function raised, with a note that names the call."""
+        error = value if isinstance(value, Exception) else RpcError(f"{self} failed with {value!r}")
+        BaseException.add_note(error, f"(in {self})")
+        return error
+
+    def __str__(self) -> str:
+        at = f", called at {self.site}" if self.site else ""
+        return f"{functions.name_of(self.doing)} on {self.to.name!r}{at}"
+
+    def __repr__(self) -> str:
+        return f"<Call {self.id}: {self}>"
+
+
+class PendingCalls(dict[int, PendingCall]):
+    """All calls without an answer. Any thread changes it, so a copy is gone through (`all`)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._numbers = itertools.count(1)
+        self._lock = Lock()
+        self._given_up: set[int] = set()
+        self.has_given_up = False  # whether any call ever was
+
+    def all(self) -> list[PendingCall]:
+        return list(self.values())
+
+    def enter(self, call: PendingCall) -> int | None:
+        """Give the call its number. The result is the instant at which something is due of it.
+
+        Each number belongs to a call in here as soon as it is given.
+        """
+        with self._lock:
+            call.id = next(self._numbers)
+            self[call.id] = call
+        return call.end
+
+    def new_number(self) -> int:
+        """A number for a message that nobody answers."""
+        return next(self._numbers)
+
+    def next_instant(self) -> int | None:
+        """When something is due of some call."""
+        return min((call.end for call in self.all() if call.end is not None), default=None)
+
+    def over(self, now: int) -> list[PendingCall]:
+        """Give up the calls whose time is over."""
+        late = [call for call in self.all() if call.end is not None and now >= call.end]
+        found = [call for call in late if self.pop(call.id, None) is not None]
+        self._given_up.update(call.id for call in found)
+        self.has_given_up = self.has_given_up or bool(found)
+        return found
+
+    def was_given_up(self, id: int) -> bool:
+        """Whether an answer comes too late. It is asked once for each."""
+        is_late = id in self._given_up
+        self._given_up.discard(id)
+        return is_late
+
+    def __repr__(self) -> str:
+        return f"<PendingCalls: {len(self)} calls>"
+
+
+class Caller:
+    """Makes the calls of one worker, and ends them."""
+
+    Call: type[PendingCall] = PendingCall
+
+    def __init__(self, agent: RpcAgent, sender: Sender) -> None:
+        self._agent, self._sender = agent, sender
+        self.calls = PendingCalls()
+        self._lock = Lock()
+        self.issued: Counter[int] = Counter()  # requests of users that were sent, by callee
+
+    # ------------------------------------------------------------------------------------ making
+
+    def call(
+        self, to: WorkerInfo, operation: int, write: Callable[[Writer], None], doing: object,
+        timeout: float = -1.0, is_system: bool = False,
+        settled: Settled | None = None, keeps: object = None,
+        site: str | None = None,
+    ) -> RpcFuture[Any]:  # fmt: skip
+        """Send a request. The result is the future of its answer. A value that cannot be sent raises here.
+
+        `doing` is the function that is called, or words for the operation. `settled` is told the
+        answer, or the error that came instead, in any thread; it must not wait. `keeps` is kept until then. `site` is
+        the caller's line, if it was looked up already.
+        """
+        agent = self._agent
+        if agent.dropped_refs and not is_system:
+            agent.release_dropped_refs()
+        if not agent.is_open:
+            raise RpcError(
+                f"worker {agent.me.name!r} has shut RPC down; {functions.name_of(doing)} was not called"
+            )
+        call = self.Call(agent, to, doing, agent.timeout if timeout < 0 else timeout, is_system)
+        future = call.future
+        assert future is not None
+        writer = RpcWriter(to.id, agent.names.at(to))
+        writer.out.append(operation)
+        write(writer)
+        if not is_system:
+            call.site = callsite() if site is None else site
+            load, context = None, context_id.get()
+            if context is not None:
+                load = autograd().pack(writer, to.id, context)
+            writer.value(load)
+            with self._lock:
+                self.issued[to.id] += 1
+        if writer.notes:
+            writer.depart()
+        agent.pool.visit()
+        call.parts, call.settled, call.keeps = [writer.out, *writer.buffers], settled, keeps
+        instant = self.calls.enter(call)  # now that it is written: that may have made other calls
+        if instant is not None:
+            agent.deadlines.expect(instant)
+        try:
+            self._request(call)
+        except PeerLost as error:
+            self._fail(call, call.unsent(error.why))
+        except TransportClosed:
+            self._fail(call, RpcError(f"{call} was not made: RPC was shut down"))
+        return future
+
+    def _request(self, call: PendingCall) -> None:
+        parts, call.parts = call.parts, []
+        self._sender.request(call.to.id, call.id, parts, call.is_system)
+
+    def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
+        """Send a request that needs no answer, if its worker is still there."""
+        if self._agent.is_open:
+            writer = RpcWriter(to.id, str)
+            writer.out.append(operation)
+            writer.value(what)
+            self._sender.notify(to.id, self.calls.new_number(), [writer.out, *writer.buffers])
+
+    # ------------------------------------------------------------------------------------- ending
+
+    def take(self, message: RpcMessage) -> Job | None:
+        """An answer or a failure has come. It is a job if functions of the user wait for it."""
+        call = self.calls.pop(message.id, None)
+        if call is None:
+            is_late = self.calls.was_given_up(message.id)
+            return partial(_release_objects, message) if is_late else None
+        if call.has_callbacks:
+            return partial(self._answered, call, message)
+        self._answered(call, message)
+        return None
+
+    def _answered(self, call: PendingCall, message: RpcMessage) -> None:
+        """Complete the call with the answer or the failure that has come."""
+        reader = RpcReader(message.parts)
+        try:
+            value, load = reader.value(), reader.value()
+            if load is not None:
+                autograd().back(load, reader, message.src)
+        except Exception as error:
+            error.add_note(f"(while reading the answer to {call})")
+            call.finish(error=error)
+            return
+        if message.kind == ANSWER:
+            call.finish(value)
+        else:
+            call.finish(error=call.failure(value))
+
+    def lose(self, worker: int, reason: str) -> Job | None:
+        """A worker is gone: its calls will not be answered."""
+        failing = [call for call in self.calls.all() if call.to.id == worker]
+
+        def fail() -> None:
+            for call in failing:
+                self._fail(call, call.bereft(reason))
+
+        if any(call.has_callbacks for call in failing):
+            return fail
+        fail()
+        return None
+
+    def _fail(self, call: PendingCall, error: Exception) -> None:
+        if self.calls.pop(call.id, None) is not None:
+            call.finish(error=error)
+
+    def end_overdue(self, give: Callable[[Job], None]) -> None:
+        """End the calls whose time is over. A job that runs functions of the user goes to `give`."""
+        for call in self.calls.over(self._agent.clock.now()):
+            end = partial(call.finish, error=call.overdue())
+            if call.has_callbacks:
+                give(end)
+            else:
+                end()
+
+    def close(self) -> None:
+        """Nothing will be answered any more."""
+        for call in self.calls.all():
+            self._fail(call, RpcError(f"RPC was shut down before there was an answer to {call}"))
+
+    def of_users(self) -> list[PendingCall]:
+        """Calls of the user that have no answer yet."""
+        return [call for call in self.calls.all() if not call.is_system]
+
+    def __repr__(self) -> str:
+        return f"<Caller, {len(self.calls)} calls without an answer>"
+
+
+def _release_objects(message: RpcMessage) -> None:
+    """Nobody waits for an answer any more. Reading it lets go of the references in it."""
+    with suppress(Exception):
+        RpcReader(message.parts).value()

@@ -1,0 +1,322 @@
+"""The threads of a worker: one drives the transport, the others run requested functions.
+
+A short function runs in the very thread that received its request: nothing is handed over. Meanwhile no
+thread drives the transport. So a deadline thread looks every millisecond. When the same function is still
+running, it lets another thread drive.
+
+    driver    progress ─► request ─► run it here ─► progress …
+    deadline thread                 "still that one?" ─► another thread is the driver now
+
+A function never runs on the stack of a function that waits. (If that one held a lock and the new one wanted
+it, both would wait for ever.) A thread of the user, or a function, that waits for an answer drives as well.
+But the requests that it receives go to the worker pool.
+
+`size` functions run at once. A function that waits for an answer does not count, and others begin in its
+place: calls may nest to any depth, in circles, with any `size`.
+
+Under virtual time a switch of threads costs nothing: the driver hands over every request.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from transports.clock import PICO, Thread
+
+if TYPE_CHECKING:
+    from minitorch_dist.distributed.rpc.agent import RpcAgent
+
+Job = Callable[[], None]
+NAP: Final = 0.001  # seconds between two looks, while there is something to look at
+LONG_NAP: Final = 0.016
+
+
+is_ours: ContextVar[bool] = ContextVar("is_ours", default=False)  # a thread of some worker
+_runs_job: ContextVar[bool] = ContextVar("runs_job", default=False)
+
+
+class WorkerPool:
+    """The threads of one worker: they are started when they are needed."""
+
+    def __init__(self, agent: RpcAgent, size: int, is_real: bool) -> None:
+        self._agent, self.size, self._is_real = agent, size, is_real
+        self._changed = agent.clock.condition("something to do")
+        self._jobs: deque[Job] = deque()
+        self._threads: list[Thread] = []
+        self._idle = 0
+        self._driver: object = None
+        self.running = 0  # functions that run and do not wait
+        self.waiting = 0  # functions that wait for an answer
+        self.most = 0  # threads there ever were at once
+        self.inline = 0  # the number of the function that the driver runs; 0 if it runs none
+        self._count = 0
+        self.visits = 0  # how often a thread of the user made a call or waited
+        self.guests: list[object] = []  # a future for each thread that drives while it waits
+        self._is_deep = False  # the driver sleeps as long as such a thread drives
+        self._is_awaited = False  # a thread waits until nothing runs
+        self._is_closed = False
+
+    def begin(self) -> None:
+        self._add()
+
+    # ------------------------------------------------------------------------------------- jobs
+
+    def give(self, job: Job) -> None:
+        """Let a thread of the pool run a job."""
+        with self._changed:
+            self._jobs.append(job)
+            self._begin_job()
+
+    def _begin_job(self) -> None:
+        """If a job can begin, let a thread begin it. The lock is held."""
+        if self._jobs and self.running < self.size and not self._is_closed:
+            if self._idle:
+                self._changed.notify_all()
+            else:
+                self._add()
+
+    def _add(self) -> None:
+        number = len(self._threads) + 1
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        self._threads.append(self._agent.start(self._live, f"rpc worker thread {number}"))
+        self.most = max(self.most, len(self._threads))
+
+    def is_quiet(self) -> bool:
+        """Whether nothing runs, waits or is going to run."""
+        return not (self._jobs or self.running or self.waiting)
+
+    def wait_until_quiet(self, seconds: float | None) -> bool:
+        """Wait until nothing runs any more. False if that takes longer than so many seconds."""
+        deadline = self._agent.clock.deadline(seconds)
+        with self._changed:
+            self._is_awaited = True
+            while not self.is_quiet() and not deadline.is_over() and not self._is_closed:
+                self._changed.wait(deadline.left())
+            self._is_awaited = False
+            return self.is_quiet()
+
+    def _live(self) -> None:
+        me = object()
+        while True:
+            job = None
+            with self._changed:
+                while not self._is_closed:
+                    if self._jobs and self.running < self.size:
+                        job = self._jobs.popleft()
+                        self.running += 1
+                        break
+                    if self._driver is None and self._agent.is_open:
+                        self._driver = me
+                        break
+                    if self._idle > self.size:  # deep nesting is over
+                        return
+                    self._idle += 1
+                    self._changed.wait()
+                    self._idle -= 1
+                if self._is_closed:
+                    return
+            if job is not None:
+                self._run(job)
+            else:
+                self._drive(me)
+
+    def _run(self, job: Job) -> None:
+        """Run a job that was counted as running."""
+        token = _runs_job.set(True)
+        try:
+            job()
+        finally:
+            _runs_job.reset(token)
+            with self._changed:
+                self.running -= 1
+                if self._is_awaited:
+                    self._changed.notify_all()
+
+    # ---------------------------------------------------------------------------------- driving
+
+    def _drive(self, me: object) -> None:
+        agent, visits, nap = self._agent, self.visits, NAP
+        while agent.is_open and self._driver is me:
+            others = self._is_real and (self.guests or self.visits != visits)
+            if others:  # others drive, or did a moment ago
+                nap = NAP if self.visits != visits else min(2 * nap, LONG_NAP)
+                visits = self.visits
+                self._doze(nap)
+                if not self.guests:
+                    agent.listen(0)
+            else:
+                nap = NAP
+                agent.listen(None)
+            while (job := agent.next_job()) is not None:
+                if not self._is_real:
+                    self.give(job)
+                elif not self._run_here(me, job):
+                    return
+            if self._jobs and self.running < self.size:
+                with self._changed:
+                    self._begin_job()
+        with self._changed:
+            if self._driver is me:
+                self._driver = None
+
+    def _doze(self, nap: float) -> None:
+        with self._changed:
+            self._is_deep = nap > NAP
+            if not self._is_closed:
+                self._changed.wait(nap)
+            self._is_deep = False
+
+    def _run_here(self, me: object, job: Job) -> bool:
+        """Run a function in the driver's thread. False if another thread drives now."""
+        with self._changed:
+            if self.running >= self.size:
+                self._jobs.append(job)
+                return True
+            self.running += 1
+            self._count += 1
+            self.inline = self._count
+        self._agent.deadlines.alert()
+        self._run(job)
+        if self._driver is not me:
+            return False
+        self.inline = 0
+        return True
+
+    def relieve(self, number: int) -> bool:
+        """The deadline thread finds the driver still in function `number`: let another thread drive."""
+        with self._changed:
+            if self._is_closed or self.inline != number or not number:
+                return False
+            self.inline, self._driver = 0, None
+            if self._idle:
+                self._changed.notify_all()
+            else:
+                self._add()
+            return True
+
+    # ---------------------------------------------------------------------------------- waiting
+
+    def begin_wait(self) -> bool:
+        """The calling thread begins to wait for an answer. True if it runs a function of ours."""
+        self.visit()
+        if not _runs_job.get():
+            return False
+        with self._changed:
+            self.running -= 1
+            self.waiting += 1
+            self._begin_job()
+        return True
+
+    def end_wait(self, was_job: bool) -> None:
+        if was_job:
+            with self._changed:
+                self.running += 1
+                self.waiting -= 1
+        if self._is_deep:
+            with self._changed:
+                self._changed.notify_all()
+
+    def visit(self) -> None:
+        """A thread of the user makes a call or waits: it will drive now and then."""
+        if not is_ours.get():
+            self.visits += 1
+
+    def close(self) -> None:
+        """All threads end once they have nothing to run. Not called by one of them."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def join(self, seconds: float | None = None) -> None:
+        deadline = self._agent.clock.deadline(seconds)
+        for thread in self._threads:
+            thread.join(deadline.left())
+
+    def __repr__(self) -> str:
+        return (
+            f"<WorkerPool of {len(self._threads)} threads: {self.running} of {self.size} functions run, "
+            f"{self.waiting} wait, {len(self._jobs)} have to wait for a thread>"
+        )
+
+
+def runs_job() -> bool:
+    """Whether the calling thread runs a function for a peer."""
+    return bool(_runs_job.get())
+
+
+QUIET: Final = 40  # looks without a slow function before the deadline thread sleeps
+
+
+class DeadlineThread:
+    """Ends calls whose time is over, and makes sure that some thread drives.
+
+    It sleeps until the earliest deadline. While functions run in the driver's thread it also looks every
+    millisecond whether one of them takes long. After some quiet looks it sleeps until it is alerted.
+    """
+
+    def __init__(self, agent: RpcAgent) -> None:
+        self._agent = agent
+        self._changed = agent.clock.condition("the next deadline")
+        self._is_closed = self._is_attentive = False
+        self._next: int | None = None  # when it will wake by itself
+        self._thread: Thread | None = None
+
+    def begin(self) -> None:
+        self._thread = self._agent.start(self._live, "rpc deadline thread")
+
+    def alert(self) -> None:
+        """A function begins in the driver's thread."""
+        if not self._is_attentive:
+            with self._changed:
+                self._is_attentive = True
+                self._changed.notify_all()
+
+    def expect(self, instant: int) -> None:
+        """Something will be due then."""
+        upcoming = self._next
+        if upcoming is None or instant < upcoming:
+            with self._changed:
+                if self._next is None or instant < self._next:
+                    self._next = instant
+                    self._changed.notify_all()
+
+    def _live(self) -> None:
+        seen, quiet = 0, 0
+        while True:
+            self._agent.do_what_is_due()
+            with self._changed:
+                if self._is_closed:
+                    return
+                self._next = None  # a thread that makes a call now comes to the lock
+                self._next = self._agent.next_instant()
+                left = None
+                if self._next is not None:
+                    left = max(0.0, (self._next - self._agent.clock.now()) / PICO)
+                if self._is_attentive:
+                    left = NAP if left is None else min(left, NAP)
+                if left is None or left > 0:
+                    self._changed.wait(left)
+            if self._is_attentive:
+                number = self._agent.pool.inline
+                if number and number == seen:
+                    self._agent.pool.relieve(number)
+                quiet = 0 if number != seen else quiet + 1
+                seen = number
+                if quiet > QUIET:
+                    self._is_attentive, quiet = False, 0
+                    self._is_attentive = bool(self._agent.pool.inline)  # one that began just now
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def join(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+    def __repr__(self) -> str:
+        return f"<DeadlineThread, {'attentive' if self._is_attentive else 'asleep'}>"

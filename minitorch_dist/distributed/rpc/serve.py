@@ -1,0 +1,209 @@
+"""The callee's side: read a request, run it, answer.
+
+    REQUEST   its first byte is the operation. CALL is (function, args, kwargs), and its answer is what the
+              function returns. RRefs, autograd and shutdown use the others
+
+handler   answers at once, in the thread that received the request, and runs nothing of the user's
+runner    returns a function, which runs as functions of the user do
+
+Each module registers its own (`let_handle`, `let_run`). Every request comes once here. Where one may come
+twice, `retry` remembers it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from contextvars import copy_context
+from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
+from typing import TYPE_CHECKING, Any
+
+from minitorch_dist.distributed.codec import DamagedEncoding, UnknownName, Unsendable
+from minitorch_dist.distributed.exceptions import RpcError
+from minitorch_dist.distributed.rpc import functions
+from minitorch_dist.distributed.rpc.message import (
+    ANSWER,
+    FAILURE,
+    Pack,
+    RpcMessage,
+    RpcReader,
+    RpcWriter,
+    Sender,
+    autograd,
+    no_load,
+)
+from minitorch_dist.distributed.rpc.pool import Job
+from minitorch_dist.futures import Future
+
+if TYPE_CHECKING:
+    from minitorch_dist.distributed.rpc.agent import RpcAgent
+
+(
+    CALL, REMOTE, METHOD, TYPE, FETCH,  # runners: see below and `rref_owner`
+    FORK, DELETE, ADOPT, JOIN, MISSING, BACKWARD, UNUSED, CLEAN, ABORT, HELLO, GOODBYE, GATHER, ABSENT,
+) = range(18)  # fmt: skip
+
+Handler = Callable[[Any, int, Any], Any]
+Runner = Callable[[Any, int, Any], tuple[str, Callable[[], Any]]]
+_handlers: dict[int, Handler] = {}
+_runners: dict[int, Runner] = {}
+
+
+def let_handle(operation: int, handler: Handler) -> None:
+    _handlers[operation] = handler
+
+
+def let_run(operation: int, runner: Runner) -> None:
+    _runners[operation] = runner
+
+
+def handler_for(operation: int) -> Handler:
+    return _known(_handlers, operation)  # type: ignore[no-any-return]
+
+
+def runner_for(operation: int) -> Runner:
+    return _known(_runners, operation)  # type: ignore[no-any-return]
+
+
+def _known(table: dict[int, Any], operation: int) -> Any:
+    if operation not in table:
+        raise DamagedEncoding(f"a request for operation {operation}, which nobody here knows")
+    return table[operation]
+
+
+_log = logging.getLogger("minitorch_dist.distributed.rpc")
+
+
+class RequestServer:
+    """Carries out the requests that come to one worker."""
+
+    def __init__(self, agent: RpcAgent, sender: Sender) -> None:
+        self._agent, self._sender = agent, sender
+        self.served: Counter[int] = Counter()  # requests of users that were answered, by caller
+        self._lock = Lock()
+
+    def take(self, message: RpcMessage) -> Job | None:
+        """A request has come. It is a job, unless a handler has answered it already."""
+        if message.is_system:
+            self._handle(message)
+            return None
+        return lambda: copy_context().run(self._run, message)
+
+    def _handle(self, message: RpcMessage) -> None:
+        """Carry out an operation of our own. It does not wait, and runs nothing of the user's."""
+        try:
+            reader = RpcReader(message.parts)
+            handler = handler_for(reader.byte())
+            result = handler(self._agent, message.src, reader.value())
+        except Exception as error:
+            if message.is_one_way:
+                _log.exception("a notice of worker %d could not be handled", message.src)
+            else:
+                self._fail(message, error)
+            return
+        if not message.is_one_way:
+            self._finish(message, result)
+
+    def _run(self, message: RpcMessage) -> None:
+        """Run the function of a request, and answer."""
+        doing, result = "a request", None
+        pack: Pack = no_load
+        try:
+            reader = RpcReader(message.parts)
+            runner = runner_for(reader.byte())
+            asked, load = reader.value(), reader.value()
+            reader.end()
+            doing, function = runner(self._agent, message.src, asked)
+            if load is not None:
+                pack = autograd().enter(load, reader, message.src)
+            result = function()
+        except Exception as error:
+            self._fail(message, error, pack)
+        except BaseException as error:  # sys.exit, or an interrupt: our thread stays
+            name = self._agent.me.name
+            self._fail(message, RpcError(f"{doing} on {name!r} ended with {error!r}"), pack)
+        else:
+            self._finish(message, result, doing, pack)
+
+    # -------------------------------------------------------------------------------- answering
+
+    def _finish(
+        self, message: RpcMessage, result: Any, doing: str = "", pack: Pack = no_load
+    ) -> None:
+        """Answer with the result; with that of a future when it is there."""
+        if isinstance(result, Later):
+            result = result.future
+        elif not (message.is_system and isinstance(result, Future)):
+            self._answer(message, result, doing, pack)
+            return
+        if isinstance(result, Future):
+            result.add_done_callback(lambda done: self._settle(message, done, doing, pack))
+            return
+        error = RuntimeError(
+            "Functions decorated with @rpc.async_function must return a torch.futures.Future object, "
+            f"but got a {type(result).__name__} from {doing}"
+        )
+        self._fail(message, error, pack)
+
+    def _settle(self, message: RpcMessage, future: Future[Any], doing: str, pack: Pack) -> None:
+        try:
+            result = future.value()
+        except Exception as error:
+            self._fail(message, error, pack)
+        else:
+            self._answer(message, result, doing, pack)
+
+    def _answer(self, message: RpcMessage, result: Any, doing: str, pack: Pack) -> None:
+        try:
+            self._reply(message, ANSWER, result, pack)
+        except Unsendable as error:
+            what = f"the result of {doing or 'an operation'} on {self._agent.me.name!r}"
+            self._fail(message, Unsendable(error.what, f"{what}{error.where}"), pack)
+        except Exception as error:
+            self._fail(message, error)
+
+    def _fail(self, message: RpcMessage, error: BaseException, pack: Pack = no_load) -> None:
+        self._reply(message, FAILURE, error, pack)
+
+    def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack) -> None:
+        src, agent = message.src, self._agent
+        writer = RpcWriter(src, agent.names.at(agent.worker(src), is_answer=True))
+        writer.value(value)
+        writer.value(pack(writer, src))
+        if writer.notes:
+            writer.depart()
+        self._send_reply(message, kind, [writer.out, *writer.buffers])
+        if not message.is_system:
+            with self._lock:
+                self.served[src] += 1
+
+    def _send_reply(self, message: RpcMessage, kind: int, parts: list[Any]) -> None:
+        self._sender.send_if_there(message.src, kind, message.id, parts)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {self.served.total()} requests served>"
+
+
+class Later:
+    """The result of a function that returns a Future for it."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, future: Any) -> None:
+        self.future = future
+
+
+def call(agent: RpcAgent, src: int, asked: Any) -> tuple[str, Callable[[], Any]]:
+    """CALL: (function, args, kwargs)."""
+    function, args, kwargs = asked
+    if not callable(function):
+        raise UnknownName(f"{function!r} was called, which is no function")
+    functions.check_may_be_called(function)
+    name = functions.name_of(function)
+    if functions.is_async(function):
+        return name, lambda: Later(function(*args, **kwargs))
+    return name, lambda: function(*args, **kwargs)
+
+
+let_run(CALL, call)

@@ -1,0 +1,264 @@
+"""`shutdown`: leave when all work is done everywhere, and say which workers are awaited.
+
+A worker that has nothing to do may still be asked for something by another one. So all workers count, in
+rounds, the calls that they sent to each other and served for each other. Rank 0 compares:
+
+    round k    each worker: wait until nothing runs here ─► JOIN (k, sent, served) ─► rank 0
+               rank 0, when all have come: every call that was sent was served, and nothing has
+               changed since round k-1?  done : another round
+
+(Mattern, Algorithms for distributed termination detection, Distributed Computing 2, 1987,
+doi:10.1007/BF01782776: the four-counter method.) Two rounds are two round trips.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from minitorch_dist.distributed import world
+from minitorch_dist.distributed.exceptions import DistError, DistTimeout, WorkerLost
+from minitorch_dist.distributed.mail.mailbox import SLOW, SLOW_VARIABLE
+from minitorch_dist.distributed.rpc import serve
+from minitorch_dist.distributed.rpc.agent import KEY, RpcAgent, current
+from minitorch_dist.distributed.rpc.call import RpcFuture
+from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT
+from minitorch_dist.distributed.rpc.pool import runs_job
+from minitorch_dist.futures import Future
+from transports.clock import PICO, Deadline
+
+LEADER: Final = 0
+LINGER: Final = 5.0  # seconds
+_log = logging.getLogger("minitorch_dist.distributed.rpc")
+
+
+class Came(NamedTuple):
+    """The counts with which a worker comes to a round."""
+
+    issued: dict[int, int]
+    served: dict[int, int]
+    is_exact: bool  # no call of it was given up
+
+
+class Rounds:
+    """Rank 0 notes here which workers have come to which round."""
+
+    def __init__(self, agent: RpcAgent) -> None:
+        self._agent = agent
+        self._came: dict[int, dict[int, tuple[Came, Future[Any]]]] = {}
+        self._before: dict[int, Came] = {}
+        agent.when_lost.append(lambda src, reason: self._look())
+
+    def come(self, src: int, number: int, came: Came) -> Future[Any]:
+        answer: Future[Any] = Future(condition=lambda: self._agent.clock.condition("a round"))
+        self._came.setdefault(number, {})[src] = came, answer
+        self._look()
+        return answer
+
+    def missing(self) -> list[int]:
+        """The workers that have not come to the present round."""
+        if not self._came:
+            return []
+        here = self._came[min(self._came)]
+        return [id for id in self._alive() if id not in here]
+
+    def _alive(self) -> list[int]:
+        return [id for id in self._agent.workers.by_id if id not in self._agent.lost_workers]
+
+    def _look(self) -> None:
+        while self._came and not self.missing():
+            number = min(self._came)
+            round = self._came.pop(number)
+            said = {src: came for src, (came, _) in round.items()}
+            verdict = self._is_over(said), sorted(self._agent.lost_workers)
+            self._before = said
+            for _, answer in round.values():
+                answer.set_result(verdict)
+
+    def _is_over(self, said: dict[int, Came]) -> bool:
+        alive = self._alive()
+        if {id: said.get(id) for id in alive} != {id: self._before.get(id) for id in alive}:
+            return False
+        if not all(came.is_exact for came in said.values()):
+            return True
+        return all(
+            said[src].issued.get(dst, 0) == said[dst].served.get(src, 0)
+            for src in alive
+            for dst in alive
+        )
+
+
+def _join(agent: RpcAgent, src: int, said: Any) -> Future[Any]:
+    number, issued, served, is_exact = said
+    return agent.part(Rounds).come(src, number, Came(issued, served, is_exact))
+
+
+def _missing(agent: RpcAgent, src: int, said: Any) -> list[tuple[str, float]]:
+    now = agent.clock.now()
+    return [
+        (agent.worker(id).name, (now - agent.heard.get(id, now)) / PICO)
+        for id in agent.part(Rounds).missing()
+    ]
+
+
+serve.let_handle(serve.JOIN, _join)
+serve.let_handle(serve.MISSING, _missing)
+
+
+class Ending:
+    """The steps of one worker's graceful end."""
+
+    def __init__(self, agent: RpcAgent, seconds: float | None) -> None:
+        self._agent, self._deadline = agent, agent.clock.deadline(seconds)
+        self._number = 0
+        slow = float(os.environ.get(SLOW_VARIABLE) or SLOW) if agent.is_real else 0.0
+        self._slow: float | None = slow or None
+
+    def wait_for_own_work(self) -> None:
+        """Wait until all our calls are answered and nothing runs here. Other workers may go on."""
+        self._be_quiet()
+
+    def wait_for_all_work(self) -> None:
+        """Wait until no call is under way anywhere."""
+        is_over = False
+        while not is_over:
+            self._be_quiet()
+            is_over = self._round()
+
+    def wait_for_all(self) -> None:
+        """Wait until all workers have come here: a barrier."""
+        self._round()
+
+    def linger(self) -> None:
+        """Stay for a while where messages may get lost: a caller may ask again for its answer."""
+        agent = self._agent
+        deadline = agent.clock.deadline(LINGER)
+        while agent.retry is not None and agent.retry.server.owes() and not deadline.is_over():
+            agent.clock.sleep(0.05)
+
+    def _be_quiet(self) -> None:
+        agent = self._agent
+        while True:
+            calls = agent.caller.of_users()
+            if calls:
+                words = ", ".join(map(str, calls[:3])) + (", …" if len(calls) > 3 else "")
+                future = calls[0].future
+                if future is not None:
+                    self._wait(future, lambda words=words: f"the answer to {words}")
+            elif not agent.pool.wait_until_quiet(self._slice()):
+                self._late(lambda: f"functions that still run here: {agent.pool!r}")
+            else:
+                return
+
+    def _round(self) -> bool:
+        agent, number = self._agent, self._number
+        self._number += 1
+        issued, served = dict(agent.caller.issued), dict(agent.server.served)
+        said = (number, issued, served, not agent.caller.calls.has_given_up)
+        future = agent.call(
+            agent.worker(LEADER), serve.JOIN, lambda writer: writer.value(said), "shutdown",
+            0.0, is_system=True,
+        )  # fmt: skip
+        self._wait(future, self._who)
+        is_over, lost = future.value()
+        if lost:
+            reasons = [agent.lost_workers.get(id, "it is gone") for id in lost]
+            raise WorkerLost(
+                lost[0], reasons[0],
+                f"was worker {agent.worker(lost[0]).name!r}; the others shut down without it",
+            )  # fmt: skip
+        return bool(is_over)
+
+    def _who(self) -> str:
+        """The workers for which rank 0 waits, in words."""
+        agent = self._agent
+        future = agent.call(
+            agent.worker(LEADER), serve.MISSING, lambda writer: writer.value(None), "shutdown",
+            1.0, is_system=True,
+        )  # fmt: skip
+        agent.wait_for(future, agent.clock.deadline(1.0))
+        try:
+            missing = future.value()
+        except Exception:
+            return f"{agent.worker(LEADER).name}, which does not answer"
+        return ", ".join(f"{name} (last heard of {age:.0f} s ago)" for name, age in missing)
+
+    def _slice(self) -> float | None:
+        left = self._deadline.left()
+        return left if self._slow is None else self._slow if left is None else min(left, self._slow)
+
+    def _wait(self, future: RpcFuture[Any], whom: Any) -> None:
+        while not future.done():
+            future.settle(
+                Deadline(self._agent.clock, self._slice())
+            )  # the worker pool drives, and serves
+            if not future.done():
+                self._late(whom)
+
+    def _late(self, whom: Any) -> None:
+        name = self._agent.me.name
+        if self._deadline.is_over():
+            raise DistTimeout(
+                f"shutdown of {name!r} did not come about in {self._deadline.seconds} s{self._agent.clock.of_time}: it waits for "
+                f"{whom()}. Does every worker call shutdown? shutdown(graceful=False) leaves at once"
+            )
+        _log.warning("shutdown of %r: waiting for %s", name, whom())
+        self._slow = 2 * self._slow if self._slow else None
+
+
+# -------------------------------------------------------------------------------------- the way out
+
+
+def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
+    """Leave. A graceful end waits until all workers have come and all work is done everywhere.
+
+    It waits for at most `timeout` seconds (0: however long it takes). Without `graceful` it ends at once, and
+    calls under way fail. In a world that workers join one by one, only our own work has to be done.
+    """
+    agent = current()
+    if runs_job():
+        raise RuntimeError(
+            "rpc.shutdown was called by a function that runs for a peer: it would wait for itself. "
+            "Call it in the worker's own program"
+        )
+    try:
+        if graceful:
+            ending = Ending(agent, timeout if timeout > 0 else None)
+            if agent.is_growing:
+                ending.wait_for_own_work()
+            else:
+                ending.wait_for_all_work()
+            for last in agent.before_end:
+                last()
+            if agent.is_growing:
+                agent.say_goodbye()
+                ending.wait_for_own_work()  # requests that were sent before they knew
+            else:
+                ending.wait_for_all()
+            for look in agent.after_end:
+                look()
+            ending.linger()
+    finally:
+        _leave(agent)
+
+
+def _leave(agent: RpcAgent) -> None:
+    here = world.place()
+    here.extras.pop(KEY, None)
+    if leave_behind in here.at_end:
+        here.at_end.remove(leave_behind)
+        here.interrupts.remove(agent.transport.close)
+    agent.close(patience=5.0)
+    with suppress(DistError, OSError):  # the store's master may have left first
+        agent.sign_off()
+    if agent.own_store is not None:
+        agent.own_store.close()
+
+
+def leave_behind() -> None:
+    """Our rank is over and did not shut RPC down: do it now."""
+    agent = world.place().extras.get(KEY)
+    if agent is not None:
+        _leave(agent)

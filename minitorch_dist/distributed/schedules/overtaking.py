@@ -1,0 +1,143 @@
+"""The clocks of one collective, message by message, where messages overtake each other.
+
+    land, go on      at an instant first whatever lets ranks go on,
+    arrive           then what has come to the ports meanwhile, by the senders' ranks
+
+The same as a network does (`transports.virtual.medium`), without ranks that run, and without
+messages: each is an entry in a heap. Where many ranks are alike, `crowd` does it by instants.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
+
+Integers = NDArray[np.int64]
+GO_ON, ARRIVE = 0, 1
+
+
+def play(
+    schedule: Schedule,
+    sizes: Integers,
+    links: Links,
+    entry: Integers,
+    tx: Integers,
+    rx: Integers,
+    root: int | None = None,
+) -> tuple[Integers, Integers, Integers, Integers, Integers]:
+    """When each rank is done, its ports are free, and messages first and last come to it (see
+    `sim.lockstep.Moved`)."""
+    played = _Play(schedule, sizes, links, entry, tx, rx, root)
+    played.run()
+    return tuple(
+        np.array(n, np.int64)
+        for n in (played.clock, played.tx, played.rx, played.first, played.last)
+    )  # type: ignore[return-value]
+
+
+NEVER = 1 << 60
+
+
+class _Play:
+    def __init__(
+        self, schedule: Schedule, sizes: Integers, links: Links,
+        entry: Integers, tx: Integers, rx: Integers, root: int | None,
+    ) -> None:  # fmt: skip
+        self.size = len(entry)
+        self.schedule, self.links, self.total = schedule, links, schedule.total(self.size)
+        self.sizes = [int(nbytes) for nbytes in sizes]
+        self.clock: list[int] = entry.tolist()
+        self.tx: list[int] = tx.tolist()
+        self.rx: list[int] = rx.tolist()
+        self.steps: list[Iterator[Any]] = [
+            iter(schedule.of(rank, self.size, root)) for rank in range(self.size)
+        ]
+        self.waits: list[Any] = [None] * self.size  # the step in which a rank waits
+        self.landed: dict[tuple[int, int], deque[int]] = {}  # lengths, by (source, rank)
+        self.heap: list[tuple[int, int, int, int, Any]] = []
+        self.count = 0
+        self.first, self.last = [NEVER] * self.size, [-1] * self.size
+
+    def run(self) -> None:
+        for rank, instant in enumerate(self.clock):
+            self._at(instant, GO_ON, rank, (rank, None))
+        while self.heap:
+            instant, kind, _, _, what = heappop(self.heap)
+            if kind == GO_ON:
+                self._go_on(instant, *what)
+                continue
+            arrived = [what]  # all of this instant, before anything that follows from it
+            while self.heap and self.heap[0][:2] == (instant, ARRIVE):
+                arrived.append(heappop(self.heap)[4])
+            for source, to, nbytes, hold in arrived:
+                self.first[to] = min(self.first[to], instant)
+                self.last[to] = instant
+                self.rx[to] = max(instant, self.rx[to]) + hold
+                self._at(self.rx[to], GO_ON, to, (to, (source, nbytes)))
+        waiting = [rank for rank in range(self.size) if self.waits[rank] is not None]
+        if waiting:
+            raise ScheduleError(f"{self.schedule} stands still: ranks {waiting} wait for ever")
+
+    def _at(self, instant: int, kind: int, order: int, what: Any) -> None:
+        self.count += 1
+        heappush(self.heap, (instant, kind, order, self.count, what))
+
+    def _go_on(self, now: int, rank: int, landed: tuple[int, int] | None) -> None:
+        """A rank can perhaps go on: a message has landed, or it has added one up."""
+        if landed is not None:
+            self.landed.setdefault((landed[0], rank), deque()).append(landed[1])
+            if self.waits[rank] is None or int(self.waits[rank].source) != landed[0]:
+                return
+        if self.clock[rank] > now:
+            return
+        self.clock[rank] = now
+        while True:
+            step = self.waits[rank]
+            if step is None:
+                step = next(self.steps[rank], None)
+                if step is None:
+                    return
+                if isinstance(step, Send):
+                    self._send(rank, int(step.to), step.chunks)
+                    continue
+                if isinstance(step, Combine):
+                    if self._adds(rank, self._bytes(step.of) if step.reduce else 0):
+                        return
+                    continue
+                if isinstance(step, Exchange):
+                    self._send(rank, int(step.to), step.send)
+                self.waits[rank] = step
+            assert isinstance(step, Receive | Exchange)
+            letters = self.landed.get((int(step.source), rank))
+            if not letters:
+                return
+            nbytes, self.waits[rank] = letters.popleft(), None
+            if self._adds(rank, nbytes if step.reduce else 0):
+                return
+
+    def _adds(self, rank: int, nbytes: int) -> bool:
+        """Whether the rank is busy with adding, and will go on later."""
+        span = self.links.gamma * nbytes
+        if span:
+            self.clock[rank] += span
+            self._at(self.clock[rank], GO_ON, rank, (rank, None))
+        return span > 0
+
+    def _send(self, rank: int, to: int, chunks: Any) -> None:
+        nbytes = self._bytes(chunks)
+        hold = int(self.links.occupancy(rank, to, nbytes))
+        start = max(self.clock[rank], self.tx[rank])
+        self.tx[rank] = start + hold
+        self._at(start + int(self.links.delay(rank, to)), ARRIVE, rank, (rank, to, nbytes, hold))
+
+    def _bytes(self, chunks: Any) -> int:
+        return sum(self.sizes[chunk % len(self.sizes)] for chunk in numbered(chunks, self.total))

@@ -1,0 +1,156 @@
+"""Membership: which rank am I, of how many, in which group, over which backend?
+
+torch's functions that only ask. A group of None is the whole world.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+from minitorch_dist.distributed import backends, groups, world
+from minitorch_dist.distributed.backends import Backend, BackendConfig
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.work import Work
+from minitorch_dist.tensors import devices
+from transports.stores.store import PrefixStore, Store
+
+
+def is_available() -> bool:
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether this rank has a default group."""
+    return world.is_here()
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether this process was started by torchrun, or ours."""
+    return os.getenv("TORCHELASTIC_RUN_ID") is not None
+
+
+def is_gloo_available() -> bool:
+    """`gloo` is accepted as a name for `tcp`."""
+    return True
+
+
+is_nccl_available = backends.is_nccl_available
+is_mpi_available = backends.is_mpi_available
+is_backend_available = backends.is_backend_available
+
+
+def is_ucc_available() -> bool:
+    return False
+
+
+def is_xccl_available() -> bool:
+    return False
+
+
+def _get_default_group() -> ProcessGroup:
+    return or_default(None)
+
+
+def _get_default_store() -> Store:
+    return world.current().store
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """This rank in the group, or in the world; -1 if it is not in the group."""
+    if not groups.is_member(group):
+        return -1
+    default = _get_default_group()
+    return default.rank() if group is None else get_group_rank(group, default.rank())
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """How many ranks the group, or the world, has; -1 if this rank is not in the group."""
+    return or_default(group).size() if groups.is_member(group) else -1
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The rank within the group of a rank of the world."""
+    return groups.group_rank_of(_known(group), global_rank)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The rank in the world of a rank of the group."""
+    return groups.global_rank_of(_known(group), group_rank)
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """The ranks of the world that are in the group, by group rank."""
+    return list(or_default(group).ranks)
+
+
+def _known(group: Any) -> ProcessGroup:
+    if isinstance(group, ProcessGroup) and not group.is_closed:
+        return group
+    raise ValueError(
+        f"Group {group} is not registered, please create group with torch.distributed.new_group API"
+    )
+
+
+def get_backend(group: ProcessGroup | None = None) -> str:
+    """The name under which the group's backend was asked for."""
+    if not groups.is_member(group):
+        raise ValueError("Invalid process group specified")
+    which = or_default(group)
+    if which.is_closed:
+        raise ValueError(
+            f"Process group {which} is not initialized in the world group map. Please initialize "
+            "the group first."
+        )
+    return Backend(which.backend)
+
+
+def get_backend_config(group: ProcessGroup | None = None) -> str:
+    """The backend for each kind of device: `cpu:gloo,cuda:gloo`."""
+    return repr(BackendConfig(get_backend(group)))
+
+
+def get_default_backend_for_device(device: str | devices.device) -> str:
+    kind = device.type if isinstance(device, devices.device) else devices.device(device).type
+    found = Backend.default_device_backend_map.get(kind)
+    if found is None:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return found
+
+
+def get_pg_count() -> int:
+    """How many groups this rank has."""
+    here = world.place().world
+    return 0 if here is None else len(here.groups)
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This rank among those of its host, as the launcher has said (LOCAL_RANK)."""
+    given = world.place().given.get("local_rank", os.environ.get("LOCAL_RANK"))
+    if given is not None:
+        return int(given)
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
+        "`get_node_local_rank` to work, assuming you are not running in a multi-device context and "
+        "want the code to run locally instead."
+    )
+
+
+def warn_not_in_group(operation: str) -> Work | None:
+    """Warn in the name of a function that was called for a group without this rank."""
+    warnings.warn(
+        f"Running {operation} on global rank {get_rank()} which does not belong to the given group.",
+        stacklevel=3,
+    )
+    return None
+
+
+def _get_process_group_store(group: ProcessGroup) -> Store:
+    return PrefixStore(f"group/{group.group_name}", group.world.store)
+
+
+def _get_process_group_name(group: ProcessGroup) -> str:
+    return group.group_name

@@ -1,0 +1,231 @@
+"""Tensors from one rank to another: torch's send, recv, isend, irecv and their batches.
+
+Ranks are ranks of the world, in any group; `group_dst` and `group_src` are ranks of the
+group. Both ranks may send first, and `isend` to oneself meets one's own `irecv`.
+
+`send` and `recv` keep what they prepared (see `prepared`), for the next message of the same kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minitorch_dist.distributed import groups, point_to_point
+from minitorch_dist.distributed.exceptions import DistMismatch
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
+from minitorch_dist.distributed.torch_api import objects
+from minitorch_dist.distributed.torch_api.membership import get_rank, warn_not_in_group
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.torch_api.tensor_arrays import check_tensor, is_plain, to_send
+from minitorch_dist.distributed.work import Work
+from minitorch_dist.distributed.world import find
+from minitorch_dist.tensors.core.base import TensorBase
+
+
+def isend(
+    tensor: TensorBase,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Send beside the caller, who does not write to the tensor until the Work is done."""
+    if not groups.is_member(group):
+        warn_not_in_group("isend")
+        return None
+    which = or_default(group)
+    to = groups.canonical_rank(which, dst, group_dst)
+    check_tensor(tensor, "tensor")
+    return which.send([tensor], to, tag)
+
+
+def irecv(
+    tensor: TensorBase,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work | None:
+    """Receive into the tensor, which holds the message once the Work is done."""
+    check_tensor(tensor, "tensor")
+    if not groups.is_member(group):
+        warn_not_in_group("irecv")
+        return None
+    which = or_default(group)
+    if src is None and group_src is None:
+        return which.recv_anysource([tensor], tag)
+    return which.recv([tensor], groups.canonical_rank(which, src, group_src), tag)
+
+
+def send(
+    tensor: TensorBase,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
+    """Send; the tensor may be written to when this returns, though it may not be received yet."""
+    key, prepared = None, None
+    if is_plain(tensor):
+        array = tensor.array
+        key = _kind("send", dst, group_dst, tag, array)
+        prepared = find(group, key)
+    if prepared is None:
+        if not groups.is_member(group):
+            warn_not_in_group("send")
+            return
+        which = groups.resolve(group)
+        to = groups.canonical_rank(which, dst, group_dst)
+        _not_oneself(which, to, "destination")
+        check_tensor(tensor, "tensor")
+        array = to_send(tensor)
+        prepared = PreparedSend(which, array.dtype, array.shape, to, tag)
+        if key is not None:
+            which.keep(key, prepared)
+    prepared.run(array)
+
+
+def recv(
+    tensor: TensorBase,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
+    """Receive into the tensor from a rank, or from any; the sender's rank in the world."""
+    if src is not None and is_plain(tensor) and groups.is_member(group):
+        array = tensor.array
+        key = _kind("recv", src, group_src, tag, array)
+        prepared = find(group, key)
+        if prepared is None:
+            which = groups.resolve(group)
+            source = groups.canonical_rank(which, src, group_src)
+            prepared = PreparedReceive(which, array.dtype, array.shape, source, tag)
+            which.keep(key, prepared)
+        prepared.run(array)
+        tensor.storage.version += 1
+        return src
+    work = irecv(tensor, src, group, tag, group_src)
+    if work is None:
+        return -1
+    work.wait()
+    which = groups.resolve(group)
+    if src is None and group_src is None:
+        group_src = work.source_rank()
+        _not_oneself(which, group_src, "source")
+    return src if src is not None else groups.global_rank_of(which, group_src or 0)
+
+
+def _kind(name: str, peer: Any, group_peer: Any, tag: Any, array: Array) -> tuple[Any, ...]:
+    """The values that messages of one kind share. Types belong to them: 1.0 equals 1, and is no rank."""
+    types = type(peer), type(group_peer), type(tag)
+    return name, types, peer, group_peer, tag, array.dtype, array.shape
+
+
+def _not_oneself(group: Group, rank: int, kind: str) -> None:
+    if group.rank() == rank:
+        raise ValueError(
+            f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current "
+            "process."
+        )
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """Send a list of objects, all in one message (how they travel: see `objects`)."""
+    if not groups.is_member(group):
+        warn_not_in_group("send_object_list")
+        return
+    which = or_default(group)
+    to = groups.canonical_rank(which, dst, group_dst)
+    _not_oneself(which, to, "destination")
+    point_to_point.send(which, objects.to_array(object_list), to, 0, "send_object_list")
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """Replace the objects in the list by those that a rank, or any, has sent; its rank."""
+    if not groups.is_member(group):
+        warn_not_in_group("recv_object_list")
+        return -1
+    which, source = or_default(group), None
+    if src is not None or group_src is not None:
+        source = groups.canonical_rank(which, src, group_src)
+        _not_oneself(which, source, "source")
+    sender, octets = point_to_point.recv(which, None, source, 0, "send_object_list")
+    found = objects.from_bytes(octets)
+    if len(found) != len(object_list):
+        raise DistMismatch(
+            f"rank {which.ranks[sender]} sent a list of {len(found)} objects, but recv_object_list "
+            f"got a list of {len(object_list)} to fill"
+        )
+    object_list[:] = found
+    return which.ranks[sender]
+
+
+class P2POp:
+    """One send or receive of a batch: `P2POp(isend, tensor, peer)`."""
+
+    def __init__(
+        self,
+        op: Callable[..., Any],
+        tensor: TensorBase,
+        peer: int | None = None,
+        group: ProcessGroup | None = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
+        if op not in (isend, irecv):
+            raise ValueError(
+                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
+                "``torch.distributed.irecv``."
+            )
+        check_tensor(tensor, "tensor")
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.group = or_default(group)
+        self.group_peer = groups.canonical_rank(self.group, peer, group_peer)
+        self.peer = self.group.ranks[self.group_peer]
+
+    def __repr__(self) -> str:
+        own, peer = get_rank(self.group), self.group_peer
+        src, dst = (own, peer) if self.op is isend else (peer, own)
+        return (
+            f"P2POp({self.op.__name__} pg={self.group.group_name}, group_src={src}, "
+            f"group_dst={dst},  {tuple(self.tensor.array.shape)}, {self.tensor.dtype})"
+        )
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Begin all of these; sends and receives may stand in any order. One Work for each. An empty list
+    is an IndexError, as in torch."""
+    if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
+        raise ValueError(
+            "Invalid ``p2p_op_list``. Each op is expected to to be of type "
+            "``torch.distributed.P2POp``."
+        )
+    if not p2p_op_list:
+        raise IndexError("``p2p_op_list`` is empty: there is no operation to begin")
+    if any(op.group is not p2p_op_list[0].group for op in p2p_op_list):
+        raise ValueError("All ops need to use the same group.")
+    works: dict[int, Work] = {}
+    for wanted in (irecv, isend):  # so messages find their receives posted
+        for number, op in enumerate(p2p_op_list):
+            if op.op is wanted:
+                begin = op.group.recv if wanted is irecv else op.group.send
+                works[number] = begin([op.tensor], op.group_peer, op.tag)
+    return [works[number] for number in range(len(p2p_op_list))]

@@ -1,0 +1,223 @@
+"""Lists of objects to and from all (how they travel: see `objects`). Keep them small.
+
+They go by the schedules of their collectives: an all_gather by Bruck's, what has a root by a binomial
+tree. So P ranks send P lg P messages, or P-1. Only its owner knows how long an object is. So a chunk
+travels with its length before it, and a receive takes any number of bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed import bootstrap, groups
+from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout
+from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.mail.wire import Fingerprint
+from minitorch_dist.distributed.schedules import BUILT_IN
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.schedules.steps import Exchange, Receive, Send, numbered
+from minitorch_dist.distributed.torch_api import objects
+from minitorch_dist.distributed.torch_api.collective_arguments import root_of
+from minitorch_dist.distributed.torch_api.membership import warn_not_in_group
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+
+_LENGTH: Final = struct.Struct("<Q")
+
+
+def _travel(
+    group: ProcessGroup, name: str, schedule: Schedule, chunks: dict[int, bytes], root: int = -1
+) -> dict[int, bytes | memoryview]:
+    """Carry out a schedule; all chunks that this rank has then, of which it had `chunks` before."""
+    size, held = group.size(), dict[int, bytes | memoryview](chunks)
+    total = schedule.total(size)
+
+    def body(operation: CollectiveOperation) -> None:
+        for step in schedule.of(group.rank(), size, max(root, 0)):
+            receive = None
+            if isinstance(step, Receive | Exchange):
+                receive = operation.receive(int(step.source), None)
+            if isinstance(step, Send | Exchange):
+                sent = step.send if isinstance(step, Exchange) else step.chunks
+                operation.send(
+                    int(step.to), _joined(held[n % total] for n in numbered(sent, total))
+                )
+            if isinstance(step, Receive | Exchange):
+                assert receive is not None
+                operation.wait(receive)
+                wanted = step.receive if isinstance(step, Exchange) else step.chunks
+                numbers = [n % total for n in numbered(wanted, total)]
+                held.update(zip(numbers, _cut(receive.octets), strict=True))
+
+    group.run(
+        Fingerprint(name, np.dtype(np.uint8), root=group.ranks[root] if root >= 0 else -1), body
+    )
+    return held
+
+
+def _joined(chunks: Iterable[bytes | memoryview]) -> bytes:
+    return b"".join(part for chunk in chunks for part in (_LENGTH.pack(len(chunk)), chunk))
+
+
+def _cut(message: memoryview | bytes) -> Iterator[memoryview]:
+    rest = memoryview(message)
+    while rest:
+        (length,) = _LENGTH.unpack_from(rest)
+        end = _LENGTH.size + length
+        yield rest[_LENGTH.size : end]
+        rest = rest[end:]
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
+    """Everybody's object into everybody's list, by rank."""
+    if not groups.is_member(group):
+        warn_not_in_group("all_gather_object")
+        return
+    which = or_default(group)
+    _demand(len(object_list) == which.size(), "object_list", len(object_list), which)
+    mine = {which.rank(): objects.to_bytes(obj)}
+    found = _travel(which, "all_gather_object", BUILT_IN["all_gather", "bruck"], mine)
+    for rank, octets in found.items():
+        object_list[rank] = objects.from_bytes(octets)
+
+
+def gather_object(
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    group_dst: int | None = None,
+) -> None:
+    """Everybody's object into the root's list, by rank."""
+    if not groups.is_member(group):
+        warn_not_in_group("gather_object")
+        return
+    which = or_default(group)
+    root = root_of(which, 0 if dst is None and group_dst is None else dst, group_dst)
+    is_root = which.rank() == root
+    if is_root and not object_gather_list:
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    if not is_root and object_gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    if is_root and object_gather_list:
+        given = len(object_gather_list)
+        _demand(given == which.size(), "object_gather_list", given, which)
+    mine = {which.rank(): objects.to_bytes(obj)}
+    found = _travel(which, "gather_object", BUILT_IN["gather", "binomial"], mine, root)
+    if is_root and object_gather_list:
+        for rank in range(which.size()):
+            object_gather_list[rank] = objects.from_bytes(found[rank])
+
+
+def broadcast_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_src: int | None = None,
+) -> None:
+    """The root's list into everybody's."""
+    if not groups.is_member(group):
+        warn_not_in_group("broadcast_object_list")
+        return
+    which = or_default(group)
+    root = root_of(which, 0 if src is None and group_src is None else src, group_src)
+    is_root = which.rank() == root
+    mine = {0: objects.to_bytes(object_list)} if is_root else {}
+    found = _travel(which, "broadcast_object_list", BUILT_IN["broadcast", "binomial"], mine, root)
+    if not is_root:
+        value = objects.from_bytes(found[0])
+        if len(value) != len(object_list):
+            raise DistMismatch(
+                f"rank {which.ranks[root]} broadcast a list of {len(value)} objects, but "
+                f"rank {which.world.rank} has a list of {len(object_list)} to fill: pass one with as many places"
+            )
+        object_list[:] = value
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    group_src: int | None = None,
+) -> None:
+    """The r-th object of the root's list to rank r, as the first of its output list."""
+    if not groups.is_member(group):
+        warn_not_in_group("scatter_object_list")
+        return
+    which = or_default(group)
+    root = root_of(which, 0 if src is None and group_src is None else src, group_src)
+    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+        raise ValueError(
+            "Expected argument scatter_object_output_list to be a list of size at least 1."
+        )
+    mine: dict[int, bytes] = {}
+    if which.rank() == root:
+        if scatter_object_input_list is None:
+            raise ValueError("source rank must provide non-None scatter_object_input_list")
+        given = len(scatter_object_input_list)
+        _demand(given == which.size(), "scatter_object_input_list", given, which)
+        mine = {r: objects.to_bytes(value) for r, value in enumerate(scatter_object_input_list)}
+    found = _travel(which, "scatter_object_list", BUILT_IN["scatter", "binomial"], mine, root)
+    scatter_object_output_list[0] = objects.from_bytes(found[which.rank()])
+
+
+def _demand(fits: bool, name: str, given: int, group: ProcessGroup) -> None:
+    if not fits:
+        raise ValueError(f"{name} has {given} entries for a group of {group.size()} ranks")
+
+
+def monitored_barrier(
+    group: ProcessGroup | None = None,
+    timeout: timedelta | float | None = None,
+    wait_all_ranks: bool = False,
+) -> None:
+    """A barrier in which rank 0 of the group names the ranks that did not come within `timeout`: the first such
+    rank, or with `wait_all_ranks` all of them. Everybody raises; the others wait for that verdict
+    twice as long. A rank that is dead is not waited for: PeerLost, at once."""
+    if not groups.is_member(group):
+        warn_not_in_group("monitored_barrier")
+        return
+    which, nothing = or_default(group), np.empty(0, np.uint8)
+    limit = which.timeout
+    if timeout is not None:
+        if isinstance(timeout, float):
+            warnings.warn(
+                "Please specify timeout arg as a timedelta. "
+                f"Converting current value of {timeout} assuming it represents seconds",
+                stacklevel=2,
+            )
+            timeout = timedelta(seconds=timeout)
+        bootstrap.check_timeout(timeout)
+        limit = timeout.total_seconds()
+
+    def body(operation: CollectiveOperation) -> None:
+        if which.rank() != 0:
+            operation.send(0, nothing)
+            operation.wait(operation.receive(0, nothing, 1))
+            return
+        receives = [operation.receive(rank, nothing) for rank in range(1, which.size())]
+        missing: list[int] = []
+        for rank, receive in enumerate(receives, 1):
+            try:
+                operation.wait(receive)
+            except DistTimeout:
+                missing.append(which.ranks[rank])
+                if not wait_all_ranks:
+                    break
+        if missing:
+            raise DistTimeout(
+                f"Rank{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))} failed to "
+                f"pass monitoredBarrier in {(limit or 0) * 1000:.0f} ms"
+            )
+        for rank in range(1, which.size()):
+            operation.send(rank, nothing, 1)
+
+    patience = limit if which.rank() == 0 or limit is None else 2 * limit + 1
+    which.run(Fingerprint("monitored_barrier"), body, timeout=patience)

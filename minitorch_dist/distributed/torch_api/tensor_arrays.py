@@ -1,0 +1,69 @@
+"""Between tensors and the arrays that are sent: the only place where the two floors touch.
+
+A received message is written into the tensor's own array where that is contiguous. Otherwise it is
+written into an array of its own, which is copied back when all is there. Nothing is recorded for
+autograd, but the storage's version counts the write. So a backward that needs the old values raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.tensors.core.base import TensorBase
+
+
+def check_tensor(value: Any, name: str) -> None:
+    if not isinstance(value, TensorBase):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor "
+            f"but got {type(value)} instead."
+        )
+
+
+def check_tensors(values: Any, name: str) -> None:
+    if not isinstance(values, list):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] "
+            f"but got {type(values)} instead."
+        )
+    if not all(isinstance(value, TensorBase) for value in values):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] "
+            f"but got {type(values)} with elements of type {[type(value) for value in values]}."
+        )
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether a tensor can be sent from, and written to, where it is."""
+    return isinstance(tensor, TensorBase) and tensor.array.flags.carray
+
+
+def to_send(tensor: TensorBase) -> Array:
+    """The tensor's values in one piece: its own array, if that is."""
+    array = tensor.array
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def to_write(tensor: TensorBase) -> tuple[Array, Callable[[], None]]:
+    """An array in one piece that holds the tensor's values; call the function when it was written."""
+    own, storage = tensor.array, tensor.storage
+    if own.flags.c_contiguous and own.flags.writeable:
+        array = own
+    elif own.ndim and any(s == 0 and n > 1 for s, n in zip(own.strides, own.shape, strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+    else:
+        array = np.array(own, order="C")
+
+    def written() -> None:
+        if array is not own:
+            own[...] = array
+        storage.version += 1
+
+    return array, written

@@ -1,0 +1,435 @@
+"""The collectives on tensors: torch's functions, over those of `collectives` on arrays.
+
+Each checks its arguments as torch does, makes arrays of the tensors, and lets the group carry the
+operation out. With `async_op=True` the operation runs beside the caller, which gets a Work. `algorithm`
+names a schedule; without it the cheapest is taken. Roots are ranks of the world (`src`, `dst`) or of the
+group (`group_src`, `group_dst`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from numpy import may_share_memory
+
+from minitorch_dist.distributed import collectives, groups
+from minitorch_dist.distributed.prepared import Algorithm, How
+from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp, reduction_of
+from minitorch_dist.distributed.torch_api.collective_arguments import (
+    all_to_write,
+    check_length,
+    check_own,
+    check_pair,
+    check_same_dtype,
+    check_shapes,
+    parts_at_root,
+    root_of,
+    split,
+)
+from minitorch_dist.distributed.torch_api.membership import warn_not_in_group
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.tensor_arrays import (
+    check_tensor,
+    check_tensors,
+    is_plain,
+    to_send,
+    to_write,
+)
+from minitorch_dist.distributed.work import Work
+from minitorch_dist.distributed.world import find
+from minitorch_dist.tensors.core.base import TensorBase
+
+Op: TypeAlias = ReduceOp | RedOpType
+SUM = ReduceOp.SUM
+_AVG, _PREMUL = RedOpType.AVG, RedOpType.PREMUL_SUM
+
+
+def _sums(op: Any) -> bool:
+    """Whether an op has nothing to do before or after."""
+    return type(op) is RedOpType and op is not _AVG and op is not _PREMUL
+
+
+def broadcast(
+    tensor: TensorBase,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """The root's tensor to all."""
+    key, prepared = None, None
+    if algorithm is None and not async_op and is_plain(tensor):
+        array = tensor.array
+        key = "broadcast", src, group_src, array.dtype, array.shape
+        prepared = find(group, key)
+    if prepared is None:
+        if not groups.is_member(group):
+            return warn_not_in_group("broadcast")
+        which = groups.resolve(group)
+        root = root_of(which, src, group_src)
+        check_tensor(tensor, "tensor")
+        if key is None:
+            if which.rank() == root:
+                how = How(algorithm, async_op, [tensor])
+                return collectives.broadcast(which, to_send(tensor), root, how)
+            array, written = to_write(tensor)
+            how = How(algorithm, async_op, [tensor], written)
+            return collectives.broadcast(which, array, root, how)
+        prepared = collectives.prepare_broadcast(which, array, root)
+        which.keep(key, prepared)
+    prepared.run({"work": array if array.ndim == 1 else array.reshape(-1)})
+    if prepared.rank != prepared.root:
+        tensor.storage.version += 1
+    return None
+
+
+def all_reduce(
+    tensor: TensorBase,
+    op: Op = SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """All tensors reduced to one, which every rank then holds, equal bit for bit."""
+    key, prepared = None, None
+    if algorithm is None and not async_op and is_plain(tensor) and _sums(op):
+        array = tensor.array
+        key = "all_reduce", id(op), array.dtype, array.shape
+        prepared = find(group, key)
+    if prepared is None:
+        check_tensor(tensor, "tensor")
+        if not groups.is_member(group):
+            return warn_not_in_group("all_reduce")
+        reduction = reduction_of(op, tensor.array.dtype)
+        which = groups.resolve(group)
+        if which.noting is not None:
+            return which.noting("all_reduce", tensor, tensor, op, async_op)
+        if key is None:
+            array, written = to_write(tensor)
+            how = How(algorithm, async_op, [tensor], written)
+            return collectives.all_reduce(which, array, reduction, how)
+        prepared = collectives.prepare_all_reduce(which, array, reduction)
+        which.keep(key, prepared)
+    prepared.run({"work": array if array.ndim == 1 else array.reshape(-1)})
+    tensor.storage.version += 1
+    return None
+
+
+def reduce(
+    tensor: TensorBase,
+    dst: int | None = None,
+    op: Op = SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """All tensors reduced to one, which the root then holds. The others stay as they are."""
+    if not groups.is_member(group):
+        return warn_not_in_group("reduce")
+    which = groups.resolve(group)
+    root = root_of(which, dst, group_dst)
+    check_tensor(tensor, "tensor")
+    reduction = reduction_of(op, tensor.array.dtype)
+    array: Any = to_send(tensor)
+    written: Callable[[], None] | None = None
+    if which.rank() == root:
+        array, written = to_write(tensor)
+    how = How(algorithm, async_op, [tensor], written)
+    return collectives.reduce(which, array, root, reduction, how)
+
+
+def all_gather(
+    tensor_list: list[TensorBase],
+    tensor: TensorBase,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Everybody's tensor to everybody; `tensor_list[r]` is that of rank r. They may differ in size."""
+    check_tensors(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    check_same_dtype(*tensor_list, tensor)
+    if not groups.is_member(group):
+        return warn_not_in_group("all_gather")
+    which = groups.resolve(group)
+    check_length("output tensor", tensor_list, which)
+    check_shapes("all_gather", tensor_list, tensor, only=which.rank())
+    outputs, written = all_to_write(tensor_list)
+    how = How(algorithm, async_op, tensor_list, written)
+    return collectives.all_gather(which, to_send(tensor), outputs, how)
+
+
+def all_gather_single(
+    output_tensor: TensorBase,
+    input_tensor: TensorBase,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Everybody's tensor in one, one after the other or stacked."""
+    key, prepared = None, None
+    if algorithm is None and not async_op and is_plain(output_tensor) and is_plain(input_tensor):
+        array, given = output_tensor.array, input_tensor.array
+        key = "all_gather", given.dtype, given.shape, array.dtype, array.shape
+        prepared = find(group, key)
+    if prepared is None:
+        check_tensor(input_tensor, "input_tensor")
+        check_tensor(output_tensor, "output_tensor")
+        if not groups.is_member(group):
+            return warn_not_in_group("all_gather_single")
+        which = groups.resolve(group)
+        check_pair(output_tensor, input_tensor, which.size(), "output")
+        if which.noting is not None:
+            return which.noting("all_gather_single", input_tensor, output_tensor, SUM, async_op)
+        if key is None:
+            array, written = to_write(output_tensor)
+            how = How(algorithm, async_op, [output_tensor], written)
+            return collectives.all_gather_into(which, to_send(input_tensor), array, how)
+        prepared = collectives.prepare_all_gather_into(which, given, array)
+        which.keep(key, prepared)
+    collectives.run_all_gather_into(prepared, given, array)
+    output_tensor.storage.version += 1
+    return None
+
+
+def gather(
+    tensor: TensorBase,
+    gather_list: list[TensorBase] | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Everybody's tensor to the root's `gather_list`."""
+    check_tensor(tensor, "tensor")
+    if gather_list:
+        check_tensors(gather_list, "gather_list")
+    check_same_dtype(tensor, *(gather_list or ()))
+    if not groups.is_member(group):
+        return warn_not_in_group("gather")
+    which = groups.resolve(group)
+    root = root_of(which, 0 if dst is None and group_dst is None else dst, group_dst)
+    parts = parts_at_root("gather", "destination", tensor, gather_list, which, root)
+    outputs, written = all_to_write(parts)
+    how = How(algorithm, async_op, list(parts), written)
+    return collectives.gather(which, to_send(tensor), outputs or None, root, how)
+
+
+def scatter(
+    tensor: TensorBase,
+    scatter_list: list[TensorBase] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """The root's `scatter_list[r]` to rank r."""
+    check_tensor(tensor, "tensor")
+    if scatter_list:
+        check_tensors(scatter_list, "scatter_list")
+    check_same_dtype(tensor, *(scatter_list or ()))
+    if not groups.is_member(group):
+        return warn_not_in_group("scatter")
+    which = groups.resolve(group)
+    root = root_of(which, 0 if src is None and group_src is None else src, group_src)
+    parts = parts_at_root("scatter", "source", tensor, scatter_list, which, root)
+    inputs = [to_send(part) for part in parts] or None
+    array, written = to_write(tensor)
+    how = How(algorithm, async_op, [tensor], written)
+    return collectives.scatter(which, array, inputs, root, how)
+
+
+def reduce_scatter(
+    output: TensorBase,
+    input_list: list[TensorBase],
+    op: Op = SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """`input_list[r]` of all ranks reduced to one, for rank r."""
+    check_tensor(output, "output")
+    check_tensors(input_list, "input_list")
+    check_same_dtype(output, *input_list)
+    if not groups.is_member(group):
+        return warn_not_in_group("reduce_scatter")
+    which = groups.resolve(group)
+    check_length("input tensor", input_list, which)
+    reduction = reduction_of(op, output.array.dtype)
+    inputs = [to_send(part) for part in input_list]
+    own = inputs[which.rank()].size
+    if own != output.array.size:
+        raise ValueError(
+            f"this rank's part of input_list has {own} elements, but the output has "
+            f"{output.array.size}"
+        )
+    array, written = to_write(output)
+    how = How(algorithm, async_op, [output], written)
+    return collectives.reduce_scatter(which, array, inputs, reduction, how)
+
+
+def reduce_scatter_single(
+    output: TensorBase,
+    input: TensorBase,
+    op: Op = SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """The r-th part of all inputs reduced to one, for rank r."""
+    key, prepared = None, None
+    if (
+        algorithm is None and not async_op and is_plain(output) and is_plain(input) and _sums(op)
+        and not may_share_memory(input.array, output.array)
+    ):  # fmt: skip
+        array, given = output.array, input.array
+        key = "reduce_scatter", id(op), given.dtype, given.shape, array.dtype, array.shape
+        prepared = find(group, key)
+    if prepared is None:
+        check_tensor(output, "output")
+        check_tensor(input, "input")
+        if not groups.is_member(group):
+            return warn_not_in_group("reduce_scatter_single")
+        which = groups.resolve(group)
+        check_pair(input, output, which.size(), "input")
+        reduction = reduction_of(op, output.array.dtype)
+        if which.noting is not None:
+            return which.noting("reduce_scatter_single", input, output, op, async_op)
+        if key is None or which.size() == 1:  # one's own values are only copied
+            array, written = to_write(output)
+            how = How(algorithm, async_op, [output], written)
+            return collectives.reduce_scatter_from(which, array, to_send(input), reduction, how)
+        prepared = collectives.prepare_reduce_scatter_from(which, array, reduction)
+        which.keep(key, prepared)
+    work = array if array.ndim == 1 else array.reshape(-1)
+    prepared.run({"source": given if given.ndim == 1 else given.reshape(-1), "work": work})
+    output.storage.version += 1
+    return None
+
+
+def all_to_all(
+    output_tensor_list: list[TensorBase],
+    input_tensor_list: list[TensorBase],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """`input_tensor_list[r]` to rank r, whose place in `output_tensor_list` is the sender's rank."""
+    if not groups.is_member(group):
+        return warn_not_in_group("all_to_all")
+    check_tensors(output_tensor_list, "output_tensor_list")
+    check_tensors(input_tensor_list, "input_tensor_list")
+    check_same_dtype(*output_tensor_list, *input_tensor_list)
+    which = groups.resolve(group)
+    check_length("output tensor", output_tensor_list, which)
+    check_length("input tensor", input_tensor_list, which)
+    outputs, written = all_to_write(output_tensor_list)
+    inputs = [to_send(tensor) for tensor in input_tensor_list]
+    check_own(inputs, outputs, which.rank())
+    how = How(algorithm, async_op, output_tensor_list, written)
+    return collectives.all_to_all(which, outputs, inputs, how)
+
+
+def all_to_all_single(
+    output: TensorBase,
+    input: TensorBase,
+    output_split_sizes: list[int] | None = None,
+    input_split_sizes: list[int] | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Send the r-th part (by rows) of the input to rank r. The output has the parts in the order of the senders."""
+    key, prepared = None, None
+    is_even = not output_split_sizes and not input_split_sizes
+    if algorithm is None and not async_op and is_even and is_plain(output) and is_plain(input):
+        array, given = output.array, input.array
+        key = "all_to_all", given.dtype, given.shape, array.dtype, array.shape
+        prepared = find(group, key)
+    if prepared is None:
+        if not groups.is_member(group):
+            return warn_not_in_group("all_to_all_single")
+        check_tensor(output, "output")
+        check_tensor(input, "input")
+        check_same_dtype(output, input)
+        which = groups.resolve(group)
+        array, written = to_write(output)
+        given = to_send(input)
+        outputs = split(array, output_split_sizes, which, "output")
+        inputs = split(given, input_split_sizes, which, "input")
+        check_own(inputs, outputs, which.rank())
+        if key is None:
+            how = How(algorithm, async_op, [output], written)
+            return collectives.all_to_all(which, outputs, inputs, how, "all_to_all_single")
+        prepared = collectives.prepare_all_to_all(which, outputs, inputs, name="all_to_all_single")
+        which.keep(key, prepared)
+    collectives.run_all_to_all_of_one(prepared, array, given)
+    output.storage.version += 1
+    return None
+
+
+def barrier(
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    device_ids: list[int] | None = None,
+    timeout: timedelta | None = None,
+    *,
+    algorithm: Algorithm = None,
+) -> Work | None:
+    """Return when all ranks of the group have come here; after `timeout` (the group's) it is over."""
+    is_usual = algorithm is None and not async_op and device_ids is None and timeout is None
+    prepared = find(group, "barrier") if is_usual else None
+    if prepared is None:
+        if not groups.is_member(group):
+            return warn_not_in_group("barrier")
+        if device_ids is not None and not isinstance(device_ids, list):
+            raise TypeError("Invalid function argument: device_ids type should be List[int]")
+        if timeout is not None and not isinstance(timeout, timedelta):
+            raise TypeError(
+                f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
+            )
+        which = groups.resolve(group)
+        if not is_usual:
+            limit = None if timeout is None else timeout.total_seconds()
+            return collectives.barrier(which, How(algorithm, async_op, [], None, limit))
+        prepared = collectives.prepare_barrier(which)
+        which.keep("barrier", prepared)
+    prepared.run({})
+    return None
+
+
+def _old_name(new: Callable[..., Any], old: str) -> Callable[..., Any]:
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"torch.distributed.{old} is a private function and will be deprecated. Please use "
+            f"torch.distributed.{new.__name__} instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return new(*args, **kwargs)
+
+    return renamed
+
+
+all_gather_into_tensor = all_gather_single
+reduce_scatter_tensor = reduce_scatter_single
+_all_gather_base = _old_name(all_gather_single, "_all_gather_base")
+_reduce_scatter_base = _old_name(reduce_scatter_single, "_reduce_scatter_base")

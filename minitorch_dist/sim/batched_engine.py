@@ -1,0 +1,347 @@
+"""How collectives are carried out in a simulated world: message by message, or all ranks together.
+
+    a rank comes ──► the meeting of its group's n-th operation ──► it waits for the others
+    the last one comes ──► times by `lockstep`, values by `vectorised_values` ──► each goes on at its own instant
+
+Together can be done what nobody leaves before the last has come: all_reduce, all_gather, reduce_scatter,
+all_to_all and barrier. It is done where ports belong to single ranks, sends are eager and nobody asks
+for the messages themselves (a fault, a journal). Everything else goes message by message (`stepwise`).
+Both give the same times and the same bits.
+
+Clocks are moved together where nothing can come between: all messages have reached their ports before
+the first rank leaves. Else what it sends next might meet them, and the messages pass the network one
+by one after all, without their bytes (`payloadless`); so does what begins while such messages are under
+way. Only where they are too many for that, clocks are moved together all the same, and what crosses is
+counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout
+from minitorch_dist.distributed.execution import planner
+from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
+from minitorch_dist.distributed.mail.wire import Fingerprint
+from minitorch_dist.distributed.prepared import (
+    OVER_TRANSPORT,
+    Algorithm,
+    Execute,
+    MakeVector,
+    PreparedCall,
+)
+from minitorch_dist.distributed.schedules import arrivals, choice, crowd
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.sim import declared, lockstep, payloadless, values
+from minitorch_dist.sim.pending_collective import CollectiveWaiter, PendingCollective
+from minitorch_dist.sim.stepwise import Stepwise
+from transports.sim import SimTransport
+from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import FIRST_COME, Medium
+
+TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
+MANY = 64  # ranks of a group, from which on `auto` does not send its messages one by one
+
+Integers = NDArray[np.int64]
+
+
+class BatchedEngine:
+    """The collectives of all ranks of one simulated world. Groups of `many` and more ranks carry out
+    a collective together; None means that no group does. `adding` is the time to combine one byte."""
+
+    is_shared = True
+
+    def __init__(self, clock: VirtualClock, moving: Medium, adding: int, many: int | None) -> None:
+        self.clock, self.medium, self.adding, self.many = clock, moving, adding, many
+        network = moving.network
+        limits = network.eager, network.window, network.rendezvous
+        self.is_eager = limits == (None, None, None)
+        self.operations = dict.fromkeys(
+            ("messages", "lockstep", "closed", "one by one", "light"), 0
+        )
+        self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
+        self._pending: dict[tuple[int, int], PendingCollective] = {}
+        self._wires: dict[int, declared.DeclaredLinks | None] = {}
+        self._last: dict[int, int] = {}  # by rank: when the last message of a meeting reached it
+        self._moved: dict[Any, lockstep.Moved] = {}
+        self._meters: dict[Any, lockstep.Meters] = {}
+        self._rows: dict[Any, payloadless.Rows] = {}
+        self._under_way: set[PendingCollective] = set()  # whose traffic is not over
+
+    def used(self) -> list[str]:
+        """In which ways collectives were done together."""
+        return [how for how, times in self.operations.items() if times and how != "messages"]
+
+    # ------------------------------------------------------------------------ for the collectives
+
+    def choose(
+        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
+    ) -> tuple[Schedule, Fingerprint]:
+        """All ranks share what was chosen for one of them."""
+        key = group.size(), collective, said, nbytes, algorithm, len(choice.changes)
+        found = self._chosen.get(key)
+        if found is None:
+            found = OVER_TRANSPORT.choose(group, collective, said, nbytes, algorithm)
+            self._chosen[key] = found
+        return found
+
+    def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:
+        return partial(self._execute, call, vector)
+
+    def _execute(
+        self, call: PreparedCall, vector: MakeVector, operation: CollectiveOperation,
+        arrays: Mapping[Any, Array], own: PostponedCopy | None,
+    ) -> None:  # fmt: skip
+        group, schedule = call.group, call.schedule
+        if own is not None:
+            own.into[...] = own.of
+        if call.size == 1:
+            return
+        if self._may_meet(call):
+            self._meet(call, operation, arrays)
+            return
+        self.operations["messages"] += call.rank == 0
+        cut = vector(schedule)
+        steps = Stepwise(operation, schedule, call.root, cut, arrays, call.combine)
+        is_plain = self.is_eager and not self.adding and not self.medium.is_disturbed
+        if is_plain and group.world.mailbox.recorder is None:
+            steps.run_by_arrivals(group.world.transport, self.clock)
+        else:
+            wanted = None
+            if group.world.mailbox.recorder is not None:
+                wanted = planner.plan(schedule, call.rank, call.size, call.root, cut)
+            steps.run_by_itself(self.clock.pause, self.adding, wanted)
+
+    # ------------------------------------------------------------------------------ all together
+
+    def _may_meet(self, call: PreparedCall) -> bool:
+        group = call.group
+        return (
+            self.many is not None
+            and call.size >= self.many
+            and call.schedule.collective in TOGETHER
+            and self.is_eager
+            and group.world.mailbox.recorder is None
+            and not self.medium.is_disturbed
+            and self._wires_of(group) is not None
+        )
+
+    def _wires_of(self, group: Group) -> declared.DeclaredLinks | None:
+        number = group.channel.number
+        if number not in self._wires:
+            network, ranks = self.medium.network, group.channel.ranks
+            is_fifo = network.sharing == FIRST_COME
+            wires = declared.wires_of(network.topology, ranks, self.adding) if is_fifo else None
+            self._wires[number] = wires
+        return self._wires[number]
+
+    def _meet(
+        self, call: PreparedCall, operation: CollectiveOperation, arrays: Mapping[Any, Array]
+    ) -> None:
+        channel, rank = operation.channel, call.rank
+        key = channel.number, operation.sequence
+        pending = self._pending.get(key)
+        if pending is None:
+            pending = self._pending[key] = PendingCollective(channel.size, operation)
+            if self._under_way or self.medium.is_moving:
+                self._begin_at_once(call, pending, arrays)
+        elif pending.first.expects != operation.expects:
+            self._differ(pending, operation)
+        pending.came[rank], pending.arrays[rank] = (self.clock.now(), operation), arrays
+        if pending.traffic is not None:
+            pending.traffic.enter(rank)
+        if len(pending.came) == pending.size and pending.error is None:
+            del self._pending[key]
+            try:
+                self._conclude(call, pending)
+            except DistMismatch as error:
+                self._fail(pending, error)
+        waiting = CollectiveWaiter(pending, operation, rank, self.clock)
+        deadline = self.clock.deadline(operation.timeout)
+        end = call.group.world.transport
+        assert isinstance(end, SimTransport)
+        pending.ends[rank] = end
+        try:
+            while not waiting.is_over():
+                end.progress(deadline.left(), waiting)
+                if not waiting.is_over() and deadline.is_over():
+                    raise DistTimeout(waiting.late(deadline.elapsed()))
+        except BaseException as error:
+            if pending.error is None and isinstance(error, Exception):
+                pending.error = error  # nobody can meet any more
+                self._stop(pending)
+            raise
+        reason = operation.error or waiting.error()
+        if reason is not None:
+            raise reason
+        if self.adding and pending.busy is not None:
+            me, busy = self.clock.me(), int(pending.busy[rank])
+            me.waited, me.slept = me.waited - busy, me.slept + busy
+
+    def _differ(self, pending: PendingCollective, operation: CollectiveOperation) -> None:
+        """Two ranks do not do the same: both are told, and so is everyone."""
+        first = pending.first
+        error = operation.channel.mailbox.difference(
+            f"is in {operation.describe()}", first.channel.mailbox.rank,
+            first.header(), operation.expects,
+        )  # fmt: skip
+        operation.fail(error)
+        self._fail(pending, error)
+
+    def _fail(self, pending: PendingCollective, error: Exception) -> None:
+        pending.error = error
+        self._stop(pending)
+        for _, other in pending.came.values():
+            other.fail(error)
+        for end in pending.ends.values():
+            end.look_again()
+
+    def _conclude(self, call: PreparedCall, pending: PendingCollective) -> None:
+        """The last one has come: what becomes of the values, and when does each rank go on?"""
+        group, schedule, size = call.group, call.schedule, pending.size
+        ranks = group.channel.ranks
+        arrays = [pending.arrays[rank] for rank in range(size)]
+        sizes = values.sizes_of(call, arrays)
+        values.compute(schedule, sizes, arrays, call.combine)
+        some = next(iter(arrays[0].values()), None)
+        pending.arrays.clear()  # who waits here still shall not keep what others have forgotten
+        nbytes = sizes * (some.itemsize if some is not None else 1)
+        meters = self._meters_of(schedule, nbytes, size)
+        pending.busy = meters.added * self.adding
+        for end in pending.ends.values():
+            end.need_no_news()
+        if pending.traffic is None:
+            began = min(instant for instant, _ in pending.came.values())
+            if began <= self.medium.latest and began < self.clock.now():
+                self.medium.crossings += 1  # others have gone where these should have been
+            moved = self._moved_together(group, pending, schedule, nbytes, meters)
+            if moved is not None:
+                self._pass(pending, ranks, moved, meters)
+                return
+            entries = [pending.came[rank][0] for rank in range(size)]
+            self._send_out(group, pending, schedule, nbytes).catch_up(entries)
+        self.operations["light"] += 1
+        pending.done = pending.ended
+
+    def _meters_of(self, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
+        key = schedule, size, nbytes.tobytes()
+        meters = self._meters.get(key)
+        if meters is None:
+            meters = self._meters[key] = lockstep.meters(schedule, nbytes, size)
+        return meters
+
+    def _moved_together(
+        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers,
+        meters: lockstep.Meters,
+    ) -> lockstep.Moved | None:  # fmt: skip
+        """None where messages that come afterwards could meet these, and these are few enough to be
+        sent one by one."""
+        size, ranks, links = pending.size, group.channel.ranks, self._wires_of(group)
+        assert links is not None
+        entry = np.array([pending.came[rank][0] for rank in range(size)], np.int64)
+        tx, rx = self.medium.ports(ranks)
+        are_few = int(meters.messages.sum()) <= payloadless.MOST
+        if are_few and self.medium.is_moving:
+            return None
+        try:
+            moved = lockstep.move(
+                schedule, nbytes, links, entry, np.array(tx), np.array(rx), self._moved, not are_few
+            )
+        except arrivals.Overtaken:
+            return None
+        if are_few and not moved.is_settled:
+            return None
+        return moved
+
+    def _pass(
+        self,
+        pending: PendingCollective,
+        ranks: Sequence[int],
+        moved: lockstep.Moved,
+        meters: lockstep.Meters,
+    ) -> None:
+        """All messages have passed the network together; each rank goes on when it is done."""
+        self.operations[moved.how] += 1
+        self._look_back(ranks, moved)
+        done = pending.done = moved.clock
+        self.medium.passed(
+            ranks, moved.tx.tolist(), moved.rx.tolist(), meters.messages.tolist(),
+            meters.nbytes.tolist(), meters.messages_in.tolist(), meters.nbytes_in.tolist(),
+            done.tobytes(), int(moved.last.max()) + 1,
+        )  # fmt: skip
+        for instant in np.unique(done).tolist():
+            if instant > self.clock.now():
+                those = np.flatnonzero(done == instant).tolist()
+                self.clock.at(instant, partial(self._go_on, pending, those))
+            else:
+                self._go_on(pending, np.flatnonzero(done == instant).tolist())
+
+    # ------------------------------------------------------------------- together, but one by one
+
+    def _begin_at_once(
+        self, call: PreparedCall, pending: PendingCollective, arrays: Mapping[Any, Array]
+    ) -> None:
+        """Messages are under way, which those of the first to come may meet."""
+        size = pending.size
+        try:
+            sizes = values.sizes_of(call, [arrays] * size)
+        except DistMismatch:  # rows of an all_to_all are not alike: the others' are not known yet
+            return
+        some = next(iter(arrays.values()), None)
+        nbytes = sizes * (some.itemsize if some is not None else 1)
+        if int(self._meters_of(call.schedule, nbytes, size).messages.sum()) <= payloadless.MOST:
+            self._send_out(call.group, pending, call.schedule, nbytes)
+
+    def _send_out(
+        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers
+    ) -> payloadless.Traffic:
+        key = schedule, pending.size, nbytes.tobytes(), group.channel.number
+        rows = self._rows.get(key)
+        if rows is None:
+            links = self._wires_of(group)
+            assert links is not None
+            while sum(len(kept.source) for kept in self._rows.values()) > payloadless.KEPT:
+                del self._rows[next(iter(self._rows))]
+            script = crowd.Script(schedule, nbytes, links, pending.size)
+            rows = self._rows[key] = payloadless.rows(script)
+
+        def over(rank: int) -> None:
+            pending.ended[rank] = self.clock.now()
+            if not traffic.left:
+                self._under_way.discard(pending)
+            self._go_on(pending, [rank])
+
+        traffic = payloadless.Traffic(self.medium, rows, group.channel.ranks, over)
+        pending.traffic = traffic
+        self._under_way.add(pending)
+        return traffic
+
+    def _stop(self, pending: PendingCollective) -> None:
+        if pending.traffic is not None:
+            pending.traffic.stop()
+            self._under_way.discard(pending)
+
+    def _look_back(self, ranks: Sequence[int], moved: lockstep.Moved) -> None:
+        """Count the ranks at which this operation's messages come before the last one of an earlier
+        operation, whose times were found without knowing of them."""
+        if moved.how != "closed":
+            firsts = moved.first.tolist()
+            self.medium.crossings += sum(
+                self._last.get(rank, -1) >= first for rank, first in zip(ranks, firsts, strict=True)
+            )
+        self._last.update(zip(ranks, moved.last.tolist(), strict=True))
+
+    def _go_on(self, pending: PendingCollective, ranks: list[int]) -> None:
+        for rank in ranks:
+            if rank in pending.ends:  # else the last one, who is not waiting yet
+                pending.ends[rank].look_again()
+
+    def __repr__(self) -> str:
+        return f"<Engine, {self.operations}, {len(self._pending)} meetings>"

@@ -1,0 +1,67 @@
+"""The links of a network, counted: how many there are of each kind, and how many routes pass each."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from transports.quantities import in_words
+from transports.virtual.topology import Link, Topology
+
+MOST = 1024  # ranks; all pairs of more are too many to look at
+
+
+class LinkRow(NamedTuple):
+    """The links of one kind. If each rank sends to each other one, a link is on so many routes."""
+
+    kind: str
+    number: int
+    link: Link
+    fewest: int
+    most: int
+
+
+def link_rows(topology: Topology, size: int) -> list[LinkRow]:
+    """All links that messages between these ranks pass, by kind."""
+    if size > MOST:
+        raise ValueError(f"a table of links is for {MOST} ranks at most, not {size}")
+    routes: defaultdict[tuple[str, Link], Counter[Any]] = defaultdict(Counter)
+    for src in range(size):
+        for dst in range(size):
+            if src != dst:
+                for port, link in topology.route(src, dst).links():
+                    routes[_kind(port), link][port] += 1
+    return [
+        LinkRow(kind, len(found), link, min(found.values()), max(found.values()))
+        for (kind, link), found in routes.items()
+    ]
+
+
+def link_table(topology: Topology, size: int) -> str:
+    """The same in words."""
+    head = "links", "number", "latency", "rate", "routes through each"
+    rows = [head]
+    for kind, number, link, fewest, most in link_rows(topology, size):
+        routes = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        latency = in_words(link.latency + link.wire)
+        rows.append((kind, f"{number}", latency, _rate(link.per_byte), routes))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def _kind(port: Any) -> str:
+    """The kind of a port: the first word of its name."""
+    words = [port] if isinstance(port, str) else list(port) if isinstance(port, tuple) else []
+    return next((word for word in words if isinstance(word, str)), "between neighbours")
+
+
+def _rate(per_byte: Fraction) -> str:
+    return f"{float(1000 / per_byte):.4g} GB/s" if per_byte else "no limit"

@@ -1,0 +1,246 @@
+"""The engine: gradients travel from the roots back to the leaves.
+
+The naive form is a recursion over the graph. It is written as a loop, so that a chain of 50,000
+operations needs no stack. It visits nodes in torch's order: among the nodes whose gradient is
+complete, the most recently recorded runs first, and leaves collect at once. This order decides in
+which sequence DDP's buckets become ready.
+
+    count, for every node reachable from the roots, how many edges lead to it
+    ready = the roots
+    while ready:
+        take the newest node; it turns its gradients into those of its inputs
+        hand these on: add to what has already arrived there; one edge fewer is awaited
+        a node that awaits no more edges becomes ready
+
+`simple_backward` says the same in a few lines, without hooks, `inputs`, threads, or memory that is given
+back. `run` is the fast form, and a test holds the two against each other, bit for bit. Nodes with hooks,
+passes that go to `inputs` only, and nodes that an observer watches go through `attended`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.core import attended, base, device_labels, grad_mode, observers
+from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.graph import AccumulateGrad, Edge, Gradient, Node
+from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_silence
+
+
+def simple_backward(roots: Sequence[tuple[Edge, Array]]) -> None:
+    """Add to `.grad` of every leaf its gradient, given those of the roots. The graph stays as it is.
+
+    A node is always newer than those that its edges lead to. So the newest node that has received
+    anything has received everything, and may run; the leaves are the last.
+    """
+    arrived: dict[Node, list[Gradient]] = {}
+
+    def arrive(edge: Edge, grad: Gradient) -> None:
+        node, output = edge
+        grads = arrived.setdefault(node, [None] * node.outputs)
+        present = grads[output]
+        if grad is not None:
+            grads[output] = np.asarray(grad if present is None else present + grad)
+
+    for edge, grad in roots:
+        arrive(edge, grad)
+    while arrived:
+        node = max(arrived, key=lambda n: -1 if isinstance(n, AccumulateGrad) else n.sequence)
+        grads = arrived.pop(node)
+        if isinstance(node, AccumulateGrad):
+            _add_to_leaf(node.leaf(), grads[0])
+            continue
+        for each, result in zip(node.edges, node.run(grads), strict=True):
+            if each is not None:
+                arrive(each, result)
+
+
+def _add_to_leaf(leaf: TensorBase | None, grad: Gradient) -> None:
+    if leaf is not None and grad is not None:
+        total = grad if leaf._grad is None else leaf._grad.array + grad
+        total = np.array(total, leaf.array.dtype)
+        leaf._grad = base.new(leaf.plain, total, leaf.storage.device)
+
+
+# ---------------------------------------------------------------------------- what a pass knows
+
+
+class NodeTask:
+    """All that one pass of the engine knows about a node.
+
+    Ready tasks stand in a heap of `heapq`, the newest on top. Leaves all have the same priority, and a
+    heap returns equals in an order that follows from its shape. Four leaves of one `stack` come out as
+    0, 2, 1, 3. This is the order of C++'s `std::priority_queue`, and so of torch; DDP sends its buckets
+    in it.
+    """
+
+    __slots__ = ("awaits", "grads", "node", "owned", "priority")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.priority = node.sequence
+        self.awaits = 0  # edges along which a gradient, or word that there is none, is to come
+        self.grads: list[Gradient] = [None] * node.outputs
+        self.owned = [False] * node.outputs  # may be added to in place
+
+    def __lt__(self, other: NodeTask) -> bool:
+        return self.priority > other.priority
+
+    def arrive(self, output: int, grad: Gradient, owned: bool) -> bool:
+        """Add what comes along one edge (None: nothing does); whether it was the last one."""
+        if grad is not None:
+            present = self.grads[output]
+            if present is not None:
+                self._add(output, present, grad)
+            else:  # arithmetic of 0-dim arrays returns numpy scalars
+                self.grads[output] = grad if type(grad) is np.ndarray else np.asarray(grad)
+                self.owned[output] = owned
+        self.awaits -= 1
+        return not self.awaits
+
+    def _add(self, output: int, present: Array, grad: Array) -> None:
+        if self.owned[output]:
+            np.add(present, grad, out=present)
+            return
+        total = self.grads[output] = np.asarray(present + grad)
+        self.owned[output] = True
+        if self.node.device is not device_labels.CPU:
+            observers.memory.arrived((total,), self.node.device)
+
+    def __repr__(self) -> str:
+        there = sum(grad is not None for grad in self.grads)
+        return (
+            f"<Task {self.node.name()}: {there} of {len(self.grads)} gradients, "
+            f"awaits {self.awaits} edges>"
+        )
+
+
+def count_edges(roots: Sequence[Edge]) -> dict[Node, NodeTask]:
+    """A task for every node that can be reached, with the number of edges that lead to it."""
+    tasks: dict[Node, NodeTask] = {}
+    stack: list[Sequence[Edge | None]] = [roots]
+    while stack:
+        for edge in stack.pop():
+            if edge is not None:
+                node = edge[0]
+                task = tasks.get(node)
+                if task is None:
+                    task = tasks[node] = NodeTask(node)
+                    stack.append(node.edges)
+                task.awaits += 1
+    return tasks
+
+
+@dataclass(slots=True, eq=False)
+class BackwardPass:
+    """The public side of a running backward pass: others read it and ask it."""
+
+    tasks: dict[Node, NodeTask]
+    wanted: attended.Wanted | None
+    outer: BackwardPass | None = None
+    """The pass during which this one began (a re-entrant checkpoint's does)."""
+    kept: dict[TensorBase, Any] | None = None
+    """Where gradients of leaves are collected; None: in their `.grad`."""
+    callbacks: list[Callable[[], None]] = field(default_factory=list)
+    notes: dict[object, Any] = field(default_factory=dict)
+    """Values that a hook wants to keep until the end."""
+
+    def reaches(self, node: Node) -> bool:
+        """Whether a gradient will arrive at `node`."""
+        return node in self.tasks and (self.wanted is None or self.wanted.reaches(node))
+
+
+current: ContextVar[BackwardPass | None] = ContextVar("backward_pass", default=None)
+
+
+def queue_callback(function: Callable[[], None]) -> None:
+    """Call `function` when the running backward pass of this thread has finished."""
+    running = current.get()
+    if running is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    running.callbacks.append(function)
+
+
+def outermost() -> BackwardPass | None:
+    """The backward pass that this thread is in; of nested ones the first."""
+    running = current.get()
+    while running is not None and running.outer is not None:
+        running = running.outer
+    return running
+
+
+# ------------------------------------------------------------------------------------- the pass
+
+
+def run(
+    roots: Sequence[tuple[Edge, Array]],
+    retain_graph: bool = False,
+    inputs: Sequence[TensorBase] | None = None,
+    accumulate: bool = True,
+) -> list[Gradient]:
+    """Send the gradients of `roots` back. Returns those that arrive at `inputs`, if given.
+
+    Without `inputs` every leaf collects its gradient in `.grad`. With `inputs` only the paths to
+    them are walked, and nothing else collects; `accumulate` decides whether they do.
+    """
+    tasks = count_edges([edge for edge, _ in roots])
+    if attended.leaf_order.get() is not None:
+        attended.draw_lots(tasks)
+    wanted = None if inputs is None else attended.Wanted(inputs, tasks, accumulate)
+    ready: list[NodeTask] = []
+    for (node, output), grad in roots:
+        if tasks[node].arrive(output, grad, owned=False):
+            heappush(ready, tasks[node])
+    this = BackwardPass(tasks, wanted, current.get())
+    outer = current.set(this)
+    mode = grad_mode.mode.set(grad_mode.OFF)  # gradients are not recorded themselves
+    try:
+        silence = enter_silence()  # gradients may be inf or nan
+        try:
+            _walk(tasks, ready, wanted, retain_graph)
+        finally:
+            leave_silence(silence)
+        for callback in this.callbacks:  # a callback may queue another
+            callback()
+    finally:
+        grad_mode.mode.reset(mode)
+        current.reset(outer)
+    return [] if wanted is None else wanted.arrived
+
+
+def _walk(
+    tasks: dict[Node, NodeTask],
+    ready: list[NodeTask],
+    wanted: attended.Wanted | None,
+    retain_graph: bool,
+) -> None:
+    """Run every node that can be reached, newest first."""
+    cpu, all_attended = device_labels.CPU, wanted is not None or bool(observers.around)
+    results: Sequence[Gradient]
+    grad: Gradient
+    while ready:
+        task = heappop(ready)
+        node, grads, owns = task.node, task.grads, task.node.owns
+        del task.grads  # used gradients are freed before the next node allocates
+        if all_attended or node.hooks is not None or node.device is not cpu:
+            results, owns = attended.run(node, grads, task.owned, wanted, retain_graph)
+        elif isinstance(node, AccumulateGrad):
+            node.collect(grads[0], task.owned[0])
+            continue
+        else:
+            results = node.run(grads)
+            if not retain_graph:
+                node.release()
+        for edge, grad in zip(node.edges, results, strict=True):
+            if edge is not None:
+                child = tasks[edge[0]]
+                if child.arrive(edge[1], grad, owns):
+                    heappush(ready, child)
+        del grads, results
+        grad = None

@@ -1,0 +1,323 @@
+"""The graph of what was computed: one `Node` per operation, written down as it runs.
+
+An operation computes with numpy and then calls `record`. Beside each input it names a function and
+the tensors whose *values* that function reads. The function turns the gradient of the result into the
+gradient of that input:
+
+    def mul(self, other):
+        x, y = self.array, other.array
+        return record(x * y, "MulBackward0",
+                      (self, lambda g: g * y, other),
+                      (other, lambda g: g * x, self))
+
+        x ──────┐
+                MulBackward0 ── result        edges run from the result back to its inputs,
+        y ──────┘                             gradients travel along them (see `engine`)
+
+A tensor whose values are read is noted with its version. So a write to it in place before the backward
+pass is an error and not a wrong gradient. Operations with one function for all gradients, or with several
+results, are in `joint`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from threading import Lock  # noqa: TID251 - guards short assignments; nothing waits in here
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from minitorch_dist.tensors.core import base, grad_mode, observers, view_geometry
+from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
+from minitorch_dist.tensors.core.device_labels import CPU, device as Device
+from minitorch_dist.tensors.core.hooks import NodeHooks
+from minitorch_dist.tensors.core.node_api import NodeApi, modified
+from minitorch_dist.tensors.core.view_notes import refusal
+
+Gradient: TypeAlias = "Array | None"
+Edge: TypeAlias = "tuple[Node, int]"
+Edges: TypeAlias = "tuple[Edge | None, ...]"
+Read: TypeAlias = tuple[Storage, int, Array]  # the storage that was read, and its version then
+Vjp: TypeAlias = "Callable[[Array], Array]"
+Vjps: TypeAlias = "Sequence[Vjp | None]"  # one for each edge; None where the edge is
+
+_count = itertools.count()
+_first_use, _accumulating = Lock(), Lock()
+LEAVES_FIRST: Final = 1 << 62  # leaves collect as soon as their gradient is complete
+_INFERENCE: Final = (
+    "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
+    "tensor and use it in autograd."
+)
+
+
+# ------------------------------------------------------------------------------------ recording
+
+
+def record(
+    array: Any,
+    name: str,
+    first: tuple[T, *tuple[Any, ...]],
+    *more: tuple[Any, ...],
+    reads_result: bool = False,
+) -> T:
+    """The tensor that holds `array`, computed from the inputs `first, *more`.
+
+    Each input is `(tensor, vjp)` or `(tensor, vjp, *read)`. `vjp` maps the gradient of the result
+    to that of the tensor, and reads the values of the tensors `read`. With `reads_result`, every
+    vjp reads the result as well. A `read` that is None stands for a value that only this node
+    knows, such as a number or a mask. Nobody can write to it, but it is forgotten after the pass, too.
+    """
+    device, is_recording = first[0].storage.device, grad_mode.mode.get() == grad_mode.ON
+    requires, forgets = False, reads_result
+    edges: list[Edge | None] = []
+    vjps: list[Vjp | None] = []
+    reads: list[Read] = []
+    for item in (first, *more):
+        tensor = item[0]
+        if tensor.storage.device is not device:
+            device = common_device([each[0] for each in (first, *more)])
+        edge = None
+        if is_recording and (tensor._requires_grad or tensor._base is not None):
+            edge = edge_of(tensor)
+        edges.append(edge)
+        vjps.append(None if edge is None else item[1])
+        if edge is not None:
+            requires = True
+            for read in item[2:]:
+                forgets = True
+                if read is not None:
+                    reads.append(read_now(read))
+    out: T = base.new(first[0].plain, array, device)
+    if requires:
+        if reads_result:
+            reads.append((out.storage, 0, out.array))
+        node = out._grad_fn = KINDS[name](name, tuple(edges), device, vjps)
+        node.reads = reads if forgets else None
+        out._requires_grad = True
+        if device is not CPU:
+            observers.memory.kept(node, [out])
+    return out
+
+
+def edge_of(tensor: TensorBase) -> Edge | None:
+    """Where the gradient of `tensor` goes, or None if it needs none."""
+    if tensor._base is not None:
+        refresh(tensor)
+    if tensor._grad_fn is not None:
+        return tensor._grad_fn, tensor._output_nr
+    if not tensor._requires_grad:
+        return None
+    return tensor._accumulate or _first_edge(tensor), 0
+
+
+def _first_edge(leaf: TensorBase) -> AccumulateGrad:
+    with _first_use:  # two threads must not make two
+        if leaf._accumulate is None:
+            leaf._accumulate = AccumulateGrad(leaf)
+        return leaf._accumulate  # type: ignore[no-any-return]
+
+
+def read_now(tensor: TensorBase) -> Read:
+    """A node's note of a tensor whose values its gradient reads."""
+    if tensor._inference:
+        raise RuntimeError(_INFERENCE)
+    return tensor.storage, tensor.storage.version, tensor.array
+
+
+def result(like: T, array: Any) -> T:
+    """A result without a gradient (comparisons, indices), on the device of `like`."""
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    out: T = object.__new__(like.plain)
+    out.array = array
+    out.storage = Storage(array, like.storage.device)
+    if grad_mode.mode.get() == grad_mode.INFERENCE:
+        out._inference = True
+    return out
+
+
+# --------------------------------------------------------------------------------------- nodes
+
+
+class Node(NodeApi):
+    """One recorded operation: the nodes its gradients go to, and how to compute them.
+
+    `sequence` grows with time; the engine runs the newest ready node first. `owns` says that the
+    arrays this node returns belong to nobody else, so a leaf may keep them without copying.
+    """
+
+    __slots__ = ("backward", "device", "edges", "hooks", "name_", "outputs", "owns",
+                 "reads", "sequence", "vjps")  # fmt: skip
+
+    def __init__(
+        self, name: str, edges: Edges, device: Device = CPU, vjps: Vjps | None = None
+    ) -> None:
+        self.name_ = name
+        self.edges = edges
+        self.sequence = next(_count)
+        self.backward: Callable[..., Sequence[Gradient]] | None = None
+        self.vjps = vjps
+        self.reads: list[Read] | None = None
+        self.outputs = 1
+        self.owns = False
+        self.device = device
+        self.hooks: NodeHooks | None = None
+        if observers.on:
+            observers.recorded(self)
+
+    def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
+        """The gradients of the inputs, given those of the outputs: one (or None) per edge."""
+        vjps, backward, grad = self.vjps, self.backward, grads[0]  # another thread may release them
+        if self.reads is not None:
+            self.check_versions()
+        if vjps is not None:
+            if grad is not None:
+                return [None if vjp is None else vjp(grad) for vjp in vjps]
+        elif backward is None:
+            self.recall()
+            return self.run(grads)
+        elif grad is not None or self.outputs > 1:
+            return backward(*grads)
+        return [None] * len(self.edges)
+
+    def run_towards(
+        self, is_wanted: Callable[[Node], bool], grads: Sequence[Gradient]
+    ) -> Sequence[Gradient]:
+        """As `run`; a gradient that leads to no wanted node is not computed."""
+        vjps, grad = self.vjps, grads[0]
+        if vjps is None or grad is None:
+            return self.run(grads)
+        self.check_versions()
+        return [
+            vjp(grad) if vjp is not None and edge is not None and is_wanted(edge[0]) else None
+            for vjp, edge in zip(vjps, self.edges, strict=True)
+        ]
+
+    def check_versions(self) -> None:
+        """Raise if what this node reads was written to since."""
+        for storage, version, array in self.reads or ():
+            if storage.version != version:
+                raise modified(array, self.name_, storage.version, version)
+
+    def release(self) -> None:
+        """Forget what was read. Nodes that read nothing can run again, as in torch."""
+        if self.reads is not None:
+            self.reads = self.vjps = self.backward = None
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds what arrives to the gradient of a leaf.
+
+    The leaf owns this node; the node only knows the leaf, so that deleting a parameter frees it.
+    """
+
+    __slots__ = ("leaf",)
+
+    def __init__(self, leaf: TensorBase) -> None:
+        super().__init__("AccumulateGrad", ())
+        self.sequence = LEAVES_FIRST
+        self.leaf = weakref.ref(leaf)
+        self.device = leaf.storage.device
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    @property
+    def variable(self) -> TensorBase | None:
+        """The leaf, unless it was deleted."""
+        return self.leaf()
+
+    def collect(self, grad: Gradient, is_ours: bool) -> None:
+        """Add a complete gradient to the leaf. If `is_ours`, nobody else has this array."""
+        leaf = self.leaf()
+        if leaf is None or grad is None:
+            return
+        with _accumulating:
+            present = leaf._grad
+            if present is None:
+                _begin_gradient(leaf, grad, is_ours)
+            else:
+                present.array += grad
+                present.storage.version += 1
+
+
+def _begin_gradient(leaf: TensorBase, grad: Array, is_ours: bool) -> None:
+    grad = as_leaf_gradient(grad, leaf, is_ours)
+    leaf._grad = base.new(leaf.plain, grad, leaf.storage.device)
+    if leaf.storage.device is not CPU:
+        observers.memory.collected(grad, leaf.storage.device)
+
+
+def as_leaf_gradient(grad: Array, leaf: TensorBase, is_ours: bool) -> Array:
+    """The gradient as the leaf keeps it: this very array, if nobody else has it and it fits; else a
+    copy with the leaf's dtype, and with its strides if those leave no gaps."""
+    x = leaf.array
+    same_layout = grad.strides == x.strides or (grad.flags.c_contiguous and x.flags.c_contiguous)
+    if is_ours and grad.dtype == x.dtype and same_layout:
+        return grad
+    own = np.empty_like(x)
+    own[...] = grad
+    return own
+
+
+class _Kinds(dict[str, type[Node]]):
+    """The classes of nodes, by name, so that `type(t.grad_fn).__name__` tells the operation."""
+
+    def __missing__(self, name: str) -> type[Node]:
+        return self.setdefault(name, type(name, (Node,), {"__slots__": ()}))
+
+
+KINDS = _Kinds()
+
+
+# ------------------------------------------------------------------------------ rarer questions
+
+
+def refresh(view: TensorBase) -> None:
+    """Give a view its present history, if its storage was written in place since it was made.
+
+    The write went into the history of the base (see `views`); this view is now a window on that.
+    """
+    base, version = view._base, view.storage.version
+    if view._seen_version == version:
+        return
+    edge = edge_of(base)
+    if edge is not None:
+        if view._view_note:
+            raise refusal(view, base)
+        window, name = view_geometry.Window(base.array, view.array), "AsStridedBackward0"
+        adopt(view, KINDS[name](name, (edge,), view.storage.device, (window.widen,)), 0)
+    view._seen_version = version
+
+
+def adopt(tensor: TensorBase, node: Node, output: int) -> None:
+    """Let `tensor` be what `node` made. `retain_grad` follows it; hooks stay where they were."""
+    if tensor._retains_grad:
+        old = tensor._grad_fn
+        if old is not None and old.hooks is not None:
+            old.hooks.retained.pop(tensor._output_nr, None)
+        node.hooked().retained[output] = weakref.ref(tensor)
+    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = node, output, True
+
+
+def same_device(first: TensorBase, *others: TensorBase | None) -> None:
+    """Raise if tensors that are used together, though no gradient links them, are apart."""
+    for other in others:
+        if other is not None and other.storage.device is not first.storage.device:
+            common_device([first, *[t for t in others if t is not None]])
+
+
+def common_device(inputs: Sequence[TensorBase]) -> Device:
+    """The device all inputs share. A 0-dim CPU tensor goes along with any; others do not mix."""
+    found = [
+        t.storage.device for t in inputs if not (t.array.ndim == 0 and t.storage.device is CPU)
+    ]
+    for device in found:
+        if device is not found[0]:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{found[0]} and {device}!"
+            )
+    return found[0] if found else CPU

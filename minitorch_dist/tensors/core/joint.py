@@ -1,0 +1,103 @@
+"""Operations whose gradients share their work, or that have several results.
+
+Convolution and normalisation compute all gradients together, so one function returns them all.
+`record_joint` takes it; `record_several` does the same for operations with more than one result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minitorch_dist.tensors.core import base, device_labels, grad_mode, observers
+from minitorch_dist.tensors.core.base import T, TensorBase
+from minitorch_dist.tensors.core.graph import (
+    KINDS,
+    Gradient,
+    Node,
+    common_device,
+    edge_of,
+    read_now,
+    refresh,
+)
+
+
+def record_joint(
+    array: Any,
+    name: str,
+    inputs: Sequence[T],
+    backward: Callable[..., Sequence[Gradient]],
+    reads: Sequence[TensorBase] = (),
+    reads_result: bool = False,
+    owns: bool = False,
+) -> T:
+    """As `record`, with one function for all gradients: it returns one (or None) per input."""
+    outs = record_several((array,), name, inputs, backward, reads, reads_result, owns)
+    return outs[0]
+
+
+def record_several(
+    arrays: Sequence[Any],
+    name: str,
+    inputs: Sequence[T],
+    backward: Callable[..., Sequence[Gradient]],
+    reads: Sequence[TensorBase] = (),
+    reads_result: bool | tuple[int, ...] = False,
+    owns: bool = False,
+) -> tuple[T, ...]:
+    """As `record_joint`, for several results: `backward` takes the gradient of each of them.
+
+    A result that the loss does not depend on has gradient None; integer results never have one.
+    `reads_result` may name those that are read by their numbers.
+    """
+    device = inputs[0].storage.device
+    for tensor in inputs:
+        if tensor.storage.device is not device:
+            device = common_device(inputs)
+    plain = inputs[0].plain
+    outs: list[T] = [base.new(plain, array, device) for array in arrays]
+    node = node_for(name, inputs)
+    if node is not None:
+        node.backward = backward
+        noted = [read_now(read) for read in reads]
+        if reads_result:
+            chosen = outs
+            if isinstance(reads_result, tuple):
+                chosen = [outs[number] for number in reads_result]
+            noted.extend((out.storage, 0, out.array) for out in chosen)
+        node.reads = noted or None
+        node.owns = owns
+        node.device = device
+        node.outputs = len(outs)
+        for number, out in enumerate(outs):
+            if out.array.dtype.kind not in "iub":
+                out._grad_fn = node
+                out._output_nr = number
+                out._requires_grad = True
+        if device is not device_labels.CPU:
+            observers.memory.kept(node, outs)
+    return tuple(outs)
+
+
+def node_for(name: str, inputs: Sequence[TensorBase]) -> Node | None:
+    """A node with edges to `inputs`, or None if nothing is to be recorded."""
+    if grad_mode.mode.get() != grad_mode.ON or not wants_any(inputs):
+        return None
+    return KINDS[name](name, tuple([edge_of(t) if t._requires_grad else None for t in inputs]))
+
+
+def wants_any(inputs: Sequence[TensorBase]) -> bool:
+    """Whether one of the inputs needs a gradient, asked while recording."""
+    requires = False
+    for tensor in inputs:
+        if tensor._base is not None:
+            refresh(tensor)
+        requires = requires or tensor._requires_grad
+    return requires
+
+
+def wants(*inputs: TensorBase | None) -> list[bool]:
+    """Which of the inputs need a gradient; none while nothing is recorded."""
+    if grad_mode.mode.get() != grad_mode.ON:
+        return [False] * len(inputs)
+    return [t is not None and wants_any((t,)) for t in inputs]

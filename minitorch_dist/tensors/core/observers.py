@@ -1,0 +1,130 @@
+"""The events that the core tells to its observers. It imports none of them: they attach themselves.
+
+    recorded    an operation was recorded as a node      checkpointing, `detect_anomaly`, the counter of work
+    around      a node computes its gradients            `detect_anomaly`, the counter of work
+    memory      an accelerator's memory is taken         the ledger
+
+Usually there are no observers, and then an event costs one test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock  # noqa: TID251 - guards a count; nothing waits in here
+from typing import Any, TypeAlias
+
+Listener: TypeAlias = Callable[[Any], None]
+Execute: TypeAlias = Callable[
+    [Sequence[Any]], Sequence[Any]
+]  # from a node's gradients to its inputs'
+Around: TypeAlias = Callable[[Any, Execute], Execute]
+
+# ------------------------------------------------------------------------------- recorded
+
+on = False  # somebody listens
+_everywhere: tuple[Listener, ...] = ()  # in all threads
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+_count = 0  # of listeners, in all threads
+_changing = Lock()
+
+
+def recorded(node: Any) -> None:
+    """Called with every new node while `on`."""
+    for listener in (*_everywhere, *reversed(_listeners.get())):
+        listener(node)
+
+
+@contextmanager
+def listening(listener: Listener, alone: bool = False) -> Iterator[None]:
+    """Call `listener` with every node that this thread records inside.
+
+    Those that listen further out are called after it, unless it listens `alone`.
+    """
+    token = _listeners.set((listener,) if alone else (*_listeners.get(), listener))
+    _change(+1)
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+        _change(-1)
+
+
+def listen_everywhere(listener: Listener, wanted: bool) -> None:
+    """Call `listener` with every node of the process from now on, or no longer."""
+    global _everywhere
+    with _changing:
+        _everywhere = _with(_everywhere, listener, wanted)
+    _change(0)
+
+
+def depth() -> int:
+    """How many listeners there are around."""
+    return len(_listeners.get())
+
+
+def _change(by: int) -> None:
+    global on, _count
+    with _changing:
+        _count += by
+        on = bool(_everywhere) or _count > 0
+
+
+def _with(present: tuple[Any, ...], one: Any, wanted: bool) -> tuple[Any, ...]:
+    others = tuple([each for each in present if each is not one])
+    return (*others, one) if wanted else others
+
+
+# --------------------------------------------------------------------------------- around
+
+around: tuple[Around, ...] = ()
+
+
+def stand_around(one: Around, wanted: bool) -> None:
+    """Let `one(node, execute)` replace how every node computes its gradients, or no longer."""
+    global around
+    with _changing:
+        around = _with(around, one, wanted)
+
+
+def surrounded(node: Any) -> Execute:
+    """How `node` computes its gradients while somebody stands around it."""
+    execute: Execute = node.run
+    for one in around:
+        execute = one(node, execute)
+    return execute
+
+
+# --------------------------------------------------------------------------------- memory
+
+
+class MemoryObserver:
+    """Is told what happens in an accelerator's memory. This one does nothing."""
+
+    def stored(self, array: Any, device: Any) -> None:
+        """A storage with these bytes was made."""
+
+    def kept(self, node: Any, outs: Sequence[Any]) -> None:
+        """An operation was recorded that made `outs`; its node keeps what its gradient needs."""
+
+    def arrived(self, grads: Sequence[Any], device: Any) -> None:
+        """Gradients travel: each is an array, a numpy scalar, or None."""
+
+    def collected(self, grad: Any, device: Any) -> None:
+        """A leaf has this array as its gradient now."""
+
+    def given_up(self, owner: Any, device: Any) -> Any:
+        """The bytes of `owner` were given up. The result is passed to `taken_back`."""
+
+    def taken_back(self, owner: Any, device: Any, noted: Any) -> None:
+        """The bytes that were given up are in use again."""
+
+
+memory = MemoryObserver()
+
+
+def watch_memory(observer: MemoryObserver) -> None:
+    """Tell `observer` from now on."""
+    global memory
+    memory = observer

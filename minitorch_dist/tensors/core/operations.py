@@ -1,0 +1,269 @@
+"""The first operations: products and sums, of two tensors and along axes.
+
+An operation takes arrays out of tensors, computes with numpy, and records how the gradient of its
+result becomes the gradients of its inputs. `mul` shows all of it. The other operations (`tensors.ops`)
+have the same form.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.promotion import (
+    NotAnOperand,
+    broadcast_error,
+    cast,
+    plain,
+    promote,
+    result_type,
+    swapped,
+    with_number,
+)
+from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_silence
+
+Dims: TypeAlias = "int | Sequence[int] | None"
+F = TypeVar("F", bound=Callable[..., Any])
+add_up: Any = np.add.reduce
+
+
+def mul(input: T, other: T | Number) -> T:
+    """input * other"""
+    if not (isinstance(other, TensorBase) and isinstance(input, TensorBase)):
+        return times(input, other)
+    if input.array.dtype is not other.array.dtype:
+        input, other = promote(input, other)
+    x, y = input.array, other.array
+    a, b = x.shape, y.shape
+    return record(
+        compute(np.multiply, x, y),
+        "MulBackward0",
+        (input, lambda g: sum_to(g * y, a), other),
+        (other, lambda g: sum_to(g * x, b), input),
+    )
+
+
+def compute(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Any:
+    """function(x, y), silently; shapes that do not broadcast are an error in torch's words."""
+    before = enter_silence()
+    try:
+        return function(x, y)
+    except ValueError:
+        raise broadcast_error(x.shape, y.shape) from None
+    finally:
+        leave_silence(before)
+
+
+def sum_to(grad: Array, shape: tuple[int, ...]) -> Array:
+    """Undo broadcasting: add up the gradient over the axes along which `shape` was repeated."""
+    return grad if grad.shape == shape else _folded(grad, shape)
+
+
+def _folded(grad: Array, shape: tuple[int, ...]) -> Array:
+    if grad.dtype in dtypes.HALVES:  # add up in float32, round once
+        return _folded(grad.astype(np.float32), shape).astype(grad.dtype)
+    extra = grad.ndim - len(shape)
+    if extra:
+        grad = grad.sum(tuple(range(extra)), dtype=grad.dtype)
+    repeated = tuple(i for i, n in enumerate(shape) if n == 1 and grad.shape[i] != 1)
+    return grad.sum(repeated, dtype=grad.dtype, keepdims=True) if repeated else grad
+
+
+def times(input: T | Number, number: T | Number) -> T:
+    """A tensor times a number, whichever comes first."""
+    if not isinstance(input, TensorBase):
+        input, number = swapped(input, number)
+    if not plain(input.array, number):
+        return mul(*promote(input, number))
+    return record(
+        with_number(np.multiply, input.array, number),
+        "MulBackward0",
+        (input, lambda g: with_number(np.multiply, g, number), None),
+    )
+
+
+def add(input: T, other: T | Number, *, alpha: Number = 1) -> T:
+    """input + alpha * other"""
+    if alpha != 1 or alpha is True:
+        other = scaled(input, other, alpha)
+    if not (isinstance(other, TensorBase) and isinstance(input, TensorBase)):
+        return plus(input, other)
+    if input.array.dtype is not other.array.dtype:
+        input, other = promote(input, other)
+    x, y = input.array, other.array
+    a, b = x.shape, y.shape
+    return record(
+        compute(np.add, x, y),
+        "AddBackward0",
+        (input, lambda g: sum_to(g, a)),
+        (other, lambda g: sum_to(g, b)),
+    )
+
+
+def plus(input: T | Number, number: T | Number) -> T:
+    """A tensor plus a number, whichever comes first."""
+    if not isinstance(input, TensorBase):
+        input, number = swapped(input, number)
+    if not plain(input.array, number):
+        return add(*promote(input, number))
+    out = with_number(np.add, input.array, number)
+    return record(out, "AddBackward0", (input, lambda g: g))
+
+
+def scaled(input: Any, other: Any, alpha: Number) -> Any:
+    """alpha * other, where `alpha` fits the type of the sum."""
+    category = result_type(input, other).category
+    if isinstance(alpha, bool) and category != dtypes.BOOL:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and category != dtypes.FLOATING:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    return mul(other, alpha) if isinstance(other, TensorBase) else other * alpha
+
+
+multiply = mul
+
+
+# ------------------------------------------------------------------------------ Python's operators
+
+
+def binary(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The operator `self ∘ other`"""
+
+    def operator(self: Any, other: Any) -> Any:
+        try:
+            return operation(self, other)
+        except NotAnOperand:
+            if isinstance(other, np.ndarray):
+                return operation(self, taken_in(self, other))
+            return NotImplemented
+
+    return operator
+
+
+def reflected(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The operator `other ∘ self`, asked when `other` did not know the answer.
+
+    `operation(self, other)` computes it: `rsub` for a minus.
+    """
+
+    def operator(self: Any, other: Any) -> Any:
+        try:
+            return operation(self, other)
+        except NotAnOperand:
+            return NotImplemented
+
+    return operator
+
+
+def taken_in(self: Any, array: Array) -> Any:
+    """A numpy operand as a tensor. torch hands such operations to numpy, which knows no graph."""
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+            "instead, or make a tensor of the array first: from_numpy(array)."
+        )
+    dtypes.from_numpy(array.dtype)  # which complains about what a tensor cannot hold
+    return result(self, array.copy())
+
+
+# -------------------------------------------------------------------------------------- along axes
+
+
+def numpy_names(function: F) -> F:
+    """Let `axis` and `keepdims` stand for `dim` and `keepdim`, as torch does for users of numpy."""
+
+    @functools.wraps(function)
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        if "axis" in kwargs and "dim" not in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        if "keepdims" in kwargs and "keepdim" not in kwargs:
+            kwargs["keepdim"] = kwargs.pop("keepdims")
+        return function(*args, **kwargs)
+
+    return renamed  # type: ignore[return-value]
+
+
+def axes(dim: Dims, ndim: int) -> tuple[int, ...]:
+    """The axes `dim` names, as non-negative numbers; None and () name all of them."""
+    return tuple(range(ndim)) if dim is None or is_empty(dim) else _named(dim, ndim)
+
+
+def _named(dim: int | Sequence[int], ndim: int) -> tuple[int, ...]:
+    given = tuple(dim) if isinstance(dim, (tuple, list)) else (operator.index(dim),)  # type: ignore[arg-type]
+    found = tuple([axis(d, ndim) for d in given])
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"dim {found[0]} appears multiple times in the list of dims")
+    return found if ndim else ()
+
+
+def is_empty(dim: Dims) -> bool:
+    return isinstance(dim, (tuple, list)) and not dim
+
+
+def axis(dim: int, ndim: int) -> int:
+    """One axis as a non-negative number."""
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+        )
+    return dim % limit
+
+
+def spread(grad: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: bool) -> Array:
+    """Undo a reduction: repeat the gradient along the axes that were reduced.
+
+    The result may be a read-only view: for few elements a copy is quicker than numpy's broadcast.
+    """
+    if not keepdim and shape:
+        grad = grad.reshape([1 if i in over else n for i, n in enumerate(shape)])
+    if math.prod(shape) > 10_000:
+        return np.broadcast_to(grad, shape)
+    out = np.empty(shape, grad.dtype)
+    out[...] = grad
+    return out
+
+
+def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
+    """The sum of a floating array, computed in its own type; that of halves in float32."""
+    kind = np.float32 if x.dtype in dtypes.HALVES else x.dtype
+    before = enter_silence()
+    try:
+        out = add_up(x, over, kind, None, keepdim)
+    finally:
+        leave_silence(before)
+    return out if kind is x.dtype else np.asarray(out).astype(x.dtype)
+
+
+@numpy_names
+def sum(
+    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> T:
+    """The sum over `dim`; integers add up in int64."""
+    x = input.array
+    if dtype is not None or x.dtype.kind in "iub":
+        return _sum_as(dtype or dtypes.int64, input, dim, keepdim)
+    over, shape = axes(dim, x.ndim), x.shape
+    return record(
+        total(x, over, keepdim),
+        "SumBackward0" if dim is None else "SumBackward1",
+        (input, lambda g: spread(g, shape, over, keepdim)),
+    )
+
+
+def _sum_as(dtype: dtypes.dtype, input: T, dim: Dims, keepdim: bool) -> T:
+    """The sum in another type than that of `input`."""
+    if dtype.is_floating_point:
+        return sum(cast(input, dtype), dim, keepdim)
+    x = input.array.astype(dtype.numpy)
+    return result(input, add_up(x, axes(dim, x.ndim), keepdims=keepdim))

@@ -1,0 +1,192 @@
+"""Two ways to share bytes: views, and writing in place.
+
+A view is another window on its base's storage. A write through any of them bumps the storage's
+version. While recording is on, the write is recorded, too, *at the base*. The base becomes
+"what it was, with this region replaced by that result". Every other view then rebuilds
+its own history from the base when it is next used (`graph.refresh`).
+
+    base ── CopySlices ──► what it was, the region blanked
+                 └───────► the result that was written
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Concatenate, ParamSpec
+
+from minitorch_dist.tensors.core import dtypes, grad_mode, graph, joint
+from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core.graph import KINDS, Edge
+from minitorch_dist.tensors.core.view_geometry import Window
+from minitorch_dist.tensors.core.view_notes import INFERENCE, MULTI as MULTI, NO_GRAD, refusal
+
+P = ParamSpec("P")
+
+
+def view_of(self: T, array: Array, name: str, vjp: Callable[[Array], Array], note: str = "") -> T:
+    """`array`, a window on the memory of `self`, as a tensor. `vjp` widens its gradient."""
+    out: T = object.__new__(self.plain)
+    out.array = array
+    storage = out.storage = self.storage
+    out._base = self if self._base is None else self._base
+    mode = grad_mode.mode.get()
+    if mode == grad_mode.ON:
+        if self._base is not None:
+            graph.refresh(self)
+        if self._requires_grad:
+            out._grad_fn = KINDS[name](name, (graph.edge_of(self),), storage.device, (vjp,))
+            out._requires_grad = True
+        if note or self._view_note:
+            out._view_note = self._view_note or note
+    else:
+        out._view_note = _note(mode)
+    out._seen_version = storage.version
+    if self._inference:
+        out._inference = True
+    return out
+
+
+def views_of(
+    self: T, arrays: Sequence[Array], name: str, backward: Callable[..., Sequence[Array]]
+) -> tuple[T, ...]:
+    """Several windows on `self` from one operation, with one `backward` for all their gradients."""
+    mode = grad_mode.mode.get()
+    node = joint.node_for(name, (self,))
+    if node is not None:
+        node.backward, node.outputs, node.owns = backward, len(arrays), True
+        node.device = self.storage.device
+    storage, base = self.storage, self if self._base is None else self._base
+    outs = []
+    for number, array in enumerate(arrays):
+        out: T = object.__new__(self.plain)
+        out.array = array
+        out.storage = storage
+        out._base = base
+        out._seen_version = storage.version
+        out._output_nr = number
+        out._view_note = MULTI if mode == grad_mode.ON else _note(mode)
+        if node is not None:
+            out._grad_fn, out._requires_grad = node, True
+        if self._inference:
+            out._inference = True
+        outs.append(out)
+    return tuple(outs)
+
+
+def _note(mode: int) -> str:
+    return INFERENCE if mode == grad_mode.INFERENCE else NO_GRAD
+
+
+# --------------------------------------------------------------------------------- writing in place
+
+
+def inplace(operation: Callable[Concatenate[T, P], T]) -> Callable[Concatenate[T, P], T]:
+    """The in-place form of an operation: compute, store the result in `self`, return `self`."""
+
+    def write_result(input: T, *args: P.args, **kwargs: P.kwargs) -> T:
+        check_writable(input)
+        out = operation(input, *args, **kwargs)
+        node = out._grad_fn
+        if node is not None and any(array is input.array for _, _, array in node.reads or ()):
+            out = operation(_before(input), *args, **kwargs)  # its gradient reads what was here
+        return write(input, out)
+
+    write_result.__module__ = operation.__module__
+    write_result.__name__ = write_result.__qualname__ = operation.__name__ + "_"
+    write_result.__doc__ = f"In-place version of :func:`{operation.__name__}`."
+    return write_result  # type: ignore[return-value]
+
+
+def _before(self: T) -> T:
+    """A copy with the same place in the graph, for gradients that read what is overwritten."""
+    out: T = object.__new__(self.plain)
+    out.array = self.array.copy()
+    out.storage = Storage(out.array, self.storage.device)
+    out._grad_fn, out._output_nr = self._grad_fn, self._output_nr
+    out._requires_grad = self._requires_grad
+    return out
+
+
+def check_writable(self: TensorBase, recorded: bool = False) -> None:
+    """Raise where an in-place write would make gradients wrong or ambiguous.
+
+    `recorded` says that what is written requires grad, even if `self` does not yet.
+    """
+    if not self.array.flags.writeable:
+        if 0 not in self.array.strides:
+            raise RuntimeError(
+                "this tensor shares memory with a read-only numpy array: clone() it before writing"
+            )
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+    mode = grad_mode.mode.get()
+    if self._inference and mode != grad_mode.INFERENCE:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
+            "a clone to get a normal tensor before doing inplace update."
+        )
+    if mode != grad_mode.ON:
+        return
+    base = self._base
+    if base is not None and (recorded or self._requires_grad or base._requires_grad):
+        if self._view_note:
+            raise refusal(self, self)
+        if base._requires_grad and base._grad_fn is None:
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            )
+    if self._requires_grad and self._grad_fn is None:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+
+
+def write(self: T, out: TensorBase) -> T:
+    """Store the result `out` in `self`, and its history with it."""
+    if out.array.shape != self.array.shape:
+        raise RuntimeError(
+            f"output with shape {list(self.array.shape)} doesn't match the broadcast shape "
+            f"{list(out.array.shape)}"
+        )
+    if out.array.dtype != self.array.dtype and not dtypes.can_cast(out.dtype, self.dtype):
+        raise RuntimeError(
+            f"result type {type_name(out.array)[6:-6]} can't be cast to the desired output "
+            f"type {type_name(self.array)[6:-6]}"
+        )
+    node = out._grad_fn
+    if node is not None and not self._requires_grad:
+        check_writable(self, recorded=True)
+    self.array[...] = out.array
+    storage = self.storage
+    storage.version += 1
+    if node is not None:
+        if node.reads:  # a gradient that reads the result is to notice later writes to it
+            node.reads = [
+                (storage, storage.version, self.array) if read[0] is out.storage else read
+                for read in node.reads
+            ]
+        rebase(self, (node, out._output_nr))
+    return self
+
+
+def rebase(self: TensorBase, edge: Edge) -> None:
+    """Let the history of `self` continue from `edge`, after a recorded write."""
+    base = self._base
+    if base is None:
+        graph.adopt(self, *edge)
+        return
+    window = Window(base.array, self.array)
+    before = graph.edge_of(base)
+    vjps = (None if before is None else window.blank, window.cut)
+    node = KINDS["CopySlices"]("CopySlices", (before, edge), self.storage.device, vjps)
+    graph.adopt(base, node, 0)
+    self._seen_version = -1  # rebuild from the base at the next look
+    graph.refresh(self)
+
+
+def bump(self: TensorBase) -> None:
+    """Count a write that was made directly to `self.array`."""
+    self.storage.version += 1

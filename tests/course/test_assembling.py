@@ -1,0 +1,220 @@
+"""What a learner wrote is a system: assembled it needs numpy and nothing of ours, and trains over real wires."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist.cli import main
+from minitorch_dist.course import assembling, lesson, workspace
+from minitorch_dist.course.assembling import AssembleError
+from minitorch_dist.course.workspace import Workspace
+from transports.broker import credentials, launch
+
+STEPS = ["--steps", "6", "--every", "3", "--patience", "20"]
+GUARD = """
+import importlib, pathlib, sys, numpy, numpy.random
+class Guard:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top not in sys.stdlib_module_names and top not in ("numpy", "mystack"):
+            raise ImportError(f"{name} is imported")
+sys.meta_path.insert(0, Guard())
+folder = pathlib.Path("mystack")
+for path in sorted(folder.rglob("*.py")):
+    if path.name != "__main__.py":
+        importlib.import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
+print("all imported")
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reference") / "mystack"
+    assembling.assemble(folder, None)
+    return folder
+
+
+def python(stack: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", *arguments], cwd=stack.parent, capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONPATH": str(stack.parent)},
+    )  # fmt: skip
+
+
+def run(stack: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return python(stack, "-m", "mystack", *arguments)
+
+
+def digest(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = re.findall(r"weights ([0-9a-f]{16})", done.stdout)
+    return str(found)
+
+
+def course(folder: Path, *solved: int) -> Workspace:
+    """A learner who has solved these lessons."""
+    mine, _ = workspace.make(folder)
+    for number in solved:
+        one = lesson.find(number)
+        mine.file(one).write_text(one.source.solution(marks=True), "utf-8")
+    return mine
+
+
+def test_it_imports_numpy_and_nothing_of_ours(stack: Path) -> None:
+    for path in stack.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            tops: list[str] = []
+            if isinstance(node, ast.Import):
+                tops = [one.name.partition(".")[0] for one in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                tops = [str(node.module).partition(".")[0]]
+            assert all(top == "numpy" or top in sys.stdlib_module_names for top in tops), (
+                path,
+                tops,
+            )
+    done = python(stack, "-c", GUARD)
+    assert done.stdout == "all imported\n", done.stderr
+
+
+def test_lessons_are_word_for_word_but_for_their_imports(stack: Path) -> None:
+    for one in lesson.all_lessons():
+        if one.module in assembling.WITHOUT:
+            continue
+        before, after = (
+            {
+                node.name: ast.unparse(node) for node in ast.parse(text).body
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+            }
+            for text in (one.source.solution(), (stack / one.file).read_text("utf-8"))
+        )  # fmt: skip
+        gone = assembling.LEFT_OUT.get(one.module, frozenset())
+        assert after == {name: text for name, text in before.items() if name not in gone}
+
+
+@pytest.mark.slow
+def test_any_wire_and_number_of_ranks_and_a_killed_rank_end_with_the_weights_of_one(
+    stack: Path,
+) -> None:
+    killed = run(stack, "train", "--ranks", "3", "--kill", "1@4", *STEPS)
+    assert "a rank was killed" in killed.stdout and "bit for bit" in killed.stdout
+    over_a_folder = run(stack, "train", "--ranks", "5", "--wire", "file", *STEPS)
+    by_hand = run(stack, "train", "--ranks", "2", "--ddp", "17", *STEPS)
+    golden = (stack / "face" / "golden.txt").read_text("utf-8").split()[5]
+    assert [digest(done) for done in (killed, over_a_folder, by_hand)] == [golden] * 3
+
+
+@pytest.mark.slow
+def test_a_broker_is_a_wire_too(stack: Path) -> None:
+    with launch.start() as broker:
+        named = broker.address.replace("//", "//{}:{}@".format(*credentials.credentials()))
+        over_mqtt = ["--wire", "mqtt", "--broker", named]
+        killed = run(stack, "train", "--ranks", "3", "--kill", "2@3", *over_mqtt, *STEPS)
+    assert (
+        digest(killed) and "bit for bit" in killed.stdout and "a rank was killed" in killed.stdout
+    )
+    nobody = run(stack, "train", "--ranks", "2", *over_mqtt, *STEPS)
+    assert nobody.returncode == 2 and "there is no broker at" in nobody.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "ranks"), [("zero", "2"), ("fsdp", "3"), ("pipeline", "4"), ("server", "3")]
+)
+def test_sharded_and_in_stages_it_ends_with_the_same(stack: Path, program: str, ranks: str) -> None:
+    done = run(stack, program, "--ranks", ranks, *STEPS)
+    assert digest(done) and "bit for bit" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ranks", "wire"), [("3", "tcp"), ("2", "file")])
+def test_every_right_lesson_passes_the_examination(stack: Path, ranks: str, wire: str) -> None:
+    done = run(stack, "examine", "--ranks", ranks, "--wire", wire)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "✘" not in done.stdout and done.stdout.count("✔") > 25
+
+
+def test_it_says_whose_lessons_these_are(tmp_path: Path) -> None:
+    mine = course(tmp_path / "course", 5, 13)
+    made = assembling.assemble(tmp_path / "mystack", mine)
+    assert [part.lesson.number for part in made.parts if part.whose == "yours"] == [5, 13]
+    assert [part.written for part in made.parts if part.whose == "yours"] == [4, 4]
+    done = run(tmp_path / "mystack", "lessons")
+    assert (
+        "lesson 13 (ring.py, yours)" in done.stdout
+        and "lesson 14 (doubling.py, ours)" in done.stdout
+    )
+    assembling.assemble(tmp_path / "mystack", mine)  # again, over what it wrote
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "right", "wrong", "how"),
+    [
+        (13, "(rank - step - 1) % size", "(rank - step) % size", ["--all-reduce", "ring"]),
+        (3, "grads[following] + part if", "part if", []),
+        (
+            8,
+            "return np.frombuffer(payload, dtype)",
+            "return np.frombuffer(payload[::-1], dtype)",
+            [],
+        ),
+    ],
+)
+def test_a_wrong_answer_is_named_with_its_lesson(
+    tmp_path: Path, number: int, right: str, wrong: str, how: list[str]
+) -> None:
+    mine, one = course(tmp_path / "course"), lesson.find(number)
+    text = one.source.solution()
+    assert right in text
+    mine.file(one).write_text(text.replace(right, wrong), "utf-8")
+    assembling.assemble(tmp_path / "mystack", mine)
+    done = run(
+        tmp_path / "mystack", "train", "--ranks", "3", *how, "--steps", "3", "--patience", "2"
+    )
+    assert done.returncode == 1
+    assert f"✘ lesson {number:02} ({one.file}, yours)" in done.stdout, done.stdout + done.stderr
+
+
+def test_what_is_no_python_is_named_with_its_line(tmp_path: Path) -> None:
+    mine, one = course(tmp_path / "course", 13), lesson.find(13)
+    mine.file(one).write_text("def all_reduce(tensor):\n    return (tensor\n", "utf-8")
+    with pytest.raises(AssembleError, match=r"lesson 13, line 2 of ring.py is not Python"):
+        assembling.assemble(tmp_path / "mystack", mine)
+    assert not (tmp_path / "mystack").exists()
+    mine.file(one).write_text("import scipy\n", "utf-8")
+    with pytest.raises(AssembleError, match=r"lesson 13, line 1 of ring.py imports scipy"):
+        assembling.assemble(tmp_path / "mystack", mine)
+
+
+def test_nothing_of_others_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "mystack").mkdir()
+    (tmp_path / "mystack" / "thesis").write_text("years")
+    with pytest.raises(AssembleError, match="has other things in it"):
+        assembling.assemble(tmp_path / "mystack", None)
+    with pytest.raises(AssembleError, match="is a file"):
+        assembling.assemble(tmp_path / "mystack" / "thesis", None)
+    with pytest.raises(AssembleError, match="is no name"):
+        assembling.assemble(tmp_path / "my-stack", None)
+    assert [path.name for path in (tmp_path / "mystack").iterdir()] == ["thesis"]
+
+
+def test_the_command_says_what_it_took_and_what_it_cannot_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course(tmp_path / "course", 13)
+    into = ["assemble", "--into", str(tmp_path / "mystack")]
+    assert main([*into, "--from", str(tmp_path / "course")]) == 0
+    said = capsys.readouterr().out
+    assert "yours: lesson 13," in said and "4 of these lines you wrote yourself" in said
+    assert "ours: lessons 01, 02" in said and "given: " in said
+    assert main([*into, "--from", str(tmp_path / "nowhere")]) == 2
+    assert "there is no course in" in capsys.readouterr().err
+    assert main([*into, "--reference"]) == 0
+    assert "yours" not in capsys.readouterr().out

@@ -1,0 +1,36 @@
+"""The benchmark of the lessons: checks are measured in yardsticks, so a machine that is slow changes nothing."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from minitorch_dist.cli.bench import lessons
+from minitorch_dist.course import lesson
+
+
+@pytest.mark.parametrize("slowness", [1.0, 7.0])
+@pytest.mark.parametrize(("plans", "status"), [(0.9, 0), (1.1, 1)])
+def test_a_check_is_judged_by_its_share_of_the_plan(
+    slowness: float, plans: float, status: int, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    one = lesson.find(13)
+    begun = itertools.count()
+
+    def check(asked: Any, own: Any) -> Any:
+        assert asked.number == 13 and (own / asked.file).exists()
+        next(begun)
+        return type("Verdict", (), {"seconds": plans * one.seconds * slowness})
+
+    monkeypatch.setattr(lessons, "yardstick", lambda: lessons.YARDSTICK * slowness)
+    monkeypatch.setattr(lessons.checking, "check", check)
+    assert lessons.main(["--lesson", "13", "--times", "3"]) == status
+    said = capsys.readouterr().out
+    assert next(begun) == 3 and f"{plans:.2f}" in said
+    assert ("more than their plan: 13_ring" in said) == bool(status)
+
+
+def test_the_yardstick_takes_time() -> None:
+    assert lessons.yardstick() > 0

@@ -1,0 +1,122 @@
+"""An error in a learner's code, told in words about that code."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist.course import source
+from minitorch_dist.course.explain import in_words, remarks, silent
+
+LESSON = '''
+def half(x):
+    # BLANK 1: a half of it (about 1 line)
+    return x / 2
+    # END
+
+
+def both(x, y):
+    """Given."""
+    whole = half(x) + half(y)
+    return whole
+
+
+class Sum:
+    def __init__(self):
+        # BLANK 2: what has been added, nothing yet
+        self.total = 0
+        # END
+
+    def add(self, x):
+        self.total += x
+        return self.total
+'''
+
+
+def loaded(folder: Path, text: str) -> tuple[object, Path]:
+    file = folder / "mine.py"
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location("mine", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module, file
+
+
+def test_a_given_line_that_cannot_go_on(tmp_path: Path) -> None:
+    text = LESSON.replace("    return x / 2\n", "    x / 2\n")
+    module, file = loaded(tmp_path, text)
+    with pytest.raises(TypeError) as caught:
+        module.both(3, 4)  # type: ignore[attr-defined]
+    first, place, values = in_words(caught.value, file).split("\n")
+    assert first.startswith("TypeError: unsupported operand")
+    assert place.strip() == "mine.py:10: whole = half(x) + half(y)"
+    assert values.strip() == "(a given line; there x = 3, y = 4)"
+    ours = source.parse(LESSON)
+    assert remarks(f"{first}", text, ours, "mine.py") == [
+        "half can come to its end without a return, and gives None (mine.py:2)"
+    ]
+
+
+def test_what_the_check_cannot_use(tmp_path: Path) -> None:
+    """None of the frames is in the learner's file: the line of the check tells what was expected."""
+    check, place = loaded(tmp_path, "def look(x):\n    assert x.shape == (2,), 'two'\n")
+    with pytest.raises(AttributeError) as caught:
+        check.look(None)  # type: ignore[attr-defined]
+    said = in_words(caught.value, tmp_path / "other.py", place).split("\n")[1].strip()
+    assert (
+        said
+        == "in the check, with what your code gave: mine.py:2: assert x.shape == (2,), where x = None"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (AssertionError("two are missing"), "two are missing"),
+        (KeyError((0, 1)), "KeyError: there is no (0, 1) in it"),
+        (ValueError(), "ValueError: ValueError"),
+    ],
+)
+def test_its_first_line(error: BaseException, said: str, tmp_path: Path) -> None:
+    assert in_words(error, tmp_path / "mine.py") == said
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return x", []),
+        ("return", ["half returns nothing here"]),
+        ("return None", ["half returns nothing here"]),
+        ("if x:\n    return x", ["half can come to its end without a return, and gives None"]),
+        ("if x:\n    return x\nelse:\n    raise ValueError", []),
+        ("while True:\n    if x:\n        return x", []),
+        ("while True:\n    break", ["half can come to its end without a return, and gives None"]),
+        ("for y in x:\n    return y", ["half can come to its end without a return, and gives None"]),
+        ("try:\n    return x\nfinally:\n    pass", []),
+        ("with x:\n    return x", []),
+        ("match x:\n    case 1:\n        return 1\n    case _:\n        return 2", []),
+        ("match x:\n    case 1:\n        return 1", ["half can come to its end without a return, and gives None"]),
+        ("def inner():\n    pass\nreturn inner", []),
+        ("yield x", []),
+    ],
+)  # fmt: skip
+def test_functions_that_return_nothing(body: str, said: list[str]) -> None:
+    text = f"def half(x):\n{textwrap.indent(body, '    ')}\n\n\ndef more(x):\n    pass\n"
+    assert [words for _, words in silent(text, LESSON)] == said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "NameError: name 'total' is not defined",
+        "AttributeError: 'Sum' object has no attribute 'total'\n    mine.py:20: self.total += x",
+        "TypeError: unsupported\n    mine.py:20: self.total += x\n    (there self.total = None)",
+    ],
+)
+def test_a_name_that_a_blank_is_to_set(error: str) -> None:
+    wanted = ["blank 2 is to set total: what has been added, nothing yet"]
+    assert remarks(error, LESSON, source.parse(LESSON), "mine.py") == wanted

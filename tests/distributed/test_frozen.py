@@ -1,0 +1,40 @@
+"""Whatever changes inside: the same bits, the same virtual times, the same journals as before.
+
+`frozen/frozen.json` was written by `python -m tests.distributed.frozen.program`. It is written anew
+only where a change of results is what was wanted.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minitorch_dist.launching import launch
+from tests.distributed.frozen import program
+
+DATA: dict[str, Any] = json.loads(program.DATA.read_text())
+every_size = pytest.mark.parametrize("size", program.SIZES)
+
+
+@every_size
+def test_the_bits_are_those_of_before(size: int, tmp_path: Path) -> None:
+    assert program.frozen_results(size, tmp_path) == DATA[str(size)]["results"]
+
+
+@every_size
+def test_simulated_runs_are_those_of_before(size: int) -> None:
+    assert program.frozen_runs(size) == DATA[str(size)]["simulated"]
+
+
+@every_size
+def test_journals_are_those_of_before(size: int, tmp_path: Path) -> None:
+    assert program.frozen_journals(size, tmp_path) == DATA[str(size)]["journals"]
+
+
+@pytest.mark.slow
+def test_processes_have_the_same_bits(tmp_path: Path) -> None:
+    found = launch(program.all_results, 3, f"file://{tmp_path}/ranks", timeout=60)
+    assert program.columns(found) == DATA["3"]["results"]["board"]

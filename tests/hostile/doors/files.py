@@ -1,0 +1,289 @@
+"""Doors of files: what `save` and others write, checkpoints, journals, MNIST's files, networks."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+import os
+import struct
+import zlib
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import minitorch_dist as mtd
+import minitorch_dist.distributed as dist
+from minitorch_dist import SerializationError, sim
+from minitorch_dist.datasets import mnist
+from minitorch_dist.distributed import checkpoint as dcp, journal
+from minitorch_dist.distributed.checkpoint.folder import INDEX, CheckpointException
+from minitorch_dist.distributed.codec import trust
+from minitorch_dist.distributed.journal import JournalError
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.serialization import container
+from minitorch_dist.sim import nets
+from tests.distributed.codec import values
+from tests.hostile.bending import as_json, bend_plainly, bend_tree, bytes_bender, fields_of, odd
+from tests.hostile.door import Door
+from tests.hostile.doors.objects import framed, pickled
+
+# --------------------------------------------------------------------------------- safetensors, and ours
+
+
+def make_safetensors(random: Random, size: int) -> bytes:
+    arrays = {
+        f"layer.{n}.weight": np.zeros((n % 3, 2), random.choice((np.float32, np.int8, np.bool_)))
+        for n in range(size + 1)
+    }
+    file = io.BytesIO()
+    container.write(file, arrays, {"format": "pt"})
+    return file.getvalue()
+
+
+def thing(random: Random, size: int) -> Any:
+    """What a person might save."""
+    x = mtd.arange(6.0).reshape(2, 3)
+    parts: list[Any] = [
+        x, x.t(), x[0], Parameter(mtd.ones(3)), np.arange(4), 1, 2.5, "text", None, True, b"bytes", (1, 2),
+        {"a": {1, 2}}, mtd.float16, mtd.device("cpu"), math.inf, 10**30, [x, x], mtd.zeros(0, 2),
+    ]  # fmt: skip
+    return {f"key {n}": random.choice(parts) for n in range(size + 1)}
+
+
+def make_saved(random: Random, size: int) -> bytes:
+    file = io.BytesIO()
+    mtd.save(thing(random, min(size, 600)), file)
+    return file.getvalue()
+
+
+def bend_saved(random: Random, data: bytes, pool: Any) -> bytes:
+    """The header as a tree, and our description inside of it as another one."""
+    length = int.from_bytes(data[:8], "little")
+    try:
+        header = json.loads(data[8 : 8 + length])
+    except (ValueError, RecursionError):
+        return bend_plainly(random, data, pool)
+    drawn = random.random()
+    if drawn < 0.15 or not isinstance(header, dict):
+        return bend_plainly(random, data, pool)
+    about = header.get("__metadata__")
+    if drawn < 0.6 and isinstance(about, dict) and isinstance(about.get("minitorch_dist"), str):
+        try:
+            ours = json.loads(about["minitorch_dist"])
+        except (ValueError, RecursionError):
+            return bend_plainly(random, data, pool)
+        text = as_json(random, bend_tree(random, ours))
+        about["minitorch_dist"] = text.decode(errors="surrogatepass")
+    else:
+        header = bend_tree(random, header)
+    text = as_json(random, header)
+    return len(text).to_bytes(8, "little") + text + data[8 + length :]
+
+
+def read_saved(data: bytes) -> None:
+    mtd.load(io.BytesIO(data))
+
+
+# ------------------------------------------------------------------------------------------- checkpoints
+
+
+class Kept:
+    """Checkpoints that were saved once; each input is one of them, spoilt, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "spoilt"
+        self.folder.mkdir()
+        self.saved: list[tuple[bytes, dict[str, bytes]]] = []
+        for number in range(3):
+            place = folder / f"saved-{number}"
+            dcp.save(self.state(1.0, number), checkpoint_id=place, no_dist=True)
+            contents = {path.name: path.read_bytes() for path in place.iterdir()}
+            self.saved.append((contents.pop(INDEX), contents))
+        self.pickle = base64.b64encode(framed(pickled(values.Point(1, 2)))).decode()
+
+    def state(self, fill: float, number: int) -> dict[str, Any]:
+        state: dict[str, Any] = {
+            "w": mtd.full((4, 3), fill), "deep": {"b": mtd.full((5,), fill), "n": 7, "t": (1, "x")},
+            "list": [mtd.full((2,), fill), mtd.full((1,), fill)],
+        }  # fmt: skip
+        for n in range(number):
+            state[f"more {n}"] = mtd.full((n, 2), fill)
+        return state
+
+    def make(self, random: Random, size: int) -> Any:
+        number = random.randrange(3)
+        index, contents = self.saved[number]
+        return number, index, contents, False
+
+    def bend(self, random: Random, given: Any, pool: Any) -> Any:
+        number, index, contents, is_spoilt = given
+        drawn = random.random()
+        if drawn < 0.15 and contents:
+            name = random.choice(list(contents))
+            bent = bend_saved(random, contents[name], list(contents.values()))
+            return number, index, {**contents, name: bent}, True
+        if drawn < 0.2:
+            return number, index, dict(list(contents.items())[1:]), is_spoilt
+        try:
+            tree = json.loads(index)
+        except (ValueError, RecursionError):
+            return number, bend_plainly(random, index, [index]), contents, is_spoilt
+        if drawn < 0.35 and isinstance(tree, dict) and isinstance(tree.get("values"), dict):
+            name = random.choice((*tree["values"], "w"))
+            tree["values"][name] = random.choice(
+                ({"packed": self.pickle}, {"saved": self.pickle}, odd(random))
+            )
+            return number, json.dumps(tree).encode(), contents, is_spoilt
+        return number, as_json(random, bend_tree(random, tree)), contents, is_spoilt
+
+    def read(self, given: Any) -> None:
+        """Load with pickle allowed everywhere else: a checkpoint has none, whatever it says."""
+        number, index, contents, is_spoilt = given
+        for path in self.folder.iterdir():
+            path.unlink()
+        (self.folder / INDEX).write_bytes(index)
+        for name, data in contents.items():
+            (self.folder / name).write_bytes(data)
+        os.environ[trust.VARIABLE] = "1"
+        try:
+            state = self.state(math.nan, number)
+            dcp.load(state, checkpoint_id=self.folder, no_dist=True)
+            dcp.FileSystemReader(self.folder).read_metadata()
+        finally:
+            os.environ[trust.VARIABLE] = "0"
+        if not is_spoilt:
+            for tensor in (state["w"], state["deep"]["b"], *state["list"]):
+                assert not np.isnan(tensor.numpy()).any(), "a part was never loaded, without a word"
+
+
+# ---------------------------------------------------------------------------------------------- journals
+
+
+def train() -> None:
+    """A program whose journal has every kind of line."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x = mtd.ones(3)
+    work = dist.all_reduce(x, async_op=True)
+    sim.compute("1us")
+    work.wait()
+    if rank == 0 and size > 1:
+        dist.send(x, 1, tag=3)
+    elif rank == 1:
+        dist.recv(x, 0, tag=3)
+    dist.barrier()
+
+
+class Runs:
+    """Journals of real runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.lines: list[list[Any]] = []
+        for size in (1, 2, 3, 5):
+            place = folder / f"{size}.mtd"
+            sim.run(train, size, journal=place)
+            journal.read(place).html()  # what a page needs is imported now
+            self.lines.append([json.loads(line) for line in place.read_text().splitlines()])
+
+    def make(self, random: Random, size: int) -> bytes:
+        lines = random.choice(self.lines)
+        if size > 100:
+            lines = lines[:2] + [{**line, "at": n} for n in range(size) for line in lines[2:3]]
+        return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+    def bend(self, random: Random, data: bytes, pool: Any) -> bytes:
+        lines = data.splitlines(keepends=True)
+        if random.random() < 0.1 or not lines:
+            return bend_plainly(random, data, pool)
+        at = random.randrange(len(lines))
+        drawn = random.random()
+        if drawn < 0.1:
+            del lines[at]
+        elif drawn < 0.25:
+            lines.insert(random.randrange(len(lines)), lines[at])
+        else:
+            try:
+                line = json.loads(lines[at])
+            except (ValueError, RecursionError):
+                return bend_plainly(random, data, pool)
+            lines[at] = as_json(random, bend_tree(random, line)) + b"\n"
+        return b"".join(lines)
+
+    def read(self, data: bytes) -> None:
+        run = journal.from_lines(data.splitlines(keepends=True))
+        assert f"{run!r}" and len(run.operations) >= 0 and len(run.messages) >= 0
+        for event in run.events[:50]:
+            assert f"{event}" and event.name
+        run.order.clocks  # noqa: B018 - it is computed when it is asked for
+        assert run.is_same_order(run)
+        run.scene()
+        if len(run) < 200 and zlib.crc32(data) % 8 == 0:  # pictures take their time
+            run.svg()
+            run.html()
+            run.trace()
+
+
+# ------------------------------------------------------------------------------------ MNIST and networks
+
+
+class Idx:
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "images-idx3-ubyte"
+
+    def make(self, random: Random, size: int) -> bytes:
+        shape = [random.randrange(4) for _ in range(random.randrange(1, 4))]
+        return (
+            b"\0\0\x08"
+            + struct.pack(f">B{len(shape)}I", len(shape), *shape)
+            + bytes(math.prod(shape))
+        )
+
+    def read(self, data: bytes) -> None:
+        self.path.write_bytes(data)
+        found = mnist.read_idx(self.path)
+        assert found.nbytes <= len(data)
+
+
+class Net:
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "net.json"
+
+    def make(self, random: Random, size: int) -> Any:
+        nets.save(
+            self.path, random.randrange(10**7), Fraction(random.randrange(1, 99), 7), {"of": "here"}
+        )
+        return json.loads(self.path.read_text())
+
+    def read(self, tree: Any) -> None:
+        random = Random(repr(tree))
+        self.path.write_bytes(
+            as_json(random, tree) if random.random() < 0.3 else json.dumps(tree).encode()
+        )
+        network = nets.load(self.path)
+        route = network.topology.route(0, 1)
+        assert route is not None
+
+
+def doors(folder: Path) -> list[Door]:
+    def room(name: str) -> Path:
+        (folder / name).mkdir(exist_ok=True)
+        return folder / name
+
+    runs, idx, net = Runs(room("journal")), Idx(room("idx")), Net(room("net"))
+    kept = Kept(room("checkpoint"))
+    broken = (SerializationError,)
+    return [
+        Door("safetensors", make_safetensors, bend_saved, read_saved, broken),
+        Door("saved", make_saved, bend_saved, read_saved, broken, weight=1.5),
+        Door("checkpoint", kept.make, kept.bend, kept.read, (CheckpointException, SerializationError),
+             folder=room("checkpoint"), has_large=False),
+        Door("journal", runs.make, runs.bend, runs.read, (JournalError,), weight=1.5),
+        Door("idx", idx.make, bytes_bender(lambda data: fields_of(">III", 4)), idx.read, (ValueError,),
+             folder=room("idx"), has_large=False, weight=0.5),
+        Door("network-file", net.make, bend_tree, net.read, (ValueError,), folder=room("net"),
+             has_large=False, is_always_right=False, weight=0.5),
+    ]  # fmt: skip

@@ -1,0 +1,66 @@
+"""What the clock's kernel keeps of its messages, and how many calls each of them takes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from minitorch_dist.distributed.schedules import BUILT_IN
+from minitorch_dist.sim import estimates
+from transports import simulation
+from transports.simulation import SimulatedNode
+from transports.virtual import medium
+from transports.virtual.topology import uniform
+
+NET = uniform("5us", "100Gb/s")
+
+
+def calls(function: Callable[[], Any]) -> int:
+    """How many Python functions are called."""
+    count = 0
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("size", [8, 32])
+def test_a_light_message_takes_few_calls(size: int) -> None:
+    """It leaves, is at the receiver's port, and lands; its rank goes on. Of a ring there are 2 (p-1) p."""
+    ring, net = BUILT_IN["all_reduce", "ring"], estimates.network_of(NET)
+
+    def all_of_them() -> None:
+        estimates.message_by_message(ring, size, 64 * size, net, 0)
+
+    all_of_them()
+    fixed = calls(lambda: estimates.message_by_message(ring, 2, 128, net, 0))
+    assert calls(all_of_them) - fixed <= 9 * 2 * (size - 1) * size + 120 * size
+
+
+def test_ways_that_are_forgotten_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def everybody_to_everybody(node: SimulatedNode) -> int:
+        for step in range(1, node.world_size):
+            node.exchange(
+                (node.rank + step) % node.world_size,
+                bytes(100),
+                (node.rank - step) % node.world_size,
+            )
+        return node.now()
+
+    whole = simulation.run(everybody_to_everybody, 5, NET)
+    for kept in (1, 2, 7):
+        monkeypatch.setattr(medium, "MOST_WAYS", kept)
+        again = simulation.run(everybody_to_everybody, 5, NET)
+        assert again.digest == whole.digest and again.results == whole.results
+        assert again.ranks == whole.ranks

@@ -1,0 +1,42 @@
+"""`mtd dev count` counts lines of code, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from minitorch_dist import cli
+from minitorch_dist.cli.code_lines import by_package, code_lines
+
+MODULE = '''"""A module,
+of two lines."""
+
+# a comment
+x = 1  # and a comment beside code
+"""What x is."""
+
+
+def f(a: int) -> str:
+    """A docstring."""
+
+    return (
+        "a text"
+        # a comment
+        """of
+        three lines""" + str(a)
+    )
+'''
+
+
+def test_blank_lines_comments_and_docstrings_do_not_count() -> None:
+    # x = 1; def; return (; "a text"; the two lines of the long text; )
+    assert code_lines(MODULE) == 7
+    assert (
+        code_lines("") == code_lines("# nothing\n\n") == code_lines('"""Only a docstring."""') == 0
+    )
+
+
+def test_the_command_adds_all_packages_up(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["dev", "count"]) == 0
+    said = capsys.readouterr().out.split("\n")
+    assert f"{by_package().total():,}" in said[-2] and said[-2].endswith("lines of code")
+    assert any("transports" in line for line in said)

@@ -1,0 +1,77 @@
+"""The pages, the library and the transports have short and straight sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plain_english import HOUSE, faults_of, files, in_file, sentences
+
+MADE_FROM_CODE = ["docs/museum.md", "docs/one_call.md", "docs/whole_stack.md"]
+LEFT_AS_IT_IS = (  # torch's errors and warnings, letter by letter; names; a program
+    "Starting in PyTorch 2.9, calling checkpoint", "In version 2.9 we will raise an exception",
+    "torch.utils.checkpoint: Recomputed values", "This view was created inside a custom Function",
+    "You can clarify your code by moving both", "If you are using DistributedDataParallel (DDP)",
+    "dropout2d: Received a 3D input", "reduction: 'mean' divides the total loss",
+    "torch.searchsorted(): boundaries tensor", "When period is 1, no need to use model averaging",
+    "RPC only supports CPU tensors by default", "Sequential Schedulers expects number of schedulers",
+    "If you are running on a CPU-only machine", "DeQuantStub FakeQuantize",
+    "import os, sys, wires",
+)  # fmt: skip
+LEFT_OUT = {HOUSE / name for name in MADE_FROM_CODE}
+NOT_YET = ["course"]
+PAGES = ["README.md", "CONTRIBUTING.md", "DESIGN.md", "CHANGELOG.md", "docs"]
+LIBRARY = HOUSE / "minitorch_dist"
+FOLDERS = sorted(
+    f"minitorch_dist/{path.name}"
+    for path in LIBRARY.iterdir()
+    if (path.suffix == ".py" or (path / "__init__.py").exists()) and path.name not in NOT_YET
+)
+LESSONS = sorted(f"lessons/{path.name}" for path in (HOUSE / "lessons").glob("[0-9]?_*"))
+
+
+@pytest.mark.parametrize("name", [*PAGES, "transports", *FOLDERS, *LESSONS])
+def test_sentences_are_plain(name: str) -> None:
+    paths = [path for path in files([name]) if path not in LEFT_OUT]
+    assert paths
+    findings = [finding for path in paths for finding in in_file(path)]
+    assert [
+        str(finding) for finding in findings if not finding.sentence.startswith(LEFT_AS_IT_IS)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "hard",
+    [
+        "Who waits, looks.",
+        "So who waits, looks again and again.",
+        "What does not fit is refused.",
+        "Whatever it was, it is gone now.",
+        "That a flood is survived is not promised.",
+        "Then comes the next generation.",
+        "A message is kept for whom it may concern.",
+        "This is a page for who reads it.",
+        " ".join(["word"] * 29) + ".",
+    ],
+)
+def test_hard_sentences_are_found(hard: str) -> None:
+    assert list(faults_of(hard))
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "A waiting rank polls.",
+        "Who waits for whom?",
+        "Then there is one rank that waits.",
+        "The rank that waits for a message polls.",
+        "A call of `a long program with very many words, " + "word " * 30 + "` counts as one.",
+    ],
+)
+def test_plain_sentences_are_not(plain: str) -> None:
+    assert not list(faults_of(plain))
+
+
+def test_sentences_end_where_they_end() -> None:
+    assert sentences("One. `two` is code; e.g. this? *Yes.* Figures: 1.5, 2.0.") == [
+        "One.", "`two` is code", "e.g. this?", "*Yes.", "Figures: 1.5, 2.0."
+    ]  # fmt: skip

@@ -1,0 +1,226 @@
+"""The side of an MQTT store that asks: numbers its commands, and asks again until it is answered.
+
+The store server's mark, learnt in the handshake, stands in every command. A store server of another life
+ignores a command that a stranger has recorded. A store server that began anew is noticed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from transports import frames as streams
+from transports.clock import PICO, Clock, Deadline
+from transports.errors import DistNetworkError, DistStoreError, NotLetIn
+from transports.mqtt_protocol import frames
+from transports.mqtt_protocol.address import Address
+from transports.mqtt_protocol.connection import TICK, Connection, Publication, refusal
+from transports.mqtt_protocol.frames import Frame, FrameRefused
+from transports.mqtt_protocol.peers import ASLEEP, GRACE, SILENCE
+from transports.mqtt_protocol.store_server import MAX_BODY, Topics
+from transports.stores import protocol
+from transports.stores.protocol import StoreRequest
+
+REPEAT = 1.0  # seconds until a command is said again
+
+
+class MqttStoreClient:
+    """Asks the store server of a store, for any number of threads."""
+
+    def __init__(self, address: Address, name: str, mark: int, clock: Clock) -> None:
+        self.address, self.name, self.mark, self._clock = address, name, mark, clock
+        self.changed = clock.condition()
+        self.dropped: Counter[str] = Counter()
+        self.users = 1
+        self._topics = Topics(name)
+        self._store_server = 0  # its mark
+        self._beat = 0  # the number of its last frame
+        self._number = 0
+        self._asked: dict[int, bytearray] = {}
+        self._answers: dict[int, bytes] = {}
+        self._problem = ""  # nothing will be answered any more
+        self._is_refused = False
+        self._heard = self._said = self._last_tick = self._now()
+        self._down_since: float | None = self._now()
+        self._why_down = "it was not reached yet"
+        self._suspected: float | None = None
+        filters = [(self._topics.answer(mark), 0), (self._topics.owner, 1)]
+        self._connection = Connection(address, f"mtd{mark:016x}", filters, None, self, clock)
+
+    def _now(self) -> float:
+        return self._clock.now() / PICO
+
+    def start(self, deadline: Deadline) -> None:
+        """Return once a store server has answered."""
+        self._connection.start()
+        with self.changed:
+            while not self._store_server and not self._problem:
+                if deadline.is_over():
+                    self._problem = self._why_nobody(deadline.elapsed())
+                    break
+                self.changed.wait(deadline.left())
+        if self._problem:
+            self._connection.close()
+            raise (NotLetIn if self._is_refused else DistNetworkError)(self._problem)
+
+    def _why_nobody(self, seconds: float) -> str:
+        if self._down_since is not None:
+            return f"{self._why_away(seconds)}. Does a broker listen there?"
+        return (
+            f"waited {seconds:.1f} s, but nobody keeps a store named {self.name!r} at "
+            f"{self.address.shown}. Rank 0 does, from when it comes: look at its first error, and "
+            "whether it uses this broker, this name, and the same MINITORCH_DIST_KEY"
+        )
+
+    def _why_away(self, seconds: float) -> str:
+        return f"the broker at {self.address.shown} was away for {seconds:.0f} s: {self._why_down}"
+
+    # -- commands ---------------------------------------------------------------------------
+
+    def command(
+        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
+    ) -> list[bytes]:
+        request = StoreRequest(operation, list(keys), list(values), timeout)
+        body = protocol.pack_request(request)[streams.LENGTH :]
+        if len(body) > MAX_BODY:
+            raise DistStoreError(
+                f"{operation} of {len(body)} bytes: a broker takes {MAX_BODY}. A store is meant for "
+                "small values; send large ones as tensors"
+            )
+        with self.changed:
+            number = self._number
+            self._number += 1
+            try:
+                self._ask(number, body)
+                while number not in self._answers:
+                    if self._problem:
+                        raise DistNetworkError(self._problem)
+                    self.changed.wait()
+                answer = self._answers.pop(number)
+            finally:
+                self._asked.pop(number, None)
+                self._answers.pop(number, None)
+        return protocol.unpack_answer(answer, timeout)
+
+    def _ask(self, number: int, body: bytes) -> None:
+        settled = min([number, *self._asked])
+        frame = Frame(frames.ASK, 0, 0, self.mark, self._store_server, seq=number, acked=settled)
+        self._asked[number] = frames.seal(self._topics.key, frame, body)
+        self._heard = max(self._heard, self._now() - 1)  # it had no reason to speak before
+        self._connection.post(Publication(self._topics.ask, self._asked[number]))
+
+    # -- the listener: called by the connection's thread ------------------------------------
+
+    def heard(self, topic: str, payload: bytes) -> None:
+        try:
+            frame = frames.unseal(self._topics.key, payload)
+            with self.changed:
+                if topic == self._topics.owner:
+                    self._look_at(frame)
+                else:
+                    self._listen(frame)
+                self.changed.notify_all()
+        except FrameRefused as why:
+            self.dropped[f"{why}"] += 1
+
+    def _look_at(self, frame: Frame) -> None:
+        """The store server's presence."""
+        if frame.kind == frames.PRESENT:  # it came (back) to the broker: now it hears us
+            self._repeat()
+        elif frame.mark == self._store_server and frame.kind == frames.BYE:
+            self._problem = (
+                f"the store named {self.name!r} at {self.address.shown} is gone: rank 0 closed it. "
+                "Look at the first error of rank 0"
+            )
+        elif (
+            frame.mark == self._store_server
+            and frame.kind == frames.DEAD
+            and self._suspected is None
+        ):
+            self._suspected = self._now()
+            self._say_hello()
+
+    def _listen(self, frame: Frame) -> None:
+        if frame.peer_mark != self.mark:
+            raise FrameRefused("mark")
+        if frame.kind == frames.WELCOME and not self._store_server:
+            self._store_server = frame.mark
+        if frame.mark != self._store_server:
+            self._problem = (
+                f"the store named {self.name!r} at {self.address.shown} began anew, and what was "
+                "in it is gone: rank 0 was started again. Start all ranks again"
+            )
+            return
+        if frame.acked > self._beat:
+            self._beat = frame.acked
+            self._heard, self._suspected = self._now(), None
+        if frame.kind == frames.ANSWER and frame.seq in self._asked:
+            self._answers[frame.seq] = bytes(frame.body)
+            del self._asked[frame.seq]
+
+    def up(self) -> None:
+        with self.changed:
+            self._down_since = None
+            self._heard = self._now()
+            if self._suspected is not None:
+                self._suspected = self._now()
+            self._repeat()
+
+    def down(self, reason: str) -> None:
+        with self.changed:
+            if self._down_since is None:
+                self._down_since = self._now()
+            self._why_down = reason
+
+    def refused(self, reason: str) -> None:
+        with self.changed:
+            self._problem, self._is_refused = refusal(self.address, reason), True
+            self.changed.notify_all()
+
+    def tick(self) -> None:
+        with self.changed:
+            now = self._now()
+            late = now - self._last_tick - TICK
+            self._last_tick = now
+            if late > ASLEEP:  # it was we who stood still
+                self._heard += late
+            if self._down_since is not None:
+                if now - self._down_since > self.address.broker_timeout and self._store_server:
+                    self._problem = self._why_away(now - self._down_since)
+                    self.changed.notify_all()
+            elif self._is_forsaken(now):
+                self._problem = (
+                    f"the store named {self.name!r} at {self.address.shown} does not answer: rank 0, "
+                    "which keeps it, has ended or stands still. Look at its first error"
+                )
+                self.changed.notify_all()
+            elif now - self._said > REPEAT or not self._store_server:
+                self._repeat()
+
+    def _is_forsaken(self, now: float) -> bool:
+        if not self._store_server:
+            return False
+        is_dead = self._suspected is not None and now - self._suspected > GRACE
+        return is_dead or (bool(self._asked) and now - self._heard > SILENCE)
+
+    def _repeat(self) -> None:
+        self._said = self._now()
+        if not self._store_server or self._suspected is not None:
+            self._say_hello()
+        for data in self._asked.values():
+            self._connection.post(Publication(self._topics.ask, data))
+
+    def _say_hello(self) -> None:
+        data = frames.seal(self._topics.key, Frame(frames.HELLO, 0, 0, self.mark, 0))
+        self._connection.post(Publication(self._topics.ask, data))
+
+    def written(self, tag: object) -> None: ...
+
+    def close(self) -> None:
+        with self.changed:
+            self._problem = self._problem or "this store was closed"
+            self.changed.notify_all()
+        self._connection.close()
+
+    def __repr__(self) -> str:
+        return f"<MqttStoreClient of {len(self._asked)} open questions>"

@@ -1,0 +1,206 @@
+"""How the ranks of the file transport come together, before the first message.
+
+    1. all      leave a card in the store (who they are, which address they were given)
+    2. rank 0   sees from the cards whether rings will do, makes the file, tells where it is
+    3. others   open it and prove it
+    4. all      say so, or why not; whoever fails, all know it, and why
+
+Then rank 0 takes the name of a mapped file away: all have it open, and nobody else shall.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from transports import identity, rendezvous
+from transports.clock import Clock, Deadline
+from transports.contract import Store
+from transports.errors import ConnectError, StoreTimeout
+from transports.identity import PeerIdentity
+from transports.shared_file import mounts, signed_file
+from transports.shared_file.places import FileAddress
+from transports.shared_file.signed_file import SignedFile, Terms
+
+
+@dataclass
+class Setup:
+    """One rank, on its way in."""
+
+    rank: int
+    world_size: int
+    address: str
+    place: FileAddress
+    key: bytes
+    store: Store
+    clock: Clock
+    deadline: Deadline
+
+
+def settle(
+    setup_state: Setup, enter: Callable[[SignedFile, list[PeerIdentity]], None]
+) -> SignedFile:
+    """Find the others and the file, and `enter` it; ConnectError names who is missing, or what went
+    wrong with whom."""
+    identities = _introduce(setup_state)
+    held, failure, trouble = None, None, ""
+    try:
+        held = _lead(setup_state, identities) if setup_state.rank == 0 else _follow(setup_state)
+        enter(held, identities)
+    except Exception as error:
+        failure, trouble = error, f"{error}" or type(error).__name__
+    try:
+        _agree(setup_state, trouble)
+        assert held is not None, "a rank that has no file has trouble"
+    except BaseException as error:
+        if failure is not None:
+            error.__cause__ = failure
+        if held is not None:
+            abandon(held, setup_state.rank)
+        raise
+    if not held.is_folder:
+        if setup_state.rank == 0:
+            held.remove()
+        held.file.close()  # the mapping keeps it
+    return held
+
+
+def _agree(setup_state: Setup, trouble: str) -> None:
+    """Tell all that we are ready, or what our trouble is; ConnectError unless all are ready."""
+    try:
+        answers = _exchange(setup_state, "file/attached", trouble.encode())
+    except ConnectError:
+        if not trouble:
+            raise
+        answers = []  # others are late, but what went wrong here is the news
+    if trouble:
+        raise ConnectError(f"rank {setup_state.rank} over file: {trouble}")
+    troubles = [f"rank {rank}: {text.decode()}" for rank, text in enumerate(answers) if text]
+    if troubles:
+        raise ConnectError(
+            f"rank {setup_state.rank} is ready over file, but not all are: {'; '.join(troubles)}"
+        )
+
+
+def abandon(held: SignedFile, rank: int) -> None:
+    """Let go of a file that no world came of; its maker takes it away."""
+    if rank == 0:
+        held.remove()
+    held.leave()
+
+
+def _exchange(setup_state: Setup, name: str, card: bytes) -> list[bytes]:
+    return rendezvous.exchange(
+        setup_state.store,
+        name,
+        setup_state.rank,
+        setup_state.world_size,
+        card,
+        setup_state.clock,
+        setup_state.deadline.left(),
+    )
+
+
+def _introduce(setup_state: Setup) -> list[PeerIdentity]:
+    """The identities of all ranks; ConnectError if they were not given the same address."""
+    card = {"address": setup_state.address, **identity.here().card()}
+    identities = []
+    for rank, text in enumerate(_exchange(setup_state, "file", json.dumps(card).encode())):
+        try:
+            facts = json.loads(text)
+            address = facts.pop("address")
+            identities.append(PeerIdentity(**facts))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ConnectError(
+                f"rank {rank} left {text[:80]!r} in the store, which is no card of this transport"
+            ) from error
+        if address != setup_state.address:
+            raise ConnectError(
+                f"rank {setup_state.rank} was told to meet at {setup_state.address} and rank {rank} at "
+                f"{address}; all ranks need the same address"
+            )
+    return identities
+
+
+def _lead(setup_state: Setup, identities: Sequence[PeerIdentity]) -> SignedFile:
+    """Rank 0: make the file and tell where it is, or what was wrong."""
+    place = setup_state.place
+    try:
+        _complain(signed_file.sweep(place.base, setup_state.key), place)
+        mode = _mode(place, identities)
+        terms = Terms(
+            mode, setup_state.world_size, place.room(mode, setup_state.world_size), os.urandom(16),
+            identities[0].boot, f"{identities[0]}",
+        )  # fmt: skip
+        held = signed_file.make(place.base, terms, setup_state.key)
+    except BaseException as error:
+        setup_state.store.set("file/place", json.dumps({"trouble": f"{error}"}))
+        raise
+    there = {"path": f"{held.path}", "generation": terms.generation.hex()}
+    setup_state.store.set("file/place", json.dumps(there))
+    return held
+
+
+def _follow(setup_state: Setup) -> SignedFile:
+    """The others: open what rank 0 has made."""
+    try:
+        setup_state.store.wait(["file/place"], setup_state.deadline.left())
+    except StoreTimeout as late:
+        raise rendezvous.missed(
+            "file",
+            setup_state.rank,
+            setup_state.world_size,
+            [0],
+            late.seconds,
+            ", but rank 0 made no file",
+        ) from late
+    there = json.loads(setup_state.store.get("file/place"))
+    if "trouble" in there:
+        raise ConnectError(f"rank 0 could make no file: {there['trouble']}")
+    try:
+        return signed_file.attach(
+            Path(there["path"]), bytes.fromhex(there["generation"]), setup_state.key
+        )
+    except FileNotFoundError:
+        raise ConnectError(
+            f"{there['path']}, which rank 0 made, is not to be seen on {identity.here().host}. "
+            "Give a folder that all ranks see (file:///path), or use tcp://"
+        ) from None
+
+
+def _mode(place: FileAddress, identities: Sequence[PeerIdentity]) -> str:
+    """Rings, unless mappings cannot be trusted here; then it says so."""
+    kind = mounts.kind_of(place.base.parent)
+    hosts = ", ".join(sorted({identity.host for identity in identities}))
+    is_one_host = len({identity.boot for identity in identities}) == 1
+    if place.mode == "rings" and not is_one_host:
+        raise ConnectError(
+            f"mode=rings was asked for, but the ranks are on several hosts ({hosts}), each of which "
+            "would see memory of its own. Leave the mode out, or use tcp://"
+        )
+    if place.mode is not None:
+        return place.mode
+    if mounts.is_network(kind):
+        why = f"{place.base.parent} lies on a network file system ({kind})"
+    elif not is_one_host:
+        why = f"the ranks are on several hosts ({hosts})"
+    else:
+        return "rings"
+    warnings.warn(
+        f"file transport: {why}, where mapped files are not coherent, so append-only files are "
+        "used, which are slower. Use a local folder for ranks of one host, and tcp:// between "
+        "hosts; or say ?mode=append to accept this",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return "append"
+
+
+def _complain(removed: list[str], place: FileAddress) -> None:
+    if not place.is_ours:  # where nobody named the place, tidying it is nobody's concern
+        for text in removed:
+            warnings.warn(f"file transport: {text}", RuntimeWarning, stacklevel=2)

@@ -1,0 +1,153 @@
+"""Sends that wait until their receive is posted, as those of NCCL do, and large ones of MPI.
+
+    send ── offer ──► kept beside the receiver's inbox      claim: is its receive posted?
+                              │    no: asked again at the end of an instant in which one was posted
+                              └─── yes: the receive is this message's; the transfer begins
+    send returns ◄─────────── landed
+
+Which receive a message gets is the inbox's to say (`contract.Claims`). Messages of one sender that match
+the same receives keep their order: a short one behind a long one that waits is kept, too. Its send has
+returned, as its bytes are in a buffer. All are paired at the end of an instant, by the receivers' ranks:
+so it does not show in the times who was simulated first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from transports.contract import Claims, Sink
+from transports.virtual.clock import VirtualClock
+from transports.virtual.late import Late
+from transports.virtual.medium import SimMessage
+
+
+class SendingEnd(Protocol):
+    """The end from which a message comes."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was killed."""
+
+    def set_out(self, message: SimMessage) -> None:
+        """Let the transfer begin."""
+
+
+class Pairs:
+    """Of one network: the ranks at which something may be paired in this instant."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self._due: dict[Offers, None] = {}
+
+    def look_at(self, offers: Offers) -> None:
+        """When nobody has anything left to do in this instant."""
+        if not self._due:
+            self._clock.settle(self._look)
+        self._due[offers] = None
+
+    def _look(self) -> None:
+        due, self._due = self._due, {}
+        for offers in sorted(due, key=lambda offers: offers.rank):
+            offers.look()
+
+    def __repr__(self) -> str:
+        return f"<Pairs, {len(self._due)} due>"
+
+
+class Offers:
+    """The messages that wait for one rank to post their receives."""
+
+    def __init__(
+        self, rank: int, inbox: Claims, limit: int, pairs: Pairs, rouse: Callable[[], None]
+    ) -> None:
+        """`rouse` lets those look who wait at that rank: a message that fits nothing may fail them."""
+        self.rank, self._inbox, self._limit = rank, inbox, limit
+        self._pairs, self._rouse = pairs, rouse
+        self._waiting: list[tuple[SimMessage, SendingEnd]] = []
+        self._claimed: dict[SimMessage, Any] = {}  # the receives of those that are on their way
+        inbox.tell_of_receives(self._posted)
+
+    def concerns(self, message: SimMessage, sender: SendingEnd) -> bool:
+        """Whether this message has to wait for its receive, or is behind one that does."""
+        if not self._inbox.is_awaited(message.header):
+            return False
+        return message.nbytes >= self._limit or any(one is sender for _, one in self._waiting)
+
+    def returns_at_once(self, message: SimMessage) -> bool:
+        """Whether its send does not wait, although it is kept here."""
+        return message.nbytes < self._limit
+
+    def add(self, message: SimMessage, sender: SendingEnd) -> None:
+        self._waiting.append((message, sender))
+        self._pairs.look_at(self)
+
+    def remove(self, message: SimMessage) -> None:
+        """Its sender does not wait any more."""
+        self._waiting = [pair for pair in self._waiting if pair[0] is not message]
+
+    def flush(self, sender: SendingEnd) -> None:
+        """The sender leaves in good order: its messages still arrive."""
+        leaving = [pair for pair in self._waiting if pair[1] is sender]
+        self._waiting = [pair for pair in self._waiting if pair[1] is not sender]
+        for message, _ in leaving:
+            sender.set_out(message)
+
+    def there(self) -> list[tuple[int, bytes]]:
+        """The offers: sender and header of each."""
+        return [(message.src.rank, message.header) for message, _ in self._waiting]
+
+    def sink(self, message: SimMessage) -> Sink | None:
+        """Where a message goes that was paired; None: it was not."""
+        claimed = self._claimed.pop(message, None)
+        if claimed is None:
+            return None
+        return self._inbox.into(claimed, message.src.rank, message.header, message.nbytes)
+
+    def _posted(self) -> None:
+        """Somebody has posted a receive, and may hold the inbox's lock."""
+        if self._waiting:
+            self._pairs.look_at(self)
+
+    def look(self) -> None:
+        """Pair what can be paired, in the order in which it was offered."""
+        left: list[tuple[SimMessage, SendingEnd]] = []
+        waiting, self._waiting = self._waiting, []
+        for message, sender in waiting:
+            if sender.is_over:
+                continue
+            receive = self._inbox.claim(message.src.rank, message.header)
+            if receive is None:
+                left.append((message, sender))
+                continue
+            self._claimed[message] = receive
+            sender.set_out(message)
+        self._waiting = left + self._waiting
+        if left:
+            self._rouse()
+
+    def __repr__(self) -> str:
+        return f"<Offers: {len(self._waiting)} wait for their receives, {len(self._claimed)} come>"
+
+
+class RendezvousSend:
+    """A send that was begun. `stand_by` waits within it."""
+
+    def __init__(
+        self, message: SimMessage, stand_by: Callable[[SimMessage, float | None], None]
+    ) -> None:
+        self.message, self._stand_by = message, stand_by
+
+    @property
+    def is_overwritten(self) -> bool:
+        return isinstance(self.message, Late) and self.message.is_overwritten
+
+    def is_over(self) -> bool:
+        return self.message.has_landed
+
+    def finish(self, timeout: float | None) -> None:
+        if not self.message.has_landed:
+            self._stand_by(self.message, timeout)
+
+    def __repr__(self) -> str:
+        return f"<Sending {self.message.nbytes} bytes, {'over' if self.is_over() else 'under way'}>"

@@ -1,0 +1,265 @@
+"""Of all ranks exactly one runs: the baton passes from simulated thread to simulated thread, to the end of the last.
+
+    ready     simulated threads that can run now, and in which order they may        (`order`)
+    event queue    what lets others run: messages land, sleeps end              (`event_queue`)
+
+A simulated thread that cannot go on takes the next ready simulated thread and hands it the baton. Nobody is
+ready? Then it lets the next instant happen, itself. There is no hub to switch through, and a simulated
+thread whose own message comes next goes on without any switch. Nothing can happen any more, but a rank is
+not finished? That is a deadlock, and each blocked rank raises it in words (see `deadlock`).
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from collections.abc import Callable
+from typing import Any
+
+from transports.errors import Deadlock, NeedsBuffering
+from transports.virtual import deadlock, interrupts
+from transports.virtual.event_queue import EventQueue
+from transports.virtual.order import order
+from transports.virtual.sim_thread import SimThread, Stopped, thread_name
+
+PERSISTENCE = 1000  # times that a deadlock may be caught, before the simulated threads are stopped
+LOOKS = 5000  # fruitless looks in a row, with nothing else to come, before nobody is believed
+
+
+class Scheduler:
+    """The simulated threads of one simulation. The clock says which thread waits, and how."""
+
+    def __init__(
+        self, seed: int | None, endless: float | None, limit: float | None, events: int | None
+    ) -> None:
+        self._current: SimThread | None = None  # the thread that runs; None while events happen
+        self._sim_threads: dict[SimThread, None] = {}  # that are not over
+        self._heads: list[SimThread] = []  # all there ever were in this run, by rank
+        self._living = 0  # heads that are not over
+        self._ready = order(seed)
+        self._lookers: list[SimThread] = []  # threads that look again when something has happened
+        self._in_vain = 0  # looks in a row at a world in which nothing will happen any more
+        self._event_queue = EventQueue(self._ready, endless, limit, events)
+        self._failures = 0
+        self._error: Exception | None = None  # of the simulation itself, raised by `run`
+        self._is_running = self._is_interrupted = False
+        self._finished = allocate_lock()
+        self._last: SimThread | None = None  # that ended last
+        self.at_rest: Callable[[], bool] | None = None
+        """Asked when nothing will happen any more but timeouts: whether it has made something happen."""
+        self.switches = 0
+        self.extras: dict[str, Any] = {}  # for what runs under this clock, one object for each name
+
+    # ------------------------------------------------------------------------------ who is who
+
+    def me(self) -> SimThread:
+        """The calling simulated thread; RuntimeError if the caller has no place in this simulation."""
+        me = self._current
+        if me is None or not me.is_here():
+            what = "an event" if me is None and self._is_running else thread_name()
+            raise RuntimeError(
+                f"{what} has no place in this simulation, so it cannot wait in virtual time. Start "
+                "threads with clock.start, and call clock.run from outside"
+            )
+        return me
+
+    def current(self) -> SimThread | None:
+        """Who runs; None outside the simulation and while events happen."""
+        return self._current
+
+    def when_over(self, act: Callable[[], None]) -> None:
+        """Call `act` when the rank of the caller is over, however it ended."""
+        self.me().main.endings.append(act)
+
+    def stop_rank(self, rank: int) -> bool:
+        """Stop a rank and its helpers where they wait, as if its process was killed; False if it is
+        over. Its own simulated thread may go on after `revive`."""
+        main = self._heads[rank]
+        for sim_thread in [
+            sim_thread for sim_thread in self._sim_threads if sim_thread.main is main
+        ]:
+            self._stop(sim_thread)
+        return not main.is_over
+
+    def stands(self, rank: int) -> str:
+        """In what a rank waits, and at which line; "" if it does not."""
+        main = self._heads[rank]
+        return "" if main.is_over else deadlock.stands(main)
+
+    def revive(self) -> None:
+        """The calling simulated thread was stopped, and may wait again."""
+        self.me().is_stopped = False
+
+    # ------------------------------------------------------------------------------- from outside
+
+    def run(self) -> None:
+        """Let all simulated threads run to their end. Called from outside; leaves no thread behind."""
+        if self._is_running:
+            raise RuntimeError("this virtual clock is running already")
+        if not self._sim_threads:
+            return
+        self._is_running, self._error = True, None
+        self._finished.acquire()
+        try:
+            self._run_to_the_end()
+        finally:
+            self._finished.release()
+            if self._last is not None:
+                self._last.see_off()
+            self._is_running, self._last, self._heads = False, None, []
+            self._event_queue.clear()
+            self._failures = 0
+
+    def _run_to_the_end(self) -> None:
+        """An interrupt stops all simulated threads where they wait; a second one also the one that runs."""
+        with interrupts.noted(self._interrupt) as seen:
+            self._pass_on()
+            while not self._finished.acquire(timeout=1.0):
+                pass  # another thread may have got the signal: look whether there was one
+        if seen:
+            self._is_interrupted = False
+            raise KeyboardInterrupt
+        if self._error is not None:
+            raise self._error
+
+    def _interrupt(self, number: int) -> None:
+        running = self._current
+        if number > 1 and running is not None:
+            running.interrupt()
+        self._is_interrupted = True
+
+    # ------------------------------------------------------------------------------- the simulated threads
+
+    def _live(self, sim_thread: SimThread) -> None:
+        """The work of a simulated thread's thread."""
+        sim_thread.act()
+        self._bury(sim_thread)
+        before, self._last = self._last, sim_thread
+        if before is not None:
+            before.see_off()  # it has nothing left to do
+        self._pass_on()
+
+    def _bury(self, sim_thread: SimThread) -> None:
+        """It is over; if it was a rank, or the last rank, so are others."""
+        sim_thread.is_over, sim_thread.ended = True, self._event_queue.now
+        del self._sim_threads[sim_thread]
+        try:
+            for act in reversed(sim_thread.endings):
+                act()
+        except Exception as error:
+            self._fail_all(error)
+        for joiner in sim_thread.joiners:
+            self.wake(joiner)
+        if sim_thread.main is sim_thread:
+            self._living -= 1
+            for other in list(sim_thread.helpers if self._living else self._sim_threads):
+                self._stop(other)
+        else:
+            sim_thread.main.helpers.remove(sim_thread)
+
+    def _stop(self, sim_thread: SimThread) -> None:
+        sim_thread.is_stopped = True
+        self._fail(sim_thread, Stopped())
+
+    def _fail(self, sim_thread: SimThread, error: BaseException) -> None:
+        """Raise `error` where the simulated thread waits."""
+        sim_thread.error = error
+        if sim_thread.is_parked:
+            sim_thread.is_parked = False
+            self._ready.append(sim_thread)
+
+    def _resumed(self, me: SimThread, began: int) -> None:
+        me.waited += self._event_queue.now - began
+        if me.error is not None:
+            error, me.error = me.error, None
+            raise error
+
+    def wake(self, sim_thread: SimThread) -> None:
+        """Let a parked simulated thread go on; nothing happens to one that is not parked."""
+        if sim_thread.is_parked:
+            sim_thread.is_parked, sim_thread.was_woken = False, True
+            self._ready.append(sim_thread)
+
+    # --------------------------------------------------------------------------------- the baton
+
+    def _hand_over(self, me: SimThread) -> None:
+        """Let others run until `me` is chosen again."""
+        self._current = chosen = self._choose()
+        if chosen is not me and chosen is not None:
+            self.switches += 1
+            me.hand_over(chosen)
+
+    def _pass_on(self) -> None:
+        """Let others run; the caller will not run again."""
+        self._current = chosen = self._choose()
+        if chosen is None:
+            self._finished.release()
+        else:
+            self.switches += 1
+            chosen.resume()
+
+    def _choose(self) -> SimThread | None:
+        """The next simulated thread to run, None if all are over. If all wait, the next instant has to happen
+        first."""
+        if self._is_interrupted:
+            self._is_interrupted = False
+            for sim_thread in self._sim_threads:
+                self._stop(sim_thread)
+        while self._sim_threads:
+            if self._ready:
+                chosen = self._ready.popleft()
+                if chosen.is_begun or chosen.prepare():
+                    return chosen
+                self._cannot_begin(chosen)
+                continue
+            self._current = None
+            try:
+                if self.at_rest is not None and self._event_queue.is_idle() and self.at_rest():
+                    continue
+                if self._event_queue.advance():
+                    self._in_vain = 0
+                elif self._lookers and self._in_vain < LOOKS:  # it may be there already
+                    self._in_vain += len(self._lookers)
+                else:
+                    self._stuck()
+            except Exception as error:
+                self._fail_all(error)
+            lookers, self._lookers = self._lookers, []
+            for sim_thread in lookers:
+                self.wake(sim_thread)
+        return None
+
+    # ------------------------------------------------------------------------------- bad endings
+
+    def _cannot_begin(self, sim_thread: SimThread) -> None:
+        """The system has no thread left for it, so there is no result either."""
+        if self._error is None:
+            self._error = RuntimeError(
+                f"no thread for {sim_thread.name!r}: the system allows no more of them (ulimit -u, or "
+                "the memory). Simulate fewer ranks"
+            )
+            self._fail_all(self._error)
+        self._bury(sim_thread)
+
+    def _stuck(self) -> None:
+        """Nobody can run and nothing can happen: tell everyone who waits for a peer."""
+        blocked = list(self._sim_threads)
+        remark = self.extras.get("remark")
+        words = deadlock.report(self._event_queue.now, self._heads, blocked, remark)
+        cause = self.extras.get("cause")  # of those above, who know what the ranks called
+        if cause is not None and (more := cause()):
+            words += f"\n{more}"
+        waiting = [s for s in blocked if s.main is s or deadlock.waiting(s).ranks]
+        kind = NeedsBuffering if deadlock.senders(blocked) else Deadlock
+        self._fail_these(waiting, lambda: kind(words))
+
+    def _fail_all(self, error: Exception) -> None:
+        """Something is wrong with the simulation itself: every rank raises it."""
+        self._fail_these([main for main in self._heads if not main.is_over], lambda: error)
+
+    def _fail_these(self, sim_threads: list[SimThread], error: Callable[[], Exception]) -> None:
+        self._failures += 1
+        for sim_thread in sim_threads:
+            if self._failures < PERSISTENCE:
+                self._fail(sim_thread, error())
+            else:
+                self._stop(sim_thread)
