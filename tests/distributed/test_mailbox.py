@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager, nullcontext
 
 import ml_dtypes
@@ -212,10 +213,11 @@ def test_a_timeout_says_who_waits_for_whom_and_what_that_one_did_last() -> None:
     with pytest.raises(DistTimeout) as caught:
         run(a.begin(Fingerprint("all_reduce", FLOAT, (2,), "sum"), "train.py:8"), 1)
     assert isinstance(caught.value, TimeoutError)
+    said = re.sub(r"waited \d+\.\d s", "waited N s", str(caught.value))
     assert (
-        "rank 0 waited 0.0 s for rank 1 in all_reduce #1 (float32[2], SUM) at train.py:8 of group "
+        "rank 0 waited N s for rank 1 in all_reduce #1 (float32[2], SUM) at train.py:8 of group "
         "'default_pg'; rank 1 was last heard in barrier #0 at train.py:5 of group 'default_pg'"
-    ) in str(caught.value)
+    ) in said
     with pytest.raises(PeerFailed, match=r"rank 0 has failed in all_reduce #1.*waited"):
         run(b.begin(Fingerprint("all_reduce", FLOAT, (2,), "sum"), "train.py:8"), 2)
 

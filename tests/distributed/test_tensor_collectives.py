@@ -308,7 +308,8 @@ def test_monitored_barrier_names_who_is_missing() -> None:
             dist.monitored_barrier(timeout=timedelta(seconds=0.5), wait_all_ranks=wait_all)
         return str(caught.value)
 
-    assert "Rank 2 failed to pass monitoredBarrier in 500 ms" in launch(rank, 4, args=(False,))[0]
-    said = launch(rank, 4, args=(True,))
+    first = launch(rank, 4, "sim://", args=(False,))[0]
+    assert "Rank 2 failed to pass monitoredBarrier in 500 ms" in first
+    said = launch(rank, 4, "sim://", args=(True,))
     assert "Ranks 2, 3 failed to pass monitoredBarrier in 500 ms" in said[0]
     assert "rank 0 has failed in monitored_barrier #0" in said[1] and "Ranks 2, 3 failed" in said[1]

@@ -15,8 +15,10 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import launch, nn
+from minitorch_dist.distributed import world
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel as FSDP
 from tests.distributed import nursery
+from transports.clock import SYSTEM
 
 LINE = r"at test_wrong_programs\.py:\d+"
 
@@ -26,7 +28,12 @@ def tags_that_differ(me: int) -> None:
 
 
 def both_receive(me: int) -> None:
-    dist.distributed_c10d._set_pg_timeout(timedelta(seconds=1))
+    mailbox = world.current().mailbox
+    mailbox.slow = 0.1  # seconds until a rank notes for the others that it waits
+    if me == 0:
+        while not mailbox.flight._note(1):  # so rank 1 waits already, however slow the machine is
+            SYSTEM.sleep(0.01)
+        dist.distributed_c10d._set_pg_timeout(timedelta(seconds=0.3))
     dist.recv(torch.zeros(4), 1 - me)
 
 

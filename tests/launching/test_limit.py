@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,8 +25,12 @@ def nothing_comes() -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_ranks_that_are_threads_are_named_with_their_places(size: int) -> None:
-    with pytest.raises(OutOfTime, match=r"longer than the 0.05 s that") as caught:
-        launch(nothing_comes, size, limit=0.05)
+    """All of them, once the limit is long enough that all have begun."""
+    for limit in (0.05, 0.5, 5, 50):
+        with pytest.raises(OutOfTime, match=rf"longer than the {limit} s that") as caught:
+            launch(nothing_comes, size, limit=limit)
+        if len(re.findall(r"rank \d at test_limit.py:\d+", str(caught.value))) == size:
+            break
     for rank in range(size):
         assert re.search(rf"rank {rank} at test_limit.py:\d+", str(caught.value))
 
@@ -44,8 +49,9 @@ def test_an_alarm_interrupts_what_a_rank_does() -> None:
     ):
         SYSTEM.sleep(1000)
     assert caught.value.where.startswith("test_limit.py:")
-    with alarmed(0.01):
-        pass  # nothing rings afterwards
+    with alarmed(1000):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0  # nothing rings afterwards
     with pytest.raises(OutOfTime), alarmed(5, begun=0):  # it began long ago
         SYSTEM.sleep(1000)
 
