@@ -8,7 +8,7 @@
 Corrected against the seed:
 * `.to(rank)` and `device_ids=[rank]` need an accelerator (T8): here they are used where there is one, and
   `MINITORCH_DIST_DEVICES=4x1GB` makes simulated ones.
-* MASTER_ADDR and MASTER_PORT are set only by who starts the ranks. A script that sets them itself waits for
+* MASTER_ADDR and MASTER_PORT are set only by the launcher. A script that sets them itself waits for
   nobody under torchrun, where the store is the launcher's (T12); and every rank needs both (T13).
 * One step shows little: there are some, on data that all ranks draw differently, and the loss falls.
 """

@@ -63,7 +63,7 @@ class Bottleneck(nn.Module):
 
 
 class ResNetBase(nn.Module):
-    """What both halves have: layers of blocks, one micro-batch at a time, and notes of when."""
+    """The base of both halves: layers of blocks, one micro-batch at a time, and notes of when."""
 
     def __init__(self, device, inplanes):
         super().__init__()

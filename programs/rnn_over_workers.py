@@ -8,7 +8,7 @@
                       ──►         Decoder        (nhid × tokens)
       loss            ◄──         …
 
-Tables of words are the largest part of such a model, and of each batch only few rows are used: what is sent is as large as the
+Tables of words are the largest part of such a model, and a batch uses only few rows. So a message is as large as the
 batch, not as the table. Each part lives where it was made; `dist_autograd` finds its way over two calls there
 and two back, and `DistributedOptimizer` steps each part at its owner.
 

@@ -11,9 +11,9 @@
 
 Corrected: the seed's text is for torch 1.4, whose `BackendType.PROCESS_GROUP` is gone (T16), so no
 backend is named. Its `_remote_method` sends the method itself and looks for the object there; that
-still works and stands here, but `rref.rpc_sync().method(…)` says the same. Whether `_parameter_rrefs`
-makes a second copy of all parameters, which the seed asks, is answered by running it: a reference is
-a few numbers, and the values stay where they are.
+still works and stands here, but `rref.rpc_sync().method(…)` says the same. The seed asks
+whether `_parameter_rrefs` makes a second copy of all parameters. Running it answers this: a reference
+is a few numbers, and the values stay where they are.
 """
 
 import minitorch_dist as torch

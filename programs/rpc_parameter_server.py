@@ -85,7 +85,7 @@ class ParameterServer(nn.Module):
 
 
 class Turn:
-    """One trainer at a time; who comes later waits in a queue, and no thread waits with him."""
+    """One trainer at a time. A later one waits in a queue, and no thread waits with it."""
 
     def __init__(self):
         self.lock, self.holder, self.queue = threading.Lock(), None, []

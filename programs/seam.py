@@ -47,7 +47,7 @@ class Flags(argparse.ArgumentParser):
         self._demands = []
 
     def demand(self, holds, words) -> None:
-        """Whoever starts the program is told `words`, unless `holds(options)`."""
+        """The program ends with `words`, unless `holds(options)`."""
         self._demands.append((holds, words))
 
     def parse_args(self, args=None, namespace=None):

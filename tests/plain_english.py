@@ -4,14 +4,17 @@
     python -m tests.plain_english README.md docs   these files and folders
 
 It reads Markdown, docstrings, and the texts that a program prints or raises. It knows nothing of grammar: it counts words, and it
-looks at how a sentence begins. `tests/test_plain_english.py` says which files it holds.
+looks at how a sentence begins. Of a comment it reads only how its sentences begin. `tests/test_plain_english.py` says which files it
+holds.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +25,9 @@ LONGEST = 28
 
 FREE = r"(?:who|whoever|whom|what|whatever|that which)"
 VERB = r"(?:is|are|was|were|has|have|had|does|do|did|can|may|must|will|comes?|stands?|goes|lies|falls?|stays?|follows?|remains?)"
+FREE_BEGINNING = "begins with a free who or what"
 FAULTS = {
-    "begins with a free who or what": re.compile(rf"(?:(?:so|and|but|then|or|nor) )?{FREE}\b", re.I),
+    FREE_BEGINNING: re.compile(rf"(?:(?:so|and|but|then|or|nor) )?{FREE}\b", re.I),
     "begins with a clause as its subject": re.compile(
         rf"That (?:an?|the|every|each|no|all|some|its|their|one)\b.*\b{VERB} (?:not )?"
         r"(?:promised|tested|told|shown|said|proved|a|the|why|what|how)\b"
@@ -145,9 +149,19 @@ def written(node: ast.expr) -> str | None:
     return None
 
 
+def docstrings(tree: ast.Module) -> set[int]:
+    """The ids of all strings that stand alone as a statement."""
+    return {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+
+
 def in_code(path: Path) -> Iterator[Finding]:
     """Docstrings, and every other text of more than five words."""
     tree = ast.parse(path.read_text("utf-8"))
+    alone = docstrings(tree)
     seen: set[int] = set()
     for node in ast.walk(tree):
         if id(node) in seen or not isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp)):
@@ -157,13 +171,38 @@ def in_code(path: Path) -> Iterator[Finding]:
             seen.update(id(part) for part in ast.walk(node))
             indent = re.search(r"\n( +)\S", text)
             text = text.replace("\n" + indent[1], "\n") if indent and node.col_offset else text
-            if len(text.split()) > 5:
+            if len(text.split()) > 5 or id(node) in alone:
                 yield from in_text(path, text, node.lineno)
+
+
+def comments(text: str) -> Iterator[tuple[int, str]]:
+    """Each comment, with its line. Comments on lines of their own that follow each other are one."""
+    held: list[str] = []
+    start = at = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        line, is_alone = token.start[0], not token.line[: token.start[1]].strip()
+        if held and not (is_alone and line == at + 1):
+            yield start, " ".join(held)
+            held = []
+        start, at = start if held else line, line if is_alone else -1
+        held.append(token.string.lstrip("#: "))
+    if held:
+        yield start, " ".join(held)
+
+
+def in_comments(path: Path) -> Iterator[Finding]:
+    """Comments that begin with a free who or what; their other faults are left out."""
+    for line, comment in comments(path.read_text("utf-8")):
+        yield from (
+            finding for finding in in_text(path, comment, line) if finding.fault == FREE_BEGINNING
+        )
 
 
 def in_file(path: Path) -> list[Finding]:
     if path.suffix == ".py":
-        return list(in_code(path))
+        return [*in_code(path), *in_comments(path)]
     text = path.read_text("utf-8")
     if path.name == "CHANGELOG.md":  # versions that are out stay as they are
         text = "\n## ".join(text.split("\n## ")[:2])

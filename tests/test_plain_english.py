@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.plain_english import HOUSE, faults_of, files, in_file, sentences
+from tests.plain_english import (
+    FREE_BEGINNING,
+    HOUSE,
+    comments,
+    faults_of,
+    files,
+    in_file,
+    sentences,
+)
 
 MADE_FROM_CODE = ["docs/museum.md", "docs/one_call.md", "docs/whole_stack.md"]
 LEFT_AS_IT_IS = (  # torch's errors and warnings, letter by letter; names; a program
@@ -27,9 +37,10 @@ FOLDERS = sorted(
     if (path.suffix == ".py" or (path / "__init__.py").exists()) and path.name not in NOT_YET
 )
 LESSONS = sorted(f"lessons/{path.name}" for path in (HOUSE / "lessons").glob("[0-9]?_*"))
+OTHERS = ["transports", "programs", "lessons/face"]
 
 
-@pytest.mark.parametrize("name", [*PAGES, "transports", *FOLDERS, *LESSONS])
+@pytest.mark.parametrize("name", [*PAGES, *OTHERS, *FOLDERS, *LESSONS])
 def test_sentences_are_plain(name: str) -> None:
     paths = [path for path in files([name]) if path not in LEFT_OUT]
     assert paths
@@ -75,3 +86,41 @@ def test_sentences_end_where_they_end() -> None:
     assert sentences("One. `two` is code; e.g. this? *Yes.* Figures: 1.5, 2.0.") == [
         "One.", "`two` is code", "e.g. this?", "*Yes.", "Figures: 1.5, 2.0."
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '"""What it is."""',
+        'def f() -> None:\n    """What was said."""',
+        'class C:\n    """Whoever waits, polls."""',
+        'LIMIT = 3\n"""What a rank may send."""',
+        "# What a rank may send.\nLIMIT = 3",
+        "LIMIT = 3  # who sends more is stopped",
+        "# A rank has a limit.\n# Who sends more is stopped.\nLIMIT = 3",
+    ],
+)
+def test_free_beginnings_in_code_are_found(code: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(code)
+    assert [finding.fault for finding in in_file(path)] == [FREE_BEGINNING]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '"""What is a rank?"""',
+        "# A rule of the house is older than\n# what stands here.\nLIMIT = 3",
+        "LIMIT = 3  # what a rank may send",
+        '# A text is no comment.\nwords = "# What now"',
+    ],
+)
+def test_questions_labels_and_texts_are_not_free_beginnings(code: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(code)
+    assert in_file(path) == []
+
+
+def test_comments_that_follow_each_other_are_one() -> None:
+    code = "a = 1  # one\n# two\n# three\n\n# four\nb = '# no comment'\n"
+    assert list(comments(code)) == [(1, "one"), (2, "two three"), (5, "four")]

@@ -165,7 +165,7 @@ class Store(Protocol):
 class Transport(ABC):
     """One rank's end of the medium. A transport module `x` holds `XTransport` with scheme "x"."""
 
-    # What a kind of transport declares of itself. The floors above ask for these, and for no scheme.
+    # A kind of transport declares these. The floors above ask for these, and for no scheme.
     scheme: ClassVar[str]
     ranks_are: ClassVar[Literal["threads", "processes", "mpi"]] = "processes"
     """The kind of thing that `launch` has to start for each rank. "mpi": MPI has started them already."""

@@ -114,7 +114,7 @@ def in_order(root):
     """The nodes on all ways back from `root`, each once, and after all those that bring it gradients."""
     awaits = awaited(root)
     order, ready = [], [root]
-    # BLANK 1: as long as some are ready, take one; what awaits no more edges after it is ready, too (about 6 lines)
+    # BLANK 1: as long as some are ready, take one. Nodes that await no more edges after it are ready, too (about 6 lines)
     while ready:
         node = ready.pop()
         order.append(node)

@@ -40,7 +40,7 @@ class World:
         self.waiting = set()  # those that cannot
         self.asks = {}  # by rank: for which message it asked last, in words
         self.running = None  # the rank that has the baton
-        self.journal = []  # (what, src, dst, tag)
+        self.journal = []  # tuples of an action's name, src, dst and tag
         self.results, self.error = [None] * size, None
 
     def next(self):
@@ -90,7 +90,7 @@ class World:
         self.batons[rank].acquire()
         try:
             self.results[rank] = function(*args)
-        except BaseException as error:  # whatever it was: the others need the baton
+        except BaseException as error:  # of any kind: the others need the baton
             self.error = self.error or error
         self.ready.discard(rank)
         self.next()

@@ -31,7 +31,7 @@ def all_reduce(tensor, op=dist.ReduceOp.SUM):
     parts = chunks(tensor.view(-1), size)
     for step in range(size - 1):
         # BLANK 1: the first half. Which chunk goes to the right, which one comes from the left? (about 2 lines)
-        # Rank r begins with chunk r; what has come in one step goes on in the next.
+        # Rank r begins with chunk r. The chunk that comes in one step goes on in the next.
         going = (rank - step) % size
         coming = (rank - step - 1) % size
         # END

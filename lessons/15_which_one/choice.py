@@ -70,7 +70,7 @@ def choose(size, nbytes, links):
 def floor(size, nbytes, links):
     """The time that no all_reduce can beat."""
     # BLANK 5: the larger of two picoseconds (about 3 lines)
-    # What the first message of one rank takes to reach all; what a rank must send in bytes, at least.
+    # The time until one rank's first message can reach all; the time to send the bytes that a rank must send.
     latency = rounds_to_all(size) * links.alpha
     transfer = 2 * (size - 1) / size * nbytes * links.beta
     return max(latency, transfer)

@@ -32,7 +32,7 @@ def hostile(rank, count=7):
 
 
 def summed(count=7):
-    """What each rank runs."""
+    """The program of each rank."""
     tensor = hostile(dist.get_rank(), count)
     order.all_reduce(tensor)
     return tensor.numpy().tolist()

@@ -203,7 +203,7 @@ def spans_of_backward(computing, sending):
 
         model.launch = watched
         output.backward()
-        # One at a time: the next waits for the one before. What nobody waits for is still under way.
+        # One at a time: the next waits for the one before. An all_reduce that nobody waits for is still under way.
         ends = [0, *(ended.get(number, now()) for number in range(len(launched)))]
         begins = map(max, launched, ends)
         sent = list(zip(begins, ends[1:], strict=True))

@@ -13,7 +13,7 @@ from minitorch_dist.course.single_faults import in_words, single_faults
 from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.rpc.rref_context import UserRRef
 
-# What each rank does with the first, second … reference that it gets: pass it on to these, then drop it.
+# For each rank: it passes the first, second … reference that it gets on to these ranks, then drops it.
 TOURS = {
     "0 → 1, 0 drops": {0: [[1]]},
     "0 → 1 → 2": {0: [[1]], 1: [[2]]},

@@ -13,7 +13,7 @@ from minitorch_dist.distributed.pipelining.orders import Action, B, F
 def gpipe(rank, pipe):
     """The actions of stage `rank`, one after another: all `pipe.microbatches` forward, then all backward."""
     # BLANK 1: the order, a list of Action(stage, F or B, micro-batch) (about 2 lines)
-    # Stage r is on rank r. What has to be waited for need not be said: it follows from the order.
+    # Stage r is on rank r. The waiting need not be said: it follows from the order.
     numbers = range(pipe.microbatches)
     return [Action(rank, F, k) for k in numbers] + [Action(rank, B, k) for k in numbers]
     # END

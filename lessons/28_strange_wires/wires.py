@@ -92,7 +92,7 @@ class Writer:
     def __init__(self, path):
         self.file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         _, end = records(os.pread(self.file, os.fstat(self.file).st_size, 0))
-        os.ftruncate(self.file, end)  # or what comes next would stand behind half a record
+        os.ftruncate(self.file, end)  # or the next record would stand behind half a record
         os.lseek(self.file, end, os.SEEK_SET)
 
     def append(self, body):

@@ -1,4 +1,4 @@
-"""What is given: the stack's lessons stand on these modules, and not on the library.
+"""The given modules: the stack's lessons stand on them, and not on the library.
 
 tensors  autograd  nn  optim  orders                tensors that train: lessons 02 to 04, and torch's names around them
 world  distributed                                  one rank among others: mailboxes (05), letters (08), collectives

@@ -1,4 +1,4 @@
-"""What lesson 18 asks of the engine: a function to be called when the backward pass is over."""
+"""The part of the engine that lesson 18 uses: it calls a function when the backward pass is over."""
 
 from . import tensors
 

@@ -1,4 +1,4 @@
-"""What a wire is: messages of a header and a payload, to a rank, in order, to an inbox.
+"""The contract of a wire: it brings messages of a header and a payload to a rank's inbox, in order.
 
 transport.connect(store, inbox)        meet all other ranks
 transport.send(dst, header, payload)   both are bytes; it may be written to afterwards
@@ -33,7 +33,7 @@ class Deadline:
 
 
 class Clock:
-    """Who waits, waits with this."""
+    """All waiting is done by means of this."""
 
     condition, deadline = threading.Condition, Deadline
 

@@ -1,4 +1,4 @@
-"""What can go wrong between ranks."""
+"""The errors between ranks."""
 
 
 class DistNetworkError(RuntimeError):

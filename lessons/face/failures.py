@@ -16,7 +16,7 @@ class Failed(Exception):
 
 
 def lessons():
-    """What `mtd assemble` wrote down: for each module its lesson's number and title, and whose it is."""
+    """For each module its lesson's number and title, and whose it is. `mtd assemble` wrote this down."""
     return json.loads((FOLDER / "lessons.json").read_text("utf-8"))
 
 

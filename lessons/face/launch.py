@@ -25,7 +25,7 @@ GRACE = 0.5  # seconds in which the others notice that one has ended
 
 
 class Machine:
-    """What lesson 29's office asks of one: the launcher never sleeps, so its time is its own."""
+    """The launcher as a machine of lesson 29's office. It never sleeps, so its time is its own."""
 
     rank, time = 0, 0.0
 
@@ -40,7 +40,7 @@ class Machine:
 
 
 def launch(program, ranks, options, say=print):
-    """Run a program of `programs` on so many ranks; what each returned, by rank. Failed says what went wrong."""
+    """Run a program of `programs` on so many ranks. Returns the ranks' results; Failed says what went wrong."""
     machine, office = Machine(), generations.Office(None)
     keeper = Keeper(office, machine)
     try:
@@ -106,7 +106,7 @@ def look_after(processes, limit=None):
 
 
 class Here:
-    """What a program knows of where it is."""
+    """The rank, the world and the generation that a program runs in."""
 
     def __init__(self, asked):
         self.generation, self.store = asked["generation"], Store(asked["store"])

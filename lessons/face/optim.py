@@ -1,4 +1,4 @@
-"""What every optimizer has: groups of parameters with their options, and a memory for each parameter."""
+"""The base of every optimizer: groups of parameters with their options, and a memory for each parameter."""
 
 from collections import defaultdict
 

@@ -1,4 +1,4 @@
-"""What a rank of a pipeline does: a list of actions."""
+"""The order of one rank of a pipeline: a list of actions."""
 
 from enum import Enum
 from typing import NamedTuple

@@ -16,7 +16,7 @@ from .tensors import Tensor
 
 STACK = __name__.rpartition(".face.")[0]
 SLICE = 0.01  # seconds between two looks at whether all are silent
-LONG = 10.0  # who waits so long for a message has nothing else to do
+LONG = 10.0  # seconds after which a waiting rank has nothing else to do
 
 
 class MessageBox:

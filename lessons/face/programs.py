@@ -1,4 +1,4 @@
-"""What ranks can do, by name: a function of where it runs and of its options."""
+"""The programs by name: each is a function of where it runs and of its options."""
 
 from . import examine, remote, training
 

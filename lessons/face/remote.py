@@ -1,4 +1,4 @@
-"""What ranks do with calls: lessons 22 to 25, over real wires.
+"""The programs that use calls: lessons 22 to 25, over real wires.
 
 rpc       calls; a reference that travels round all ranks, and is freed; a gradient that crosses all of them
 server    a parameter server that waits for all workers: the digits end with the weights of one rank

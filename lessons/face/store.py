@@ -68,7 +68,7 @@ class Keeper:
         return None, self.values[key]
 
     def look(self, _, key):
-        """What is there now; nothing, if nothing is."""
+        """Returns the value that is there now; empty bytes if there is none."""
         return None, self.values.get(key, b"")
 
     def add(self, _, key, amount):

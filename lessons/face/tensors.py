@@ -44,7 +44,7 @@ class Tensor(backwards.Tensor):
         super().__init__(data, "parameter" if requires_grad else category, storage)
         self.node = Leaf() if requires_grad else None
 
-    # What it is.
+    # Its form.
 
     @property
     def shape(self):

@@ -71,7 +71,7 @@ def told(here, options, step, model, data):
 
 
 def die(here, options, step):
-    """What --kill asks for, in the first generation only."""
+    """End this rank where --kill says so, in the first generation only."""
     if options["kill"] == [here.rank, step + 1] and here.generation == 1:
         os.kill(os.getpid(), signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
 

@@ -57,7 +57,7 @@ class World:
             )
         return found
 
-    # What the transport calls.
+    # The transport calls these.
 
     def sink(self, src, header, nbytes):
         return Sheet(self, src, header, nbytes)

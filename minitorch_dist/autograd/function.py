@@ -58,7 +58,7 @@ class FunctionCtx(Node):
         if inputs:
             self.device = inputs[0].storage.device
 
-    # What `forward` and `setup_context` may say about the operation.
+    # `forward` and `setup_context` may say these things about the operation.
 
     def save_for_backward(self, *tensors: TensorBase | None) -> None:
         """Keep tensors for `backward`; writing to them in place before it is then an error."""
@@ -85,7 +85,7 @@ class FunctionCtx(Node):
         """Whether outputs that the loss does not depend on have gradient zero (default) or None."""
         self._materialize = value
 
-    # What the engine asks of it.
+    # The engine asks for these.
 
     @property
     def saved_tensors(self) -> tuple[TensorBase | None, ...]:

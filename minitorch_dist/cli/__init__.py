@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status = int(parsed.run(parsed))
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # who reads has seen enough (mtd … | head)
+    except BrokenPipeError:  # the reader has seen enough (mtd … | head)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:

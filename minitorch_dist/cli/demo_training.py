@@ -39,7 +39,7 @@ class DemoPlan(NamedTuple):
 
 
 class DemoResult(NamedTuple):
-    """What rank 0 brings home."""
+    """The results that rank 0 returns."""
 
     losses: list[float]  # rank 0's, step by step
     weights: dict[str, Array]

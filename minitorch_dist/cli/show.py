@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         return picture.run(options.run_file, options)
     try:
         return _show(journal.read(options.run_file), options)
-    except BrokenPipeError:  # who reads has seen enough
+    except BrokenPipeError:  # the reader has seen enough
         raise
     except (ValueError, OSError) as error:
         return page.refuse("show", error)

@@ -158,7 +158,7 @@ class Group:
 
     @property
     def sender(self) -> TaskThread:
-        """Who sends what takes longer."""
+        """The thread that carries out long sends."""
         if self._sender is None:
             self._sender = TaskThread(self.world, f"sender of group {self.channel.name}")
         return self._sender

@@ -47,7 +47,7 @@ class PointToPointCall:
         return self._group.channel.name
 
     def header(self) -> bytes:
-        """What stands before its message."""
+        """The header of its message."""
         tail = wire.encode_fingerprint(self.fingerprint) + wire.encode_site(self.site)
         return self._group.point_to_point + wire.STEP.pack(self.tag) + tail
 

@@ -98,7 +98,7 @@ class Typed:
                     typed.add(met)
                 return NotImplemented
 
-        with suppress(pickle.PicklingError, AttributeError, RuntimeError):  # who sends it will say
+        with suppress(pickle.PicklingError, AttributeError, RuntimeError):  # its sender will say so
             Look(io.BytesIO()).dump(value)
 
 

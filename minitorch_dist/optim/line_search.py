@@ -1,4 +1,4 @@
-"""How far to go along a direction: a step that meets the strong Wolfe conditions (Nocedal & Wright, chapter 3).
+"""The length of a step along a direction: one that meets the strong Wolfe conditions (Nocedal & Wright, chapter 3).
 
 With φ(t) = f(x + t d) a step t is good enough where
 

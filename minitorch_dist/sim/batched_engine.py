@@ -211,7 +211,7 @@ class BatchedEngine:
         sizes = values.sizes_of(call, arrays)
         values.compute(schedule, sizes, arrays, call.combine)
         some = next(iter(arrays[0].values()), None)
-        pending.arrays.clear()  # who waits here still shall not keep what others have forgotten
+        pending.arrays.clear()  # a rank that still waits here shall not keep these for all
         nbytes = sizes * (some.itemsize if some is not None else 1)
         meters = self._meters_of(schedule, nbytes, size)
         pending.busy = meters.added * self.adding

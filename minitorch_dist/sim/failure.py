@@ -81,7 +81,7 @@ class ProgramSetup:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What came of a run."""
+    """The outcome of a run: a report or an error."""
 
     case: FailureCase
     report: Report[Any] | None

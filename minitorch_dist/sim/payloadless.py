@@ -70,7 +70,7 @@ class Traffic:
             CollectiveRank(self, number, rank, of.begin[number])
             for number, rank in enumerate(ranks)
         ]
-        self.left = len(ranks)  # who are not done
+        self.left = len(ranks)  # ranks that are not done
         self.is_stopped = False
 
     def enter(self, seat: int) -> None:

@@ -95,7 +95,7 @@ def strict(room: int = 0) -> Iterator[Sends]:
     run_receive, begin_receive = PreparedReceive.run, PreparedReceive.begin
 
     def answer(group: Group, src: int, tag: int) -> None:
-        with suppress(PeerLost):  # who sent into free room need not wait for it, and may have left
+        with suppress(PeerLost):  # a sender into free room need not wait for it, and may have left
             run(PreparedSend(group, EMPTY.dtype, EMPTY.shape, src, tag + ANSWER, KIND), EMPTY)
 
     def answer_to(send: PreparedSend) -> PreparedReceive:

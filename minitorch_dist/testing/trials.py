@@ -24,7 +24,7 @@ OPS: dict[str, tuple[Any, Callable[..., Any]]] = {
 
 
 def program(subject: Callable[..., Any], case: ReplayCase, given: Array, device: str = "") -> Any:
-    """What every rank runs."""
+    """The program of every rank."""
     rank = dist.get_rank()
     tensor = _tensor(given[rank].copy(), device, rank)
     arguments: dict[str, Any] = {}

@@ -78,7 +78,7 @@ def keystr(kp: KeyPath) -> str:
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What stands at the path."""
+    """Returns the value at the path."""
     for key in kp:
         obj = key.get(obj)
     return obj

@@ -34,7 +34,7 @@ class WrongVersion(Malformed):
 
 
 class PublishedMessage(NamedTuple):
-    """What is published."""
+    """A message that a client publishes."""
 
     topic: str
     payload: bytes

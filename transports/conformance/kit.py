@@ -91,7 +91,7 @@ def check(
 
 
 class CheckOutcome(NamedTuple):
-    """What one rank found."""
+    """The findings of one rank."""
 
     passed: list[str]
     failed: str = ""  # the check that did not pass here, if there is one

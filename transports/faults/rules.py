@@ -27,7 +27,7 @@ from transports.faults import plans
 
 
 class FaultyMessage(NamedTuple):
-    """What a rule sees."""
+    """A message as a rule sees it."""
 
     src: int
     dst: int

@@ -37,7 +37,7 @@ _MAC = 32
 
 @dataclass(frozen=True)
 class Terms:
-    """What the ranks agree on."""
+    """The terms that all ranks have to agree on."""
 
     mode: str
     world_size: int

@@ -52,7 +52,7 @@ class AuthListener:
         self.refused: Counter[str] = Counter()
 
     def files(self) -> list[int]:
-        """What to poll for reading."""
+        """The files to poll for reading."""
         return [self.listener.fileno(), *self._strangers]
 
     def admit(self, ready: list[int]) -> list[tuple[socket.socket, Claim]]:

@@ -51,7 +51,7 @@ class Client:
         return (self.asked is not None or bool(self.to_say)) and len(self.heard) >= READ
 
     def events(self) -> int:
-        """What to poll for."""
+        """The events to poll for."""
         return (0 if self.is_full() else select.POLLIN) | (select.POLLOUT if self.to_say else 0)
 
 

@@ -147,7 +147,7 @@ class Store(ABC):
 
     @property
     def timeout(self) -> timedelta:
-        """How long calls wait that say nothing else."""
+        """How long a call waits that gives no timeout of its own."""
         return timedelta(seconds=min(self._seconds, timedelta.max.total_seconds() - 1))
 
     def set_timeout(self, timeout: float | timedelta) -> None:

@@ -89,7 +89,7 @@ class VirtualCondition:
         self.notify(len(self._waiters))
 
     def explain(self) -> Waiting:
-        """What its waiters wait for."""
+        """Says what its waiters wait for."""
         words = self._waits_for() if callable(self._waits_for) else self._waits_for
         return Waiting((), words or "a notification of another thread")
 

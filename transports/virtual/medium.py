@@ -189,7 +189,7 @@ class Disturbs(Protocol):
 
 
 class Medium:
-    """What moves under one clock."""
+    """All messages that move under one clock."""
 
     def __init__(self, clock: VirtualClock, network: Network) -> None:
         self.clock, self.network = clock, network

@@ -63,7 +63,7 @@ class Scheduler:
         return me
 
     def current(self) -> SimThread | None:
-        """Who runs; None outside the simulation and while events happen."""
+        """The thread that runs; None outside the simulation and while events happen."""
         return self._current
 
     def when_over(self, act: Callable[[], None]) -> None:

@@ -217,7 +217,7 @@ def _end(host: ClassHost, status: int) -> None:
 
 
 def _write(path: Path, text: str) -> str:
-    """What went wrong; nothing, mostly."""
+    """Write the page. Returns what went wrong, or an empty text."""
     try:
         pages.write(path, text)
     except OSError as error:

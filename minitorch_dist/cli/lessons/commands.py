@@ -44,7 +44,7 @@ def about(name: str, act: Act) -> Callable[[argparse.Namespace], int]:
             return act(page, workspace, chosen(workspace, progress, options.lesson), options)
         except LessonError as error:
             return refuse(name, error)
-        except BrokenPipeError:  # who reads has seen enough
+        except BrokenPipeError:  # the reader has seen enough
             raise
         except OSError as error:
             return refuse(name, unwritable(error))

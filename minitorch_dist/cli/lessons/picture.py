@@ -49,7 +49,7 @@ def run(wanted: str, options: argparse.Namespace) -> int:
             report.draw(screen, exam.scene, exam.text, exam.no_picture)
     except LessonError as error:
         return refuse("show", error)
-    except BrokenPipeError:  # who reads has seen enough
+    except BrokenPipeError:  # the reader has seen enough
         raise
     except OSError as error:
         return refuse("show", LessonError(f"{error.filename} cannot be written: {error.strerror}"))

@@ -36,7 +36,7 @@ INDEX: Final = "index.json"
 
 
 class Written(NamedTuple):
-    """What one rank has written."""
+    """The files and values that one rank has written."""
 
     file: str
     boxes: dict[str, Box]

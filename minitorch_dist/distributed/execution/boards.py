@@ -253,7 +253,7 @@ class BoardRun:
             self.copy_apart()
 
     def act(self, acts: tuple[Act, ...], number: int) -> None:
-        """What belongs to one round."""
+        """Carry out the acts of one round."""
         at = self.first + number
         slot = at % SLOTS
         for act in acts:

@@ -338,7 +338,7 @@ class CollectiveOperation:
         self._mailbox.watch(self.channel.ranks[source], self, is_there, self._deadline)
 
     def header(self, step: int = 0) -> bytes:
-        """What stands before its messages."""
+        """The header of its messages."""
         tail = self._tail
         if not tail:
             tail = self._tail = self.expects + wire.encode_site(self.site)

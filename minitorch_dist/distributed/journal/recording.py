@@ -233,7 +233,7 @@ def _count(counts: Counts, which: Any, message: tuple[int, int]) -> int:
 
 @lru_cache(maxsize=4096)
 def _what(fingerprint: Fingerprint, site: str) -> str:
-    """What is said, and where."""
+    """The details of an operation, as JSON: its type, shape and the like, and its call site."""
     words: dict[str, Any] = {"op": fingerprint.operation}
     if fingerprint.dtype is not None:
         words["dtype"] = str(fingerprint.dtype)

@@ -60,7 +60,7 @@ class Journal:
         return list(dict.fromkeys(event.group for event in self.events if event.group))
 
     def of(self, rank: int) -> list[Event]:
-        """What this rank did."""
+        """The events of this rank."""
         return [event for event in self.events if event.rank == rank]
 
     @cached_property
@@ -113,7 +113,7 @@ class Journal:
     # ----------------------------------------------------------------------------------- pictures
 
     def scene(self) -> Scene:
-        """What pictures are drawn from."""
+        """The scene from which pictures are drawn."""
         return self._scene
 
     @cached_property

@@ -47,7 +47,7 @@ Order = list[Action]
 
 
 class Pipe(NamedTuple):
-    """How many ranks, how many stages on each of them, how many micro-batches."""
+    """The numbers of ranks, of stages on each of them, and of micro-batches."""
 
     ranks: int
     microbatches: int

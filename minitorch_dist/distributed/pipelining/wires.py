@@ -31,7 +31,7 @@ KINDS: Final = sorted(
 
 
 class Meta(NamedTuple):
-    """What a tensor is like."""
+    """The type and shape of a tensor."""
 
     shape: tuple[int, ...]
     dtype: dtypes.dtype

@@ -208,7 +208,7 @@ def play(
     rx: Integers,
     root: int | None = None,
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """What `overtaking.play` says."""
+    """Returns the same as `overtaking.play`."""
     crowd = Crowd(Script(schedule, sizes, links, len(entry), root), entry, tx, rx)
     crowd.run()
     return crowd.clock, crowd.tx, crowd.rx, crowd.first, crowd.last

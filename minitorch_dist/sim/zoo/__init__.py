@@ -24,7 +24,7 @@ NAMES = (
 
 
 class ZooProgram(Protocol):
-    """What each module has."""
+    """The parts that each module has."""
 
     __doc__: str | None
     RANKS: int

@@ -172,9 +172,8 @@ def new(cls: type[T], array: Array, device: device_labels.device = device_labels
 
 # ------------------------------------------------------------------------------------- the bytes
 
-_given_up: dict[
-    int, Any
-] = {}  # memory that `resize_(0)` has freed, by the id of its owner; and what it was
+_given_up: dict[int, Any] = {}
+"""Memory that `resize_(0)` has freed, by the id of its owner."""
 
 
 def root(array: Array) -> Array:

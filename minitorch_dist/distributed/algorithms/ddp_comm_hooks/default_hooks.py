@@ -37,7 +37,7 @@ def averaged(process_group: ProcessGroup | None, tensor: Any) -> Future[Any]:
 
 
 def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Any]:
-    """What DDP does by itself."""
+    """Averages the bucket, as DDP does without a hook."""
     return averaged(process_group, bucket.buffer())
 
 

@@ -107,7 +107,7 @@ def record(event: Event, destination: str = "null") -> None:
 
 
 def record_rdzv_event(event: RdzvEvent) -> None:
-    """Tell whoever listens to meetings."""
+    """Tell those who listen to rendezvous."""
     _logger("dynamic_rendezvous").info(event.serialize())
 
 

@@ -40,7 +40,7 @@ class RequestQueue(ABC):
 
     @abstractmethod
     def size(self) -> int:
-        """How many are there."""
+        """The number of requests that are there."""
 
     @abstractmethod
     def get(self, size: int, timeout: float) -> list[TimerRequest]:

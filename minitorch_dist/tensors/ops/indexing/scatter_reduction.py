@@ -94,7 +94,7 @@ def scatter_reduce(
 
 
 def _extreme(dtype: np.dtype, reduce: str) -> float:
-    """What loses every comparison."""
+    """The value that loses every comparison."""
     if dtype.kind == "b":
         return reduce == "amin"
     if dtype.kind in "iu":

@@ -81,7 +81,7 @@ def scaled_dot_product_attention(
         kept = distributions.keep(1 - dropout_p, weights.shape, generator.current())
 
     def thinned(array: Array) -> Array:
-        """What dropout leaves of `array`."""
+        """The rest that dropout leaves of `array`."""
         return array if kept is None else array * kept * boost
 
     out = _times(thinned(weights), v)
