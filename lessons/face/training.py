@@ -24,6 +24,17 @@ DDP = {
 }
 
 
+def steps(here, options, data, model, optimizer, parameters, begin=0):
+    """Train on this rank's share of each batch. The caller gets the number of each step that is done."""
+    for step in range(begin, options["steps"]):
+        mine = exact.batch(data, step).share(here.rank, here.size)
+        optimizer.zero_grad()
+        (exact.loss(model(mine.x), mine.y) * here.size).backward()  # the ranks' mean is taken
+        optimizer.step()
+        exact.snap(parameters)
+        yield step
+
+
 def train(here, options):
     """Data parallel. Every rank begins with weights of its own, and takes rank 0's."""
     model, data = exact.Model(seed=1 + here.rank), exact.digits()
@@ -31,12 +42,7 @@ def train(here, options):
     optimizer = golden.SGD(shared.parameters(), lr=exact.RATE, momentum=exact.MOMENTUM)
     found = here.store.load()
     begin = resume(model, optimizer, generations.Checkpoint(*found))
-    for step in range(begin, options["steps"]):
-        mine = exact.batch(data, step).share(here.rank, here.size)
-        optimizer.zero_grad()
-        (exact.loss(shared(mine.x), mine.y) * here.size).backward()  # DDP takes the mean
-        optimizer.step()
-        exact.snap(model.parameters())
+    for step in steps(here, options, data, shared, optimizer, model.parameters(), begin):
         told(here, options, step, model, data)
         die(here, options, step)
         if here.rank == 0:
@@ -82,12 +88,7 @@ def train_zero(here, options):
         model.parameters(), golden.SGD, lr=exact.RATE, momentum=exact.MOMENTUM
     )
     shared = zero.ShardedDataParallel(model, optimizer.owner)
-    for step in range(options["steps"]):
-        mine = exact.batch(data, step).share(here.rank, here.size)
-        optimizer.zero_grad()
-        (exact.loss(shared(mine.x), mine.y) * here.size).backward()
-        optimizer.step()
-        exact.snap(model.parameters())
+    for step in steps(here, options, data, shared, optimizer, model.parameters()):
         told(here, options, step, model, data)
     return exact.finished(model, data)
 
@@ -97,12 +98,8 @@ def train_fsdp(here, options):
     units = [sharded.FullyShardedDataParallel(layer) for layer in (layers[0], layers[2])]
     model = nn.Sequential(units[0], layers[1], units[1])
     optimizer = golden.SGD(model.parameters(), lr=exact.RATE, momentum=exact.MOMENTUM)
-    for step in range(options["steps"]):
-        mine = exact.batch(data, step).share(here.rank, here.size)
-        optimizer.zero_grad()
-        (exact.loss(model(mine.x), mine.y) * here.size).backward()
-        optimizer.step()
-        exact.snap(model.parameters())
+    for _ in steps(here, options, data, model, optimizer, model.parameters()):
+        pass  # the weights are in parts, so there is no loss to tell
     whole = exact.Model()
     parameters = iter(whole.parameters())
     for unit in units:
