@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import signal
 import subprocess
@@ -31,6 +32,17 @@ def test_the_package_can_be_run_by_name() -> None:
         cwd=Path(__file__).parents[1],
     )  # fmt: skip
     assert "demo" in done.stdout
+
+
+@pytest.mark.parametrize("program", ["minitorch_dist.cli", "minitorch_dist.distributed.run"])
+def test_programs_say_their_version(program: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", program, "--version"], capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    released = configparser.ConfigParser()
+    released.read(Path(__file__).parents[1] / "setup.cfg")
+    assert done.stdout == f"minitorch_dist {released['metadata']['version']}\n"
 
 
 def test_a_wrong_word_is_refused_and_the_right_ones_named(

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from minitorch_dist.cli.parser import Parser
 from minitorch_dist.pictures import terminal
+from minitorch_dist.version import __version__
 
 COMMANDS = {
     "init": "the course: a folder of your own with a skeleton for each lesson",
@@ -81,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "Without a command it opens the course where you left it.",
         epilog="For example: mtd demo; mtd init course",
     )
+    parser.add_argument("--version", action="version", version=f"minitorch_dist {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     named = next((word for word in given if not word.startswith("-")), None)

@@ -36,6 +36,7 @@ from minitorch_dist.distributed.elastic.rendezvous.membership import Patience
 from minitorch_dist.distributed.elastic.rendezvous.places import StorePlace
 from minitorch_dist.distributed.elastic.rendezvous.state import JobRules
 from minitorch_dist.tensors import devices
+from minitorch_dist.version import __version__
 from transports import registry
 from transports.errors import DistError
 
@@ -79,6 +80,7 @@ def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
         prog=prog,
         description="Start the workers of this node, and again when one fails (torchrun).",
     )
+    parser.add_argument("--version", action="version", version=f"minitorch_dist {__version__}")
     for name, short, kind, default, text in OPTIONS:
         spellings = dict.fromkeys([f"--{name}", f"--{name.replace('-', '_')}"])
         names = [*([f"-{short}"] if short else []), *spellings]
