@@ -20,7 +20,7 @@ A check, and what it measures with:
     layers  training  pipelines  cluster  elastic  lossy_wires      what single lessons stand on
     worlds  timelines  certificate  one script in seven worlds
 
-What the lessons make together:
+The solutions of all lessons together:
 
     assembling  stack_page   `mystack`, the solutions as one package that runs alone; the page that shows it
 

@@ -96,7 +96,7 @@ def halving_and_doubling(tensor: Any, op: Any = ReduceOp.SUM) -> None:
 
 
 def tutorial_of_2019(tensor: Any, op: Any = ReduceOp.SUM) -> None:
-    """What has been received is never added: two buffers take turns, but its arguments are added (pytorch#31572)."""
+    """A received tensor is never added: two buffers take turns, but its arguments are added (pytorch#31572)."""
     rank, size = me()
     result, total = torch.zeros_like(tensor), tensor.clone()
     buffers = [torch.zeros_like(tensor), torch.zeros_like(tensor)]
@@ -125,7 +125,7 @@ def plus_for_minus(tensor: Any, op: Any = ReduceOp.SUM) -> None:
 
 
 def remainder_forgotten(tensor: Any, op: Any = ReduceOp.SUM) -> None:
-    """What P does not divide is in no chunk."""
+    """The elements beyond a multiple of P are in no chunk."""
     size = me()[1]
     ring(tensor[: tensor.numel() // size * size], op)
 

@@ -27,7 +27,7 @@ from minitorch_dist.serialization.files import replacing
 FACE: Final = "face"
 MADE: Final = "lessons.json"  # tells a folder that was assembled from any other
 
-# What lessons import from the library, and where the face has it.
+# For each module that lessons import from the library, the face's module in its place.
 FACES: Final[Mapping[str, str]] = {
     "minitorch_dist": "face.tensors",
     "minitorch_dist.autograd": "face.autograd",
@@ -340,7 +340,7 @@ def _is_plain(name: str) -> bool:
 
 def _strange(name: str, node: ast.stmt, lesson: Lesson) -> AssembleError:
     return AssembleError(
-        f"lesson {lesson.number:02}, line {node.lineno} of {lesson.file} imports {name}, which the stack does not have: it stands "
+        f"lesson {lesson.number:02}, line {node.lineno} of {lesson.file} imports {name}, which the stack does not have; it stands "
         f"on numpy, the standard library, other lessons and what our lesson {lesson.number:02} imports"
     )
 

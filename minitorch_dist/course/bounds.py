@@ -1,4 +1,4 @@
-"""What lamps ask for, and why nothing can be better: for `mtd why`.
+"""The demands of lamps, and why nothing can be better: for `mtd why`.
 
 The formulas are those of `distributed.schedules.bounds`, which the checks measure against.
 """
@@ -100,7 +100,7 @@ BOUNDS = {
 
 
 def of_lesson(lesson: Lesson) -> dict[str, tuple[str, int | None]]:
-    """What a lesson's check says about its lamps (the docstrings of its functions), and which star it gives them."""
+    """For each lamp of a lesson's check: its function's docstring, and the star that it gives."""
     tree = ast.parse((lesson.folder / "check.py").read_text("utf-8"))
     found: dict[str, tuple[str, int | None]] = {}
     for function in tree.body:

@@ -1,8 +1,8 @@
 """The process in which a learner's code is judged: `python -m minitorch_dist.course.candidate ORDER`.
 
-It writes what it finds as lines of JSON, the last one last, so that whatever the code does (loops without end, exits, takes all
-memory, crashes the interpreter) what was known before it stays known. A watchman looks on and, when something goes too far,
-writes where the code is, and ends the process. `examination` is the other side.
+It writes each finding at once, as a line of JSON. So a finding stays known, whatever the code does later: it may loop without
+end, exit, take all memory, or crash the interpreter. A watchman looks on and, when something goes too far, writes where the
+code is, and ends the process. `examination` is the other side.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Say = Callable[..., None]
 
 @dataclass
 class CheckOrder:
-    """What is to be done."""
+    """One order to the process: the code, and what to do with it."""
 
     task: str  # check, picture, truth
     lesson: str  # its folder
@@ -97,7 +97,7 @@ def main(arguments: list[str]) -> int:
 def _draw(
     lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, say: Say, verdict: CheckVerdict | None
 ) -> None:  # fmt: skip
-    """What the lesson draws of the code; after a check that it did not pass, the run that failed, if one did."""
+    """Draw the code as the lesson does. After a check that it did not pass, draw the run that failed, if one did."""
     lamp = "" if verdict is None else next(iter(verdict.said), "")
     if lamp == "runs":  # nothing could run
         return

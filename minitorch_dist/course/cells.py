@@ -33,7 +33,7 @@ class Here(ModuleType):
     _namespace: MutableMapping[str, Any]
 
     def __init__(self, name: str, namespace: MutableMapping[str, Any], file: str) -> None:
-        super().__init__(name, "What stands in a notebook's cells.")
+        super().__init__(name, "The names that a notebook's cells define.")
         super().__setattr__("__file__", file)
         super().__setattr__("_namespace", namespace)
 

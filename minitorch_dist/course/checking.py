@@ -170,7 +170,7 @@ def _take(verdict: CheckVerdict, asked: Asked, found: Found) -> None:
 def picture(
     lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM
 ) -> Any:
-    """What the lesson's `picture()` draws of this file: a Scene, or text."""
+    """The picture that the lesson's `picture()` draws of this file: a Scene, or text."""
     with searched(folders(lesson, own, solved or {}, room), room):
         return load(lesson).picture()
 
@@ -230,6 +230,6 @@ def truth(
     solved: Mapping[int, Path] | None = None,
     room: Path = ROOM,
 ) -> float:
-    """What a question's answer is, measured."""
+    """Measure the answer of a question."""
     with searched(folders(lesson, own, solved or {}, room), room):
         return float(getattr(load(lesson), name)())

@@ -57,7 +57,7 @@ class Died(BaseException):
 
 @dataclass(frozen=True)
 class ClusterEvent:
-    """What a machine did, for pictures and for words."""
+    """One action of a machine, for pictures and for words."""
 
     rank: int
     at: int
@@ -65,7 +65,7 @@ class ClusterEvent:
 
 
 class Machine:
-    """What a program sees of its machine."""
+    """The machine as its program sees it."""
 
     def __init__(self, cluster: Cluster, rank: int) -> None:
         self.cluster, self.rank = cluster, rank
@@ -158,7 +158,7 @@ class Cluster:
         self.machines = [Machine(self, rank) for rank in range(size)]
 
     def run(self, program: Callable[[Machine], Any]) -> list[Any]:
-        """What `program` returned on each machine; None where it died for good."""
+        """Run `program` on all machines. Returns the result of each; None where it died for good."""
         with outside.kept_out():
             results, _ = each_rank(
                 self.clock, len(self.machines), lambda rank: self.machines[rank]._live(program)

@@ -79,7 +79,7 @@ def networks(ranks: int) -> dict[str, str]:
 
 
 def read(file: Path) -> Schedule | Make:
-    """What the file enters: the last schedule in it, or an order."""
+    """Returns the entry in the file: its last schedule, or an order."""
     if not file.is_file():
         raise NotAdmitted(f"there is no file {file} (mtd contest {file} --begin makes one)")
     spec = importlib.util.spec_from_file_location("mtd_contest", file)
@@ -132,7 +132,7 @@ def _entered(names: Mapping[str, Any], file: Path) -> Schedule | Make:
 
 @dataclass(frozen=True)
 class Leg:
-    """What an entry takes in a race."""
+    """The time of an entry in one race."""
 
     time: float
     least: float  # what nothing can beat
@@ -213,7 +213,7 @@ def held(
 
 
 def _ending(made: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """What is yielded for ever is refused."""
+    """Refuses a function that yields without end."""
 
     def limited(*given: Any, **options: Any) -> Iterator[Any]:
         for number, one in enumerate(made(*given, **options)):

@@ -181,7 +181,7 @@ class Examination:
         self._clean()
 
     def _stopped_verdict(self) -> CheckVerdict:
-        """What is known of code that had to be stopped."""
+        """The verdict on code that had to be stopped: all that is known."""
         verdict, lamps = self._known, self.asks or ("runs",)
         for name in lamps:
             verdict.lamps[name], verdict.worth[name] = None, 1
@@ -195,7 +195,7 @@ class Examination:
     # ------------------------------------------------------------------------------- the end
 
     def stop(self) -> None:
-        """End it now; what the code was doing is in `where`."""
+        """End it now. `where` then says what the code was doing."""
         if self.is_over:
             return
         if self._process.poll() is None:

@@ -1,7 +1,7 @@
 """Run a notebook's code cells here, without a kernel: all thirty take seconds instead of minutes.
 
 They run one after the other in a module called `__main__`, as in a kernel; a last expression is shown.
-What they printed comes back, and where one fails the error names the cell.
+Their output comes back, and where one fails the error names the cell.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CellFailed(Exception):
 
 
 def execute(cells: Sequence[str], name: str = "notebook") -> list[str]:
-    """What each cell printed and showed."""
+    """Run the cells. Returns what each of them printed and showed."""
     with _as_main() as namespace:
         return [
             _run(cell, f"<{name}, cell {number}>", namespace) for number, cell in enumerate(cells)

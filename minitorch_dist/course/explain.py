@@ -135,7 +135,7 @@ def _is_none(frame: FrameType, name: str) -> bool:
 
 
 def remarks(said: str, text: str, ours: Source, file: str) -> list[str]:
-    """What may be the cause of such a complaint: a function that returns nothing, a name that no line sets."""
+    """Possible causes of such a complaint: a function that returns nothing, a name that no line sets."""
     found = []
     if "None" in said or "nothing" in said:
         found += [f"{words} ({file}:{line})" for line, words in silent(text, ours.solution())]
@@ -182,7 +182,7 @@ def _functions(text: str) -> dict[str, Function]:
 
 
 def _inside(function: Function) -> Iterator[ast.AST]:
-    """What belongs to it, without functions within it."""
+    """The nodes of a function, without functions within it."""
     waiting: list[ast.AST] = [*function.body]
     while waiting:
         node = waiting.pop()

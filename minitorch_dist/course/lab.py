@@ -33,7 +33,7 @@ learn = settings(
 
 @dataclass(frozen=True)
 class RunMeter:
-    """What a run took."""
+    """The cost of a run."""
 
     size: int
     count: int  # elements of each rank's tensor
@@ -80,7 +80,7 @@ def threads_over(name: str) -> Iterator[None]:
     registry.BUILT_IN["queue"] = name
     try:
         kind: Any = registry.find("queue://")
-        kind.ranks_are = "threads"  # whatever else it would be launched in
+        kind.ranks_are = "threads"  # even if its address would launch it otherwise
         yield
     finally:
         registry.BUILT_IN["queue"] = ours

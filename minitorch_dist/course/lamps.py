@@ -33,7 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class MeasuredCost:
-    """What it took, and the least that it can take."""
+    """The measured cost, and the least that is possible."""
 
     found: float
     least: float
@@ -86,7 +86,7 @@ def lamp(*names: str, star: int | None = None, bonus: bool = False) -> Callable[
 
 
 def asked_by(module: Any) -> list[Asked]:
-    """What a check asks, in the order in which it stands there."""
+    """The questions of a check, in its order."""
     found = [
         value.asked
         for value in vars(module).values()

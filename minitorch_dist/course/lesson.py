@@ -117,7 +117,7 @@ class Lesson:
 
     @property
     def module(self) -> str:
-        """What later lessons import."""
+        """The name by which later lessons import it."""
         return self.file.removesuffix(".py")
 
     @cached_property
@@ -204,7 +204,7 @@ def _in_words(numbers: list[int]) -> str:
 
 
 def _near(wanted: str, lessons: list[Lesson]) -> str:
-    """What was perhaps meant."""
+    """The lesson that was perhaps meant."""
     words = {
         word.lower(): lesson
         for lesson in lessons

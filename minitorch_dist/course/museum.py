@@ -62,7 +62,7 @@ class MuseumBug:
 
 @dataclass(frozen=True)
 class Seen:
-    """What its run looks like."""
+    """The look of its run."""
 
     scene: Scene | None
     text: str  # a picture that is text
@@ -197,7 +197,7 @@ def anonymous(scene: Scene) -> Scene:
 
 
 def without_names(said: str) -> str:
-    """What a check said, without functions, files and lines."""
+    """The words of a check, without functions, files and lines."""
     lines = [line for line in said.split("\n") if not re.match(r"\s+[\w./-]+\.py:\d+: ", line)]
     return re.sub(r" (at|in) [\w./<>-]+\.py:\d+", "", "\n".join(lines[:SAID]))
 

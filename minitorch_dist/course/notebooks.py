@@ -94,7 +94,7 @@ def _hints(lesson: Lesson) -> str:
 
 
 def _museum(lesson: Lesson) -> list[NotebookCell]:
-    """What others got wrong, with the address of each."""
+    """The mistakes of others, with the address of each."""
     seen = [mutant for mutant in lesson.mutants if mutant.seen]
     if not seen:
         return []
@@ -123,8 +123,8 @@ def _solution(lesson: Lesson) -> list[NotebookCell]:
 
 
 def pieces_of(text: str) -> tuple[str, list[str]]:
-    """The docstring, and the rest cut before each function and class; what is merely named in between
-    stands with what comes after it. What only runs as a script is left out."""
+    """The docstring, and the rest cut before each function and class; lines in between
+    stand with the function or class after them. The part that only runs as a script is left out."""
     tree, lines = ast.parse(text), text.split("\n")
     body = [node for node in tree.body if not _is_main(node)]
     about = ast.get_docstring(tree) or ""

@@ -255,7 +255,7 @@ class MeasuredStep(NamedTuple):
 
 @dataclass(frozen=True)
 class TimedOrder:
-    """What a step took; `timing` is as of an order on paper, but measured."""
+    """The time of a step. `timing` is as of an order on paper, but measured."""
 
     pipe: Pipe
     ranks: list[MeasuredStep]

@@ -26,7 +26,7 @@ def is_right(given: float, truth: float) -> bool:
 
 
 def ratio(given: float, truth: float) -> float:
-    """How many times the truth; infinite where that makes no sense."""
+    """How many times the truth was guessed; infinite where that makes no sense."""
     if is_right(given, truth):
         return 1.0
     return given / truth if given > 0 and truth > 0 else math.inf
@@ -50,7 +50,7 @@ def strip(given: float, truth: float, width: int = 33) -> str:
 
 
 def summary(found: Sequence[Prediction]) -> list[str]:
-    """How they went, and whether the later ones went better."""
+    """A summary in words: how good the guesses were, and whether the later ones were better."""
     if not found:
         return []
     lines = [f"{_share(found)}."]

@@ -122,5 +122,5 @@ def name(rank: int) -> str:
 
 
 def in_words(count: Count) -> str:
-    """Who is in a chunk: `12`, `*` for everybody once, `122` where rank 2 is in it twice."""
+    """The ranks in a chunk: `12`, `*` for each of them once, `122` where rank 2 is in it twice."""
     return "*" if count == [1] * SIZE else "".join(str(rank) * n for rank, n in enumerate(count))

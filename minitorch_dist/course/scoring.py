@@ -20,7 +20,7 @@ from typing import Any
 
 @dataclass
 class Score:
-    """What a check said of each, by the function's name; "" where it said nothing."""
+    """The words of a check on each function, by name; "" where it said nothing."""
 
     right: dict[str, str] = field(default_factory=dict)
     wrong: dict[str, str] = field(default_factory=dict)

@@ -45,7 +45,7 @@ def single_faults(
 
 
 def in_words(fault: Strike) -> str:
-    """What befell which message."""
+    """Which message was lost, doubled or late."""
     what = {
         "drop": "is lost",
         "duplicate": "comes twice",

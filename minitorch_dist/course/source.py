@@ -38,7 +38,7 @@ class MarksError(ValueError):
 
 @dataclass(frozen=True)
 class Blank:
-    """What a learner writes."""
+    """A place that a learner fills."""
 
     number: int
     task: str
@@ -64,7 +64,7 @@ class Source:
         return [part for part in self.parts if isinstance(part, Blank)]
 
     def skeleton(self, lesson: int) -> str:
-        """What a learner begins with."""
+        """The file that a learner begins with."""
         return self._text(lambda blank: blank.instead or (blank.missing(lesson),))
 
     def solution(self, marks: bool = False) -> str:

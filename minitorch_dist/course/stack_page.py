@@ -22,7 +22,7 @@ an optimizer, messages, wires, collectives, data parallel and sharded training, 
     python -m mystack examine --ranks 3            # a small question to each module
 
 Every run ends with the weights that one rank has, bit for bit. Each module below is a lesson. Begin with *Backwards, in the right order*
-if you know tensors, and with the ring if you know autograd. What stands around the lessons is given; the [last table](#given) lists it.
+if you know tensors, and with the ring if you know autograd. The modules around the lessons are given; the [last table](#given) lists it.
 """
 
 GIVEN = """

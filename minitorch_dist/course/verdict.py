@@ -1,4 +1,4 @@
-"""What a lesson's check found."""
+"""The verdict of a lesson's check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STARS = 3
 
 @dataclass
 class CheckVerdict:
-    """What a check found: a lamp is on, out, or None where nobody could tell."""
+    """The findings of a check: a lamp is on, out, or None where nobody could tell."""
 
     lesson: Lesson
     lamps: dict[str, bool | None] = field(default_factory=dict)

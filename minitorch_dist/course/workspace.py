@@ -46,7 +46,7 @@ class WorkspaceError(LessonError):
 
 @dataclass
 class Made:
-    """What `make` did, by the files' names within the folder."""
+    """The changes that `make` made, by the files' names within the folder."""
 
     added: list[str] = field(default_factory=list)
     renewed: list[str] = field(default_factory=list)  # untouched, and now as ours is
@@ -75,7 +75,7 @@ class Workspace:
         return self.place(lesson) / lesson.file
 
     def text_of(self, lesson: Lesson) -> str:
-        """What the learner's file says; LessonError where it cannot be read."""
+        """Read the learner's file; LessonError where that is not possible."""
         path = self.file(lesson)
         try:
             return path.read_text("utf-8")
@@ -280,7 +280,7 @@ def make(folder: Path, room: Path = ROOM) -> tuple[Workspace, Made]:
 
 
 def ours(lesson: Lesson) -> dict[str, str]:
-    """What a learner is given, by name."""
+    """The files that a learner is given, by name."""
     made = {lesson.file: lesson.source.skeleton(lesson.number), "text.md": lesson.text}
     return made | {name: (lesson.folder / name).read_text("utf-8") for name in lesson.given}
 

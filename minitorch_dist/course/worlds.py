@@ -51,7 +51,7 @@ PATIENCE = 300.0  # seconds for torch's processes, on a busy machine
 
 @dataclass
 class Lived:
-    """What came of the script in one world."""
+    """The results of the script in one world."""
 
     name: str
     ranks: int
@@ -75,7 +75,7 @@ class Lived:
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """What is the same in all worlds."""
+    """The settings that are the same in all worlds."""
 
     script: Path
     arguments: tuple[str, ...]
@@ -170,7 +170,7 @@ def faults_of(setting: TrainingSetup, end: int) -> list[sim.Fault]:
 
 
 def befallen(setting: TrainingSetup) -> Lived:
-    """The simulator, and all that may go wrong. Whoever loses a peer leaves, and joins the next world."""
+    """The simulator, and all that may go wrong. A rank that loses a peer leaves, and joins the next world."""
     path, saved = setting.folder / "faults.mtd", setting.folder / "checkpoint.pt"
     script, story = str(setting.script), list[str]()
     arguments = [*setting.arguments, "--checkpoint", str(saved), "--every", "4"]

@@ -33,7 +33,7 @@ class Console:
         }  # fmt: skip
 
     def do(self, line: str) -> str:
-        """Carry it out; what to answer, which may be nothing. Finish ends it."""
+        """Carry it out. Returns the answer, which may be empty; Finish ends the class."""
         word, *rest = line.split() or ["help"]
         found = [name for name in self._words if name.startswith(word.lower())]
         if word.lower() in self._words:

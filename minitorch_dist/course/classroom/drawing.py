@@ -30,7 +30,7 @@ WORDS: Final = ("group", "operation", "dtype", "reduce", "algorithm", "site", "e
 
 
 class StepDrawing:
-    """What all did in one step."""
+    """The events of all laptops in one step."""
 
     def __init__(self, generation: int, step: int, laptops: Sequence[str]) -> None:
         self.generation, self.step, self.names = generation, step, list(laptops)
@@ -96,7 +96,7 @@ def _shifted(event: Event, by: int) -> Event:
 
 
 def compare(events: Sequence[Event]) -> Mapping[int, int]:
-    """What to add to the instants of each rank that spoke with another, or is alone."""
+    """The time to add to the instants of each rank that exchanged messages with another, or is alone."""
     fastest: dict[tuple[int, int], int] = {}
     for message in matched_messages(events):
         if message.receive is not None:

@@ -91,8 +91,8 @@ class StoreGuard:
         return ""
 
     def _has_room(self, me: str, nbytes: int, desk: Collection[bytes]) -> bool:
-        """Whether one more word of this laptop may wait at the desk. What it has said is counted here; what
-        the host has heard of that is seen only when it seems to be too much."""
+        """Whether one more word of this laptop may wait at the desk. Its words are counted here. The
+        desk is read only when they seem to be too many, since the host may have taken some."""
         words, total = self._said.get(me, (0, 0))
         if words >= MAX_WORDS or total + nbytes > MAX_BYTES:
             self._said = {}

@@ -73,7 +73,7 @@ class Saved(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What I did in a step: lines of a journal."""
+    """The events of one laptop in a step: lines of a journal."""
 
     generation: int
     step: int

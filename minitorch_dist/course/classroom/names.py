@@ -1,4 +1,4 @@
-"""What strangers call themselves, made fit to be shown: on a terminal, on a page, in front of a class."""
+"""The names that strangers give themselves, made fit to be shown: on a terminal, on a page, to a class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def clean(said: str, widest: int = WIDEST) -> str:
     """At most so many columns of letters that can be seen.
 
     No control characters, no escape codes, none that turn the writing direction or have no width; no towers of
-    accents. What looks like markup stays as it is: whoever shows a name shows it as text.
+    accents. Markup stays as it is: a name is always shown as text.
     """
     kept: list[str] = []
     marks = width = 0

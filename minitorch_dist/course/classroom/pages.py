@@ -42,7 +42,7 @@ def live(room: Room, join: str) -> str:
 
 
 def certificate(room: Room) -> str:
-    """What the class did, who took part, and whether the weights are the golden ones."""
+    """The page that says what the class did, who took part, and whether the weights are the golden ones."""
     verdict = (
         f"{len([s for s in room.seats.all() if s.steps])} laptops, {room.step} steps, and the golden weights, bit for bit."
         if room.is_golden

@@ -1,10 +1,10 @@
 """A laptop of a class: an ear that hears orders, and hands that carry out the newest.
 
     ear     waits at the queue `to/<me>`; says each second that we are here; closes the transport when the
-            order that is being carried out is no longer the newest, so that who waits in a collective notices
+            order that is being carried out is no longer the newest, so that a thread that waits in a collective notices
     hands   (the caller of `run`) train, race, or wait
 
-What a laptop does is written here; an order only says which of it, and with which numbers.
+The code of all that a laptop does is here. An order only chooses one of these things, and gives its numbers.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Pupil:
     # ---------------------------------------------------------------------------------------- the ear
 
     def tell(self, said: messages.Said) -> None:
-        """To the host; who we are stands before it."""
+        """Tell the host. Our name stands before the message."""
         self.store.queue_push("desk", self.me.encode() + b" " + messages.encode(said))
 
     def _listen(self) -> None:
@@ -136,7 +136,7 @@ class Pupil:
             self._interrupt()
 
     def _interrupt(self) -> None:
-        """Whoever waits for a message waits in vain from now on, and notices."""
+        """End all waiting for messages: their threads get an error."""
         here = world.place().world
         if here is not None:  # it may wait a while for what was sent last: not here
             self._interrupts.append(SYSTEM.start(here.transport.close, "an interrupt"))

@@ -78,7 +78,7 @@ class ClassContest:
         return orders
 
     def take(self, seat: int, said: Prepared | Raced) -> bool:
-        """What a laptop said; True when this was the last that had to be prepared."""
+        """Take what a laptop said. Returns True when it was the last one that had to be prepared."""
         table = next((t for t in self.tables if any(m.number == seat for m in t.members)), None)
         if table is None:
             return False

@@ -68,12 +68,12 @@ AHEAD: Final = 20  # steps that a laptop may have made before rank 0's word of t
 
 
 class Cannot(Exception):
-    """What the teacher wants cannot be done, and why."""
+    """The teacher's wish cannot be carried out, and the text says why."""
 
 
 @dataclass(frozen=True)
 class ClassPlan:
-    """What is the same in all generations."""
+    """The settings that are the same in all generations."""
 
     steps: int = STEPS
     pace: float = 0.25
@@ -394,7 +394,7 @@ class Room:
 
     @property
     def unlike(self) -> list[str]:
-        """Who ended with other weights than those that were kept."""
+        """The laptops that ended with other weights than those that were kept."""
         return [
             seat.name
             for seat in self.seats.all()
@@ -451,7 +451,7 @@ class Room:
             self.past.append(self.generation)
 
     def tick(self, now: float) -> None:
-        """Who has been silent for too long is away; a gathering may be complete."""
+        """Let time pass: a laptop that was silent for too long is away, and a gathering may be complete."""
         self.now = now
         for seat in self.seats.all():
             if seat.number in self.parted:

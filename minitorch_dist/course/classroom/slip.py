@@ -27,7 +27,7 @@ class Slip(Sheet):
                 self._lines.append(line)
 
     def tear(self) -> str:
-        """What was written since the last time."""
+        """Returns the text that was written since the last time."""
         with self._changed:
             found, self._lines, self._length = "".join(self._lines), [], 0
         return found

@@ -3,8 +3,8 @@
     maple-river-otter-cloud  ──scrypt──►  32 bytes, which stand for MINITORCH_DIST_KEY
 
 Four of 256 words are 32 bits. That is little for a key and much for a lesson. Each guess at the broker
-costs a connection. A listener that has recorded a conversation and tries words at home pays a scrypt of 16
-MB for each: some years of one processor for half of them. A class takes another word each time.
+costs a connection. A listener may record a conversation and try words at home. Then each word costs a scrypt of
+16 MB: some years of one processor for half of them. A class takes another word each time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The levels of the network game (see `network_game`): small programs, most of which a network can break.
 
-A level is a file. Whoever wants another one writes such a file: `mtd game network mine.py`.
+A level is a file. You can write another one: `mtd game network mine.py`.
 
     '''Title.
 
