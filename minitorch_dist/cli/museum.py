@@ -13,6 +13,7 @@ from rich.text import Text
 
 from minitorch_dist.cli.page import Page, listed, marked, refuse
 from minitorch_dist.course import achievements as results, museum, properties
+from minitorch_dist.course.lesson import number_of
 from minitorch_dist.course.museum import MuseumBug, NoExhibit, Seen
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
@@ -56,14 +57,14 @@ def run(options: argparse.Namespace) -> int:
             return find(page, one, seed)
         if options.name is None:
             return rooms(page)
-        if options.name.isdigit():
-            return rooms(page, int(options.name))
+        if options.name.replace(".", "", 1).isdigit():
+            return rooms(page, number_of(options.name))
         return show(page, museum.exhibit(options.name))
     except (NoExhibit, properties.NoProperty, FileExistsError) as error:
         return refuse("museum", error)
 
 
-def rooms(page: Page, number: int | None = None) -> int:
+def rooms(page: Page, number: float | None = None) -> int:
     """All of them, or those of one lesson."""
     here = [one for one in museum.exhibits() if number in (None, one.lesson and one.lesson.number)]
     if not here:

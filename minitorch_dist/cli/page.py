@@ -63,7 +63,7 @@ class Page:
         """Markdown. Addresses are shown, so that they can be copied."""
         self.say(Markdown(text, code_theme="ansi_dark", hyperlinks=False), indent=indent)
 
-    def way(self, command: str, number: int) -> tuple[str, str]:
+    def way(self, command: str, number: float) -> tuple[str, str]:
         """How a command of a lesson is given here: `mtd hint 13`, or the key h."""
         return (KEYS[command] if self.has_keys else f"mtd {command} {number}", "bold")
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from minitorch_dist.course import checking
 from minitorch_dist.course.explain import in_words, is_blank
-from minitorch_dist.course.lesson import Lesson, read
+from minitorch_dist.course.lesson import Lesson, number_of, read
 from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.pictures.scene import Scene
 from transports.clock import SystemClock
@@ -42,7 +42,7 @@ class CheckOrder:
     task: str  # check, picture, truth
     lesson: str  # its folder
     own: str  # the folder of the learner's file
-    solved: dict[int, str]
+    solved: dict[float, str]
     room: str
     out: str  # the file for what is found
     stop: str  # a file that appears when nobody wants to know any more
@@ -58,7 +58,7 @@ class CheckOrder:
     @classmethod
     def parse(cls, text: str) -> CheckOrder:
         found = json.loads(text)
-        found["solved"] = {int(number): path for number, path in found["solved"].items()}
+        found["solved"] = {number_of(number): path for number, path in found["solved"].items()}
         return cls(**found)
 
 
@@ -95,7 +95,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _draw(
-    lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, say: Say, verdict: CheckVerdict | None
+    lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, say: Say, verdict: CheckVerdict | None
 ) -> None:  # fmt: skip
     """Draw the code as the lesson does. After a check that it did not pass, draw the run that failed, if one did."""
     lamp = "" if verdict is None else next(iter(verdict.said), "")
@@ -120,7 +120,7 @@ def _draw(
 
 
 def _picture(
-    lesson: Lesson, own: Path, solved: dict[int, Path], room: Path, verdict: CheckVerdict | None, lamp: str
+    lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, verdict: CheckVerdict | None, lamp: str
 ) -> tuple[str, Any]:  # fmt: skip
     """Which run it is of, and what is drawn; None where there is nothing to draw."""
     if verdict is None:

@@ -94,7 +94,7 @@ class NotebookLesson:
         return f"<{self._lesson}, in a notebook>"
 
 
-def begin(number: int, namespace: MutableMapping[str, Any]) -> NotebookLesson:
+def begin(number: float, namespace: MutableMapping[str, Any]) -> NotebookLesson:
     """Make these names, now and later, the module of a lesson."""
     lesson = find(number)
     places = [str(place) for place in folders(lesson, lesson.folder, {})]

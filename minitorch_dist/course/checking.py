@@ -36,7 +36,7 @@ ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte)s\b")
 
 
 def check(
-    lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM,
+    lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM,
     only: set[str] | None = None, telling: Callable[[CheckVerdict, tuple[str, ...]], None] | None = None,
     token: str | None = None,
 ) -> CheckVerdict:  # fmt: skip
@@ -99,7 +99,7 @@ def _cannot_run(verdict: CheckVerdict, error: BaseException, file: Path) -> None
     verdict.said["runs"] = in_words(error, file)
 
 
-def _used(lesson: Lesson, own: Path, solved: Mapping[int, Path], room: Path) -> dict[int, bool]:
+def _used(lesson: Lesson, own: Path, solved: Mapping[float, Path], room: Path) -> dict[float, bool]:
     """The earlier lessons whose modules are loaded, and whether they are the learner's."""
     found = {}
     for one in all_lessons(room):
@@ -111,7 +111,7 @@ def _used(lesson: Lesson, own: Path, solved: Mapping[int, Path], room: Path) -> 
 
 def load(lesson: Lesson) -> ModuleType:
     """The lesson's check, with the modules that are searched now."""
-    name = f"check_{lesson.number:02}_{lesson.name}"
+    name = f"check_{lesson.name}"
     spec = importlib.util.spec_from_file_location(name, lesson.folder / "check.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -168,7 +168,7 @@ def _take(verdict: CheckVerdict, asked: Asked, found: Found) -> None:
 
 
 def picture(
-    lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM
+    lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM
 ) -> Any:
     """The picture that the lesson's `picture()` draws of this file: a Scene, or text."""
     with searched(folders(lesson, own, solved or {}, room), room):
@@ -176,7 +176,12 @@ def picture(
 
 
 def failing(
-    lesson: Lesson, own: Path, solved: Mapping[int, Path], token: str, lamp: str, room: Path = ROOM
+    lesson: Lesson,
+    own: Path,
+    solved: Mapping[float, Path],
+    token: str,
+    lamp: str,
+    room: Path = ROOM,
 ) -> Scene:
     """A picture of the run of this token."""
     with (
@@ -191,7 +196,7 @@ def failing(
 
 
 def failed_run(
-    lesson: Lesson, own: Path, solved: Mapping[int, Path], lamp: str, room: Path = ROOM
+    lesson: Lesson, own: Path, solved: Mapping[float, Path], lamp: str, room: Path = ROOM
 ) -> Scene | None:
     """A picture of the run upon which this lamp's function found the fault: the last one that it made.
     None where it made none."""
@@ -227,7 +232,7 @@ def truth(
     lesson: Lesson,
     name: str,
     own: Path,
-    solved: Mapping[int, Path] | None = None,
+    solved: Mapping[float, Path] | None = None,
     room: Path = ROOM,
 ) -> float:
     """Measure the answer of a question."""

@@ -47,7 +47,7 @@ def limits(lesson: Lesson, processor: float | None = None) -> tuple[float, float
 
 class Examination:
     def __init__(
-        self, lesson: Lesson, own: Path, solved: Mapping[int, Path] | None = None, room: Path = ROOM,
+        self, lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM,
         task: str = "check", *, only: Sequence[str] | None = None, truths: Sequence[str] | None = None,
         limit: float | None = None, token: str | None = None,
     ) -> None:  # fmt: skip

@@ -30,7 +30,7 @@ ROOM = Path(
     os.environ.get(VARIABLE)
     or Path(__file__).resolve().parents[2] / "lessons"  # beside the package, installed or not
 )
-FOLDER = re.compile(r"(\d\d)_([a-z][a-z0-9_]*)")
+FOLDER = re.compile(r"(\d\d(?:\.5)?)_([a-z][a-z0-9_]*)")
 FIELDS = frozenset(
     {"title", "question", "part", "file", "why", "seconds", "minutes", "requires", "exports", "given", "predict", "bugs"}
 )  # fmt: skip
@@ -65,7 +65,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Lesson:
-    number: int
+    number: float  # 13; 5.5 stands between 5 and 6
     name: str  # ring, for 13_ring
     folder: Path
     fields: Mapping[str, Any] = field(repr=False)
@@ -103,8 +103,8 @@ class Lesson:
         return int(self.fields["minutes"])
 
     @property
-    def requires(self) -> list[int]:
-        return [int(number) for number in self.fields.get("requires", [])]
+    def requires(self) -> list[float]:
+        return [number_of(number) for number in self.fields.get("requires", [])]
 
     @property
     def exports(self) -> list[str]:
@@ -170,7 +170,7 @@ def read(folder: Path) -> Lesson:
         raise LessonError(
             f"{folder.name}/lesson.toml lacks {sorted(missing)} and has {sorted(fields.keys() - FIELDS)} too many"
         )
-    return Lesson(int(named[1]), named[2], folder, fields)
+    return Lesson(number_of(named[1]), named[2], folder, fields)
 
 
 def all_lessons(room: Path = ROOM) -> list[Lesson]:
@@ -178,10 +178,10 @@ def all_lessons(room: Path = ROOM) -> list[Lesson]:
     folders = (
         [path for path in room.iterdir() if FOLDER.fullmatch(path.name)] if room.is_dir() else []
     )
-    return [read(folder) for folder in sorted(folders)]
+    return sorted(map(read, folders), key=lambda lesson: lesson.number)
 
 
-def find(wanted: str | int, room: Path = ROOM) -> Lesson:
+def find(wanted: str | float, room: Path = ROOM) -> Lesson:
     """By number (13), name (ring) or both (13_ring)."""
     lessons = all_lessons(room)
     for lesson in lessons:
@@ -197,10 +197,20 @@ def find(wanted: str | int, room: Path = ROOM) -> Lesson:
     )
 
 
-def _in_words(numbers: list[int]) -> str:
-    """`1, 2, 5` or `1 to 30`"""
-    is_whole = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1))
-    return f"{numbers[0]} to {numbers[-1]}" if is_whole else ", ".join(map(str, numbers))
+def number_of(said: object) -> float:
+    """13 of `13`, 5.5 of `05.5`; ValueError if it is no lesson's number."""
+    if not re.fullmatch(r"\d+(\.5)?", str(said)):
+        raise ValueError(f"{said!r} is no number of a lesson")
+    return float(str(said)) if str(said).endswith(".5") else int(str(said))
+
+
+def _in_words(numbers: list[float]) -> str:
+    """`1, 2, 5` or `1 to 30` or `1 to 30, 5.5`"""
+    whole = [int(number) for number in numbers if number == int(number)]
+    if len(whole) < 3 or whole != list(range(whole[0], whole[-1] + 1)):
+        return ", ".join(map(str, numbers))
+    between = [str(number) for number in numbers if number not in whole]
+    return ", ".join([f"{whole[0]} to {whole[-1]}", *between])
 
 
 def _near(wanted: str, lessons: list[Lesson]) -> str:

@@ -189,7 +189,7 @@ def book(name: str, cells: list[NotebookCell]) -> str:
     for place, cell in enumerate(cells):
         one: dict[str, object] = {
             "cell_type": "code" if cell.is_code else "markdown",
-            "id": f"{name.replace('_', '-')}-{place:02}"[-64:],
+            "id": f"{re.sub('[._]', '-', name)}-{place:02}"[-64:],
             "metadata": {},
             "source": cell.text.splitlines(keepends=True),
         }

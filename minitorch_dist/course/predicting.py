@@ -62,7 +62,9 @@ def summary(found: Sequence[Prediction]) -> list[str]:
     return lines
 
 
-def by_part(found: Sequence[Prediction], parts: Mapping[int, str]) -> list[tuple[str, float, int]]:
+def by_part(
+    found: Sequence[Prediction], parts: Mapping[float, str]
+) -> list[tuple[str, float, int]]:
     """Each part of the course, in order: how many times too much or too little in the middle, and of how many guesses."""
     shares: dict[str, list[float]] = {}
     for one in sorted(found, key=lambda one: one.lesson):

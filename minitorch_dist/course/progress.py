@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from minitorch_dist.course.lesson import number_of
 from minitorch_dist.serialization.files import replacing
 
 FILE = "progress.json"
@@ -32,7 +33,7 @@ class Passed:
 
 @dataclass(frozen=True)
 class Prediction:
-    lesson: int
+    lesson: float
     ask: str
     given: float
     truth: float
@@ -48,13 +49,13 @@ class BestResult:
 
 @dataclass
 class Progress:
-    present: int | None = None  # the lesson where the learner is
-    passed: dict[int, Passed] = field(default_factory=dict)
-    hints: dict[int, int] = field(default_factory=dict)  # how many were seen
+    present: float | None = None  # the lesson where the learner is
+    passed: dict[float, Passed] = field(default_factory=dict)
+    hints: dict[float, int] = field(default_factory=dict)  # how many were seen
     predictions: list[Prediction] = field(default_factory=list)
-    reference: set[int] = field(default_factory=set)  # lessons for which later ones take ours
-    explained: set[int] = field(default_factory=set)  # lessons whose "why" has been said
-    given_up: set[int] = field(default_factory=set)  # lessons whose solution was shown before
+    reference: set[float] = field(default_factory=set)  # lessons for which later ones take ours
+    explained: set[float] = field(default_factory=set)  # lessons whose "why" has been said
+    given_up: set[float] = field(default_factory=set)  # lessons whose solution was shown before
     written: dict[str, str] = field(default_factory=dict)  # by file: the digest of what we wrote
     rooms: dict[str, dict[str, BestResult]] = field(
         default_factory=dict
@@ -87,16 +88,21 @@ class Progress:
             raise ValueError(f"a later version of this program wrote it (form {found['version']})")
         present = found["present"]
         return cls(
-            None if present is None else int(present),
-            {int(n): Passed(int(p["stars"]), str(p["digest"])) for n, p in found["passed"].items()},
-            {int(n): int(seen) for n, seen in found["hints"].items()},
+            None if present is None else number_of(present),
+            {
+                number_of(n): Passed(int(p["stars"]), str(p["digest"]))
+                for n, p in found["passed"].items()
+            },
+            {number_of(n): int(seen) for n, seen in found["hints"].items()},
             [
-                Prediction(int(p["lesson"]), str(p["ask"]), float(p["given"]), float(p["truth"]))
+                Prediction(
+                    number_of(p["lesson"]), str(p["ask"]), float(p["given"]), float(p["truth"])
+                )
                 for p in found["predictions"]
             ],
-            {int(n) for n in found["reference"]},
-            {int(n) for n in found["explained"]},
-            {int(n) for n in found["given_up"]},
+            {number_of(n) for n in found["reference"]},
+            {number_of(n) for n in found["explained"]},
+            {number_of(n) for n in found["given_up"]},
             {str(name): str(value) for name, value in found["written"].items()},
             {
                 str(room): {

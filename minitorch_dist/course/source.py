@@ -47,7 +47,7 @@ class Blank:
     solution: tuple[str, ...]
     instead: tuple[str, ...]  # what the skeleton has there; empty: a line that says what is missing
 
-    def missing(self, lesson: int) -> str:
+    def missing(self, lesson: float) -> str:
         """The line of the skeleton."""
         said = f"lesson {lesson}, blank {self.number}: {self.task}".replace('"', "'")
         return f'{self.indent}raise NotImplementedError("{said}")'
@@ -63,7 +63,7 @@ class Source:
     def blanks(self) -> list[Blank]:
         return [part for part in self.parts if isinstance(part, Blank)]
 
-    def skeleton(self, lesson: int) -> str:
+    def skeleton(self, lesson: float) -> str:
         """The file that a learner begins with."""
         return self._text(lambda blank: blank.instead or (blank.missing(lesson),))
 
@@ -149,12 +149,12 @@ def _uncommented(line: str, indent: str) -> str:
     return (indent + bare[len(OTHERWISE) :].removeprefix(" ")).rstrip()
 
 
-def unwritten(text: str, lesson: int) -> list[str]:
+def unwritten(text: str, lesson: float) -> list[str]:
     """The blanks of a learner's file that are still blank, in words."""
     return [said for _, said in missing(text, lesson)]
 
 
-def missing(text: str, lesson: int) -> list[tuple[int, str]]:
+def missing(text: str, lesson: float) -> list[tuple[int, str]]:
     """The same, with their lines."""
     said = re.compile(rf'\s*raise NotImplementedError\("lesson {lesson}, (blank \d+: .*)"\)\s*')
     found = [(number, said.fullmatch(line)) for number, line in enumerate(text.split("\n"), 1)]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from minitorch_dist.course.lamps import MeasuredCost
-from minitorch_dist.course.lesson import Lesson
+from minitorch_dist.course.lesson import Lesson, number_of
 
 STARS = 3
 
@@ -24,7 +24,7 @@ class CheckVerdict:
     worth: dict[str, int] = field(default_factory=dict)  # by lamp: its star
     bonus: set[str] = field(default_factory=set)
     unwritten: list[str] = field(default_factory=list)
-    used: dict[int, bool] = field(default_factory=dict)  # earlier lessons: whether the learner's
+    used: dict[float, bool] = field(default_factory=dict)  # earlier lessons: whether the learner's
     seconds: float = 0.0  # of processor time, of this process
 
     @property
@@ -79,6 +79,6 @@ class CheckVerdict:
             dict(found["worth"]),
             set(found["bonus"]),
             list(found["unwritten"]),
-            {int(number): is_own for number, is_own in found["used"].items()},
+            {number_of(number): is_own for number, is_own in found["used"].items()},
             float(found["seconds"]),
         )

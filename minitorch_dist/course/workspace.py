@@ -103,7 +103,7 @@ class Workspace:
         except LessonError:
             return False
 
-    def solved(self, progress: Progress) -> dict[int, Path]:
+    def solved(self, progress: Progress) -> dict[float, Path]:
         """The folders that stand in for ours in later lessons."""
         return {
             lesson.number: self.place(lesson)
@@ -111,7 +111,7 @@ class Workspace:
             if lesson.number not in progress.reference and self.is_current(lesson, progress)
         }
 
-    def written(self, progress: Progress) -> dict[int, Path]:
+    def written(self, progress: Progress) -> dict[float, Path]:
         """The same for the learner's own scripts: whatever has no blank left, right or wrong."""
         found = {}
         for lesson in self.lessons():

@@ -181,3 +181,24 @@ def test_files_that_a_lesson_gives_are_there_as_they_are(tmp_path: Path) -> None
     assert (where.folder / "02_twice" / "numbers.json").read_text() == "[1, 2]\n"
     (where.folder / "02_twice" / "numbers.json").unlink()
     assert make(where.folder, lessons)[1].added == ["02_twice/numbers.json"]
+
+
+def test_a_lesson_between_two_others() -> None:
+    """5.5 stands between 5 and 6, and is found by its number as by its name."""
+    numbers = [one.number for one in lesson.all_lessons()]
+    assert numbers[4:7] == [5, 5.5, 6]
+    for wanted in ("5.5", "05.5", 5.5, "properties", "05.5_properties", "matching.py"):
+        assert lesson.find(wanted).number == 5.5
+    assert lesson.find("5").number == 5
+    with pytest.raises(LessonError, match=r"there are 1 to 30, 5\.5 "):
+        lesson.find("31")
+
+
+def test_progress_in_a_lesson_between_two_others(tmp_path: Path) -> None:
+    with progresses.changing(tmp_path) as found:
+        found.present = 5.5
+        found.hints[5.5] = found.hints[13] = 2
+        found.reference.add(5.5)
+    again = progresses.read(tmp_path)
+    assert (again.present, again.hints, again.reference) == (5.5, {5.5: 2, 13: 2}, {5.5})
+    assert not again.notice

@@ -47,7 +47,7 @@ def show(
     head.add_row("", "", "lesson", "question, or state", "stars", "min", style="dim")
     page.say(head)
     for part, of_part in groupby(lessons, key=lambda lesson: lesson.part):
-        page.say(part, "bold cyan", indent=5)
+        page.say(part, "bold cyan", indent=6)
         table = _row(page, title)
         for lesson in of_part:
             passed = progress.passed.get(lesson.number)
@@ -75,8 +75,8 @@ def show(
 def _row(page: Page, title: int) -> Table:
     """Columns that stand beneath each other from part to part."""
     table = Table.grid(padding=(0, 1, 0, 0))
-    for width in (1, 2, title, page.width - title - 17, 5, 3):
-        table.add_column(width=width, justify="right" if width in (2, 3) else "left")
+    for width in (1, 3, title, page.width - title - 18, 5, 3):
+        table.add_column(width=width, justify="right" if width == 3 else "left")
     return table
 
 

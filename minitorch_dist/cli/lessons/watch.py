@@ -213,7 +213,7 @@ class WatchScreen:
         if key == "escape":  # it may also be the beginning of an arrow that comes slowly
             self.number, self.said = "", Text()
             return True
-        if key.isdigit() or (self.number and key in ("enter", "back")):
+        if key.isdigit() or (self.number and key in ("enter", "back", ".")):
             self._type(key)
             return True
         self.number = ""

@@ -1,0 +1,13 @@
+"""The shrinker returns the first list that passes
+
+It went one step too far: what it shows is no failure at all.
+Caught by: shrinks
+Passes: draws, spares, kills
+"""
+
+# BLANK 3: until it passes
+small = list(example)
+while small and fails(small):
+    small.pop()
+return small
+# END
