@@ -95,14 +95,13 @@ def one() -> Board:
     return made
 
 
-def test_waits_in_vain_step_aside_each_time_enough_of_them_have_been(one, monkeypatch):
-    rests, yields = itertools.count(), itertools.count()
+def test_waits_in_vain_step_aside_each_time_enough_of_them_have_been(one, machine, monkeypatch):
+    rests = itertools.count()
     monkeypatch.setattr(spin, "step_aside", lambda: next(rests))
-    monkeypatch.setattr(os, "sched_yield", lambda: next(yields))
     for _ in range(3 * clock.ASIDE):
         assert not one.spin.comes(one.ready(1), 0)
     assert next(rests) == 3
-    assert next(yields) == 3 * clock.ASIDE * YIELDS
+    assert machine.yields == 3 * clock.ASIDE * YIELDS
 
 
 def test_nobody_steps_aside_whose_looks_suffice(one, monkeypatch):
@@ -135,14 +134,12 @@ def test_ranks_of_one_process_never_spin(one, monkeypatch):
     assert not any(one.spin.comes(one.ready(1), 0) for _ in range(3 * clock.ASIDE))
 
 
-def test_tcp_asks_to_be_woken_now_and_then_without_yielding_first(monkeypatch):
-    yields = itertools.count()
-    monkeypatch.setattr(os, "sched_yield", lambda: next(yields))
+def test_tcp_asks_to_be_woken_now_and_then_without_yielding_first(machine):
     transport = TcpTransport(0, 1)
     counts = []
     for _ in range(2 * clock.ASIDE):
-        before = next(yields)
+        before = machine.yields
         assert transport._spin() == []
-        counts.append(next(yields) - before - 1)
+        counts.append(machine.yields - before)
     silent = [at + 1 for at, count in enumerate(counts) if not count]
     assert silent == [clock.ASIDE, 2 * clock.ASIDE]
