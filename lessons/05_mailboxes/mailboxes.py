@@ -122,10 +122,12 @@ def spawn(function, size, args=(), seed=0):
 
 
 def get_rank():
+    """The number of the rank that asks."""
     return world.running
 
 
 def get_world_size():
+    """How many ranks there are."""
     return world.size
 
 

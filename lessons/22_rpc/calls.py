@@ -144,14 +144,17 @@ def carry_out(func, args, kwargs):
 
 
 def init_rpc(name):
+    """Begin: from now on this rank can be called, as soon as it waits or serves."""
     world.current().extras["calls"] = Agent()
 
 
 def rpc_async(to, func, args=(), kwargs=None):
+    """Call `func` on rank `to`. Return a Future at once, which has wait() and is_done()."""
     return Future(world.current().extras["calls"], to, func, args, kwargs or {})
 
 
 def rpc_sync(to, func, args=(), kwargs=None):
+    """Call `func` on rank `to`, and return its result, or raise its exception."""
     return rpc_async(to, func, args, kwargs).wait()
 
 

@@ -63,6 +63,7 @@ HEAD = struct.Struct("<II")  # of a record: the length of its body, and a checks
 
 
 def record(body):
+    """The bytes that a log has for this body: a head, and the body."""
     return HEAD.pack(len(body), checksum(body)) + body
 
 

@@ -3,6 +3,7 @@
 A lesson, and a learner's folder:
 
     source  lesson      one marked file, from which come skeleton, solution and notebook; its folder
+    sizes  carrying     blanks that are gaps, functions or files; a text in another size
     path                which of the lessons' modules a name means: yours, or ours
     workspace  progress  achievements      the learner's folder; how far one is; what one did beside the lessons
     predicting          a number that is said before a run

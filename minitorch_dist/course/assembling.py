@@ -69,6 +69,7 @@ class StackModule:
     text: str
     lines: int  # of code
     written: int  # of those, the learner's own
+    size: str  # of the blanks that they filled; "" where it is ours
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def _whose(parts: Iterable[StackModule]) -> dict[str, dict[str, object]]:
     return {
         part.lesson.module: {
             "number": part.lesson.number, "title": part.lesson.title, "whose": part.whose, "lines": part.lines,
-            "written": part.written,
+            "written": part.written, "size": part.size,
         }
         for part in parts
     }  # fmt: skip
@@ -177,18 +178,20 @@ def modules_of(workspace: Workspace | None, room: Path = ROOM) -> list[StackModu
     progress = workspace.progress() if workspace is not None else None
     parts = []
     for lesson in used:
-        own = None
+        own, size = None, ""
         if (
             workspace is not None
             and progress is not None
             and lesson.number not in progress.reference
         ):
             own = _own(workspace, lesson)
+            size = progress.size_of(lesson.number)
         source = lesson.source.solution() if own is None else own
         text = rewritten(source, lesson, modules)
-        written = 0 if own is None else _added(lesson, own)
+        size = "" if own is None else size
+        written = 0 if own is None else added(lesson, own, size)
         whose = "ours" if own is None else "yours"
-        parts.append(StackModule(lesson, whose, text, code_lines(text), written))
+        parts.append(StackModule(lesson, whose, text, code_lines(text), written, size))
     return parts
 
 
@@ -200,9 +203,9 @@ def _own(workspace: Workspace, lesson: Lesson) -> str | None:
     return None if unwritten(text, lesson.number) else text
 
 
-def _added(lesson: Lesson, text: str) -> int:
-    """How many lines of code the learner wrote: those that the skeleton does not have."""
-    skeleton = lesson.source.skeleton(lesson.number).split("\n")
+def added(lesson: Lesson, text: str, size: str) -> int:
+    """How many lines of code the learner wrote: those that the skeleton of this size does not have."""
+    skeleton = lesson.sized(size).skeleton(lesson.number).split("\n")
     added = (
         line[2:] for line in difflib.ndiff(skeleton, text.split("\n")) if line.startswith("+ ")
     )

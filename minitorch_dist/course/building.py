@@ -14,6 +14,7 @@ from pathlib import Path
 
 from minitorch_dist.course import museum, notebooks, stack_page
 from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
+from minitorch_dist.course.sizes import SIZES, lines_to_write
 
 Make = Callable[[], str]
 
@@ -22,6 +23,9 @@ TOP = """# The lessons
 Begin with the first: it takes two minutes, one line, and ends with a picture. `mtd init course` makes a folder of your own with a
 skeleton of each lesson, and `mtd` opens it where you left it;
 [notebooks/](../notebooks) has the same lessons with their solutions, and [a tour](../notebooks/00_start.ipynb).
+
+A lesson has three sizes of blank: *gap*, *function* and *file*. `mtd init course --size function` chooses one for all lessons, and
+`mtd size 13 file` changes one. The column *lines* says how many lines of code our solution has in the blanks of each size.
 """
 
 
@@ -54,11 +58,12 @@ def index(lessons: Sequence[Lesson] | None = None) -> str:
         if lesson.part != part:
             part = lesson.part
             parts.append(
-                f"\n## {part}\n\n| | lesson | question | minutes | notebook |\n|---|---|---|---|---|\n"
+                f"\n## {part}\n\n| | lesson | question | minutes | lines | notebook |\n|---|---|---|---|---|---|\n"
             )
         name = lesson.folder.name
+        lines = " · ".join(str(lines_to_write(lesson.sized(size))) for size in SIZES)
         parts.append(
-            f"| {lesson.number} | [{lesson.title}]({name}/text.md) | {lesson.question} | {lesson.minutes} | "
+            f"| {lesson.number} | [{lesson.title}]({name}/text.md) | {lesson.question} | {lesson.minutes} | {lines} | "
             f"[open](../notebooks/{name}.ipynb) |\n"
         )
         minutes += lesson.minutes

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from minitorch_dist.course import source
+from minitorch_dist.course import sizes, source
 from minitorch_dist.course.explain import in_words, remarks
 from minitorch_dist.course.lamps import Asked, MeasuredCost, Skipped, asked_by
 from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
@@ -55,6 +55,15 @@ def check(
         return verdict
     verdict.unwritten = source.unwritten(text, lesson.number)
     if verdict.unwritten:
+        return verdict
+    lacking = sizes.absent(text, lesson.source, lesson.exports)
+    if lacking:
+        said = [
+            f"lesson {lesson.number} asks for {what}, and {lesson.file} has none"
+            for what in lacking
+        ]
+        verdict.lamps["runs"], verdict.worth["runs"] = False, 1
+        verdict.said["runs"] = "\n".join(said)
         return verdict
     begun = time.process_time()
     with searched(folders(lesson, own, solved or {}, room), room):

@@ -26,7 +26,7 @@ from transports.simulation import each_rank
 from transports.virtual.clock import VirtualClock
 
 TRAVEL, SLOW = PICO // 1000, 150 * PICO // 1000  # of a letter; on the slow cable
-LIMIT = 120.0  # seconds; who is not done then goes round in circles
+LIMIT = 120.0  # seconds; a cluster that is not done then goes round in circles
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
+from minitorch_dist.course.sizes import members_of, signature
 from minitorch_dist.course.source import END, MARK, Source
 
 SHORT = 48  # characters of a value
@@ -88,7 +89,7 @@ def _place(frame: FrameType, line: int, file: Path) -> list[str]:
 
 
 def is_blank(text: str, wanted: int) -> bool:
-    """Whether a line is the learner's; where the marks are gone every line is."""
+    """Whether a line is the learner's; where no mark is left every line is."""
     inside, found = False, False
     for number, line in enumerate(text.split("\n"), 1):
         inside, found = inside or bool(MARK.match(line)), found or bool(MARK.match(line))
@@ -139,14 +140,37 @@ def remarks(said: str, text: str, ours: Source, file: str) -> list[str]:
     found = []
     if "None" in said or "nothing" in said:
         found += [f"{words} ({file}:{line})" for line, words in silent(text, ours.solution())]
+    found += missing_parts(said, text, ours)
     unset = re.search(UNSET, said) or re.search(r"self\.(\w+) = None\b", said)
     if unset:
         found += [
             f"blank {blank.number} is to set {unset[1]}: {blank.task}"
             for blank in ours.blanks
-            if unset[1] in _set_by("\n".join(blank.solution))
+            if f"# BLANK {blank.number}: {blank.task}" in text
+            and unset[1] in _set_by("\n".join(blank.solution))
         ]
     return found
+
+
+def missing_parts(said: str, text: str, ours: Source) -> list[str]:
+    """Of a name or a method that the text lacks and that our solution has: its arguments, and its task."""
+    own = _functions(text)
+    lacks = re.search(r"AttributeError: '(\w+)' object has no attribute '(\w+)'", said)
+    if lacks:
+        member = members_of(ours).get((lacks[1], lacks[2]))
+        if member is not None and f".{lacks[1]}.{lacks[2]}" not in own:
+            return [f"{lacks[1]} is to have {member}"]
+    unknown = re.search(r"NameError: name '(\w+)' is not defined", said)
+    if unknown:
+        helper = _functions(ours.solution()).get(f".{unknown[1]}")
+        if helper is not None and f".{unknown[1]}" not in own:
+            return [f"our file has a function for this, {signature(helper)}, and yours has none"]
+    called = re.search(r"TypeError: (?:\w+\.)*(\w+)\(\) (?:got|missing|takes)", said)
+    if called:
+        theirs, right = own.get(f".{called[1]}"), _functions(ours.solution()).get(f".{called[1]}")
+        if theirs is not None and right is not None and signature(theirs) != signature(right):
+            return [f"it is called as {signature(right)}, and yours is {signature(theirs)}"]
+    return []
 
 
 def silent(text: str, ours: str) -> list[tuple[int, str]]:

@@ -23,6 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from minitorch_dist.course.sizes import completed, hints, sized
 from minitorch_dist.course.source import Source, parse
 
 VARIABLE = "MTD_LESSONS"  # another folder of lessons: one's own
@@ -32,7 +33,7 @@ ROOM = Path(
 )
 FOLDER = re.compile(r"(\d\d(?:\.5)?)_([a-z][a-z0-9_]*)")
 FIELDS = frozenset(
-    {"title", "question", "part", "file", "why", "seconds", "minutes", "requires", "exports", "given", "predict", "bugs"}
+    {"title", "question", "part", "file", "why", "seconds", "minutes", "requires", "exports", "whole", "given", "predict", "bugs"}
 )  # fmt: skip
 HINTS = ("Nudge", "Plan", "Near code")
 
@@ -111,6 +112,11 @@ class Lesson:
         return [str(name) for name in self.fields.get("exports", [])]
 
     @property
+    def whole(self) -> list[str]:
+        """Functions without a gap that are blank, too, where whole functions are (see `sizes`)."""
+        return [str(name) for name in self.fields.get("whole", [])]
+
+    @property
     def given(self) -> list[str]:
         """Files that the learner gets as they are, to run and to read. The check takes them from our folder."""
         return [str(name) for name in self.fields.get("given", [])]
@@ -124,6 +130,10 @@ class Lesson:
     def source(self) -> Source:
         path = self.folder / self.file
         return parse(path.read_text("utf-8"), str(path.relative_to(self.folder.parent)))
+
+    def sized(self, size: str, carried: frozenset[str] = frozenset()) -> Source:
+        """The source with blanks of this size; of the names in `carried` a file asks no more."""
+        return sized(self.source, size, tuple(self.whole), tuple(self.exports), carried)
 
     @property
     def text(self) -> str:
@@ -140,6 +150,10 @@ class Lesson:
         if tuple(found) != HINTS:
             raise LessonError(f"{self}: hints.md has {list(found)}, expected {list(HINTS)}")
         return [found[name] for name in HINTS]
+
+    def hints_for(self, size: str) -> list[str]:
+        """The hints, with more about whole functions where these are blank."""
+        return hints(self.source, size, self.whole, self.hints, self.number)
 
     @cached_property
     def questions(self) -> list[Question]:
@@ -165,7 +179,7 @@ def read(folder: Path) -> Lesson:
         fields = tomllib.loads((folder / "lesson.toml").read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise LessonError(f"{folder.name}/lesson.toml: {error}") from error
-    missing = FIELDS - fields.keys() - {"requires", "exports", "given", "predict", "bugs"}
+    missing = FIELDS - fields.keys() - {"requires", "exports", "whole", "given", "predict", "bugs"}
     if missing or fields.keys() - FIELDS:
         raise LessonError(
             f"{folder.name}/lesson.toml lacks {sorted(missing)} and has {sorted(fields.keys() - FIELDS)} too many"
@@ -237,7 +251,8 @@ def _near(wanted: str, lessons: list[Lesson]) -> str:
 def read_mutant(lesson: Lesson, path: Path) -> Mutant:
     """A file that begins with a docstring: a title, a story, and lines `Caught by:`, `Passes:`, `Seen:`.
 
-    If it has marks, only its blanks count, and the rest is the lesson's own.
+    If it has marks, only its blanks count, and the rest is the lesson's own. Else it is a whole file, and names that
+    it lacks although others use them are the lesson's own.
     """
     text = path.read_text("utf-8")
     found = re.match(r'"""(.*?)"""', text, re.DOTALL)
@@ -263,6 +278,8 @@ def read_mutant(lesson: Lesson, path: Path) -> Mutant:
     if "# BLANK" in text:
         wrong = parse(text, path.name, some=True)
         text = lesson.source.filled({blank.number: blank.solution for blank in wrong.blanks})
+    else:
+        text = completed(text, lesson.source, lesson.exports)
     return Mutant(
         path.stem, title, "\n".join(story).strip(),
         tuple(said["Caught by"]), tuple(said["Passes"]), tuple(said["Seen"]), text,

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from minitorch_dist.course.lesson import number_of
+from minitorch_dist.course.sizes import GAP, SIZES
 from minitorch_dist.serialization.files import replacing
 
 FILE = "progress.json"
@@ -56,11 +57,17 @@ class Progress:
     reference: set[float] = field(default_factory=set)  # lessons for which later ones take ours
     explained: set[float] = field(default_factory=set)  # lessons whose "why" has been said
     given_up: set[float] = field(default_factory=set)  # lessons whose solution was shown before
+    size: str = GAP  # of the blanks, where `sizes` says nothing else (see `sizes`)
+    sizes: dict[float, str] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)  # by file: the digest of what we wrote
     rooms: dict[str, dict[str, BestResult]] = field(
         default_factory=dict
     )  # museum, game, contest, capstone
     notice: str = ""  # what was wrong with the file; not kept
+
+    def size_of(self, lesson: float) -> str:
+        """Of this lesson's blanks: gap, function or file."""
+        return self.sizes.get(lesson, self.size)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -72,6 +79,8 @@ class Progress:
             "reference": sorted(self.reference),
             "explained": sorted(self.explained),
             "given_up": sorted(self.given_up),
+            "size": self.size,
+            "sizes": {str(n): size for n, size in sorted(self.sizes.items())},
             "written": dict(sorted(self.written.items())),
             "rooms": {
                 room: {name: vars(one) for name, one in sorted(done.items())}
@@ -87,6 +96,10 @@ class Progress:
         if found["version"] > VERSION:
             raise ValueError(f"a later version of this program wrote it (form {found['version']})")
         present = found["present"]
+        size = str(found.get("size", GAP))  # the first courses had one size
+        sizes = {number_of(n): str(each) for n, each in found.get("sizes", {}).items()}
+        if not {size, *sizes.values()} <= {*SIZES}:
+            raise ValueError(f"a size is {', '.join(SIZES)}")
         return cls(
             None if present is None else number_of(present),
             {
@@ -103,6 +116,8 @@ class Progress:
             {number_of(n) for n in found["reference"]},
             {number_of(n) for n in found["explained"]},
             {number_of(n) for n in found["given_up"]},
+            size,
+            sizes,
             {str(name): str(value) for name, value in found["written"].items()},
             {
                 str(room): {

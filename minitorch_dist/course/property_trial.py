@@ -126,7 +126,7 @@ class _Tried:
         self.examples = self.calls = 0
 
     def run(self, how: settings) -> Exception | None:
-        """What the property raised."""
+        """Returns the error that the property raised."""
 
         @functools.wraps(self.program)
         def counted(*args: Any, **kwargs: Any) -> Any:

@@ -21,9 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minitorch_dist.course import progress as progresses
+from minitorch_dist.course.carrying import CarriedText, carry
 from minitorch_dist.course.lesson import FOLDER, ROOM, Lesson, LessonError, all_lessons
 from minitorch_dist.course.progress import Passed, Progress, digest
-from minitorch_dist.course.source import unwritten
+from minitorch_dist.course.sizes import SIZES
+from minitorch_dist.course.source import Source, unwritten
 from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.serialization.files import replacing
 
@@ -51,6 +53,15 @@ class Made:
     added: list[str] = field(default_factory=list)
     renewed: list[str] = field(default_factory=list)  # untouched, and now as ours is
     changed: list[str] = field(default_factory=list)  # ours has changed, the learner's was kept
+
+
+@dataclass(frozen=True)
+class Resized:
+    """The change of a lesson's size."""
+
+    before: str
+    found: CarriedText
+    copy: Path | None  # of the file as it was, if it had to be changed
 
 
 class Workspace:
@@ -88,10 +99,17 @@ class Workspace:
         except OSError as error:
             raise LessonError(f"{path} cannot be read: {error.strerror}") from error
 
-    def is_begun(self, lesson: Lesson) -> bool:
+    def source(self, lesson: Lesson, progress: Progress | None = None) -> Source:
+        """The lesson's source with blanks of the size that the learner chose for it."""
+        found = self.progress() if progress is None else progress
+        return lesson.sized(found.size_of(lesson.number))
+
+    def is_begun(self, lesson: Lesson, progress: Progress | None = None) -> bool:
         """Whether the learner changed it."""
         path = self.file(lesson)
-        return path.exists() and self.text_of(lesson) != lesson.source.skeleton(lesson.number)
+        if not path.exists():
+            return False
+        return self.text_of(lesson) != self.source(lesson, progress).skeleton(lesson.number)
 
     def is_current(self, lesson: Lesson, progress: Progress) -> bool:
         """Whether it passed and has not been changed since."""
@@ -116,7 +134,7 @@ class Workspace:
         found = {}
         for lesson in self.lessons():
             with suppress(LessonError):
-                is_whole = self.is_begun(lesson) and not unwritten(
+                is_whole = self.is_begun(lesson, progress) and not unwritten(
                     self.text_of(lesson), lesson.number
                 )
                 if is_whole and lesson.number not in progress.reference:
@@ -142,9 +160,10 @@ class Workspace:
     def reset(self, lesson: Lesson) -> list[Path]:
         """All that belongs to the lesson as it was at first; where the copies are of what was changed."""
         place, kept = self.place(lesson), []
+        files = ours(lesson, self.progress().size_of(lesson.number))
         try:
             place.mkdir(exist_ok=True)
-            for name, text in ours(lesson).items():
+            for name, text in files.items():
                 file = place / name
                 if file.exists() and file.read_bytes() != text.encode():
                     kept.append(_free(place / "kept", file))
@@ -155,9 +174,35 @@ class Workspace:
             raise WorkspaceError(f"{where} cannot be written: {error.strerror}") from error
         with progresses.changing(self.folder) as progress:
             progress.passed.pop(lesson.number, None)
-            for name, text in ours(lesson).items():
+            for name, text in files.items():
                 progress.written[f"{lesson.folder.name}/{name}"] = digest(text)
         return kept
+
+    def resize(self, lesson: Lesson, size: str) -> Resized:
+        """Blanks of another size for one lesson. A copy is kept of a file that the learner changed."""
+        progress = self.progress()
+        before, file = progress.size_of(lesson.number), self.file(lesson)
+        text = (
+            self.text_of(lesson) if file.exists() else lesson.sized(before).skeleton(lesson.number)
+        )
+        found = carry(text, lesson, before, size)
+        copy = None
+        try:
+            self.place(lesson).mkdir(exist_ok=True)
+            if found.text != text and self.is_begun(lesson, progress):
+                copy = _free(self.place(lesson) / "kept", file)
+                _write(copy, file.read_bytes())
+            if found.text != text or not file.exists():
+                _write(file, found.text)
+        except OSError as error:
+            where = error.filename or file
+            raise WorkspaceError(f"{where} cannot be written: {error.strerror}") from error
+        with progresses.changing(self.folder) as progress:
+            progress.sizes[lesson.number] = size
+            progress.present = lesson.number
+            skeleton = lesson.sized(size).skeleton(lesson.number)
+            progress.written[f"{lesson.folder.name}/{lesson.file}"] = digest(skeleton)
+        return Resized(before, found, copy)
 
     def changed_since(self, lesson: Lesson, progress: Progress) -> list[Lesson]:
         """Lessons that this one stands on, which passed once and are another file now."""
@@ -256,17 +301,24 @@ def remember(folder: Path) -> None:
 # ------------------------------------------------------------------------------ making one
 
 
-def make(folder: Path, room: Path = ROOM) -> tuple[Workspace, Made]:
-    """A folder with all lessons, or what is new in one that exists."""
+def make(folder: Path, room: Path = ROOM, *, size: str | None = None) -> tuple[Workspace, Made]:
+    """A folder with all lessons, or the new parts in one that exists.
+
+    With `size` all lessons that are not begun get blanks of this size; those that are begun keep theirs.
+    """
+    if size is not None and size not in SIZES:
+        raise WorkspaceError(f"there is no size {size!r}; there are {', '.join(SIZES)}")
     folder = folder.expanduser().resolve()
     try:
         _refuse(folder)
         folder.mkdir(parents=True, exist_ok=True)
         workspace, made = Workspace(folder, room), Made()
         with progresses.changing(folder) as progress:
+            if size is not None:
+                _choose(workspace, progress, size)
             for lesson in workspace.lessons():
                 workspace.place(lesson).mkdir(exist_ok=True)
-                for name, text in ours(lesson).items():
+                for name, text in ours(lesson, progress.size_of(lesson.number)).items():
                     _bring(workspace.place(lesson) / name, text, progress, made)
             if not (folder / "README.md").exists():
                 _write(folder / "README.md", README)
@@ -279,9 +331,20 @@ def make(folder: Path, room: Path = ROOM) -> tuple[Workspace, Made]:
     return workspace, made
 
 
-def ours(lesson: Lesson) -> dict[str, str]:
+def _choose(workspace: Workspace, progress: Progress, size: str) -> None:
+    """Enter the size for all lessons that are not begun."""
+    for lesson in workspace.lessons():
+        with suppress(LessonError):
+            if workspace.is_begun(lesson, progress):
+                progress.sizes[lesson.number] = progress.size_of(lesson.number)
+            else:
+                progress.sizes.pop(lesson.number, None)
+    progress.size = size
+
+
+def ours(lesson: Lesson, size: str) -> dict[str, str]:
     """The files that a learner is given, by name."""
-    made = {lesson.file: lesson.source.skeleton(lesson.number), "text.md": lesson.text}
+    made = {lesson.file: lesson.sized(size).skeleton(lesson.number), "text.md": lesson.text}
     return made | {name: (lesson.folder / name).read_text("utf-8") for name in lesson.given}
 
 

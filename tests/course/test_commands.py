@@ -389,3 +389,51 @@ def test_a_quiet_check_says_two_lines(course: Path, capsys: pytest.CaptureFixtur
     assert first == "✘ right: the sum of 2 and 3" and second.startswith("✘ right")
     file.write_text(SOLVED[1])
     assert out(capsys, "check", "-q", "1").splitlines()[0].endswith("★★★")
+
+
+def test_sizes_are_chosen_and_changed(
+    course: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = course / "01_plus" / "plus.py"
+    said = out(capsys, "size", "1")
+    assert "▶  gap" in said and "function" in said and "mtd size 1 function" in said
+    file.write_text(SOLVED[1].replace("+", "-"))
+    said = " ".join(out(capsys, "size", "1", "file").split())
+    assert "size file now: the whole file is blank" in said and "no blank left" in said
+    assert "mtd reset 1" in said and file.read_text() == SOLVED[1].replace("+", "-")
+    assert "begun (file)" in out(capsys, "list") and "(size file)" in out(capsys)
+    out(capsys, "reset", "1")
+    assert file.read_text() == lesson.find(1).sized("file").skeleton(1)
+    said = out(capsys, "check", "1", status=1)
+    assert "all of this" in said and "plus(x, y)" in said
+    file.write_text(SOLVED[1])
+    assert "★★★" in out(capsys, "check", "1")
+    file.write_text("def minus(x, y): ...\n")
+    said = " ".join(out(capsys, "check", "1", status=1).split())
+    assert "✘ runs: lesson 1 asks for a function plus(x, y), and plus.py has none" in said
+    said = " ".join(out(capsys, "size", "gap").split())
+    assert "kept/plus-2.py" in said and "What you wrote stays: minus" in said
+    assert "def minus" in file.read_text() and "blank 1" in file.read_text()
+    assert "has this size: gap" in " ".join(out(capsys, "size", "1", "gap").split())
+    assert "no size 'huge'; there are gap, function and file" in out(
+        capsys, "size", "1", "huge", status=2
+    )
+    assert "no lesson '9'" in " ".join(out(capsys, "size", "9", "gap", status=2).split())
+
+
+def test_init_with_a_size_leaves_begun_lessons_alone(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (course / "02_twice" / "twice.py").write_text(SOLVED[2])
+    said = out(capsys, "init", "--size", "file")
+    assert "Size file" in said and "Brought up to date" in said
+    assert (course / "02_twice" / "twice.py").read_text() == SOLVED[2]
+    assert "# plus(x, y)" in (course / "01_plus" / "plus.py").read_text()
+    sizes = workspace.find().progress()
+    assert [sizes.size_of(number) for number in (1, 2, 5)] == ["file", "gap", "file"]
+    listing = out(capsys, "list")
+    assert "begun (gap)" in listing and "Size file: the whole file is blank" in listing
+    out(capsys, "init", "--size", "gap")
+    assert (course / "01_plus/plus.py").read_text() == lesson.find(1).source.skeleton(1)
+    with pytest.raises(SystemExit):
+        cli.main(["init", "--size", "huge"])

@@ -9,6 +9,7 @@ from minitorch_dist.cli.lessons.commands import opened
 from minitorch_dist.cli.page import Page, listed, refuse
 from minitorch_dist.course.assembling import Assembled, AssembleError, assemble
 from minitorch_dist.course.lesson import LessonError
+from minitorch_dist.course.sizes import SIZES
 from minitorch_dist.course.workspace import Workspace, is_one
 
 
@@ -64,6 +65,10 @@ def _report(page: Page, made: Assembled) -> None:
             )
     written = sum(part.written for part in made.parts)
     if written:
-        page.say(f"{written} of these lines you wrote yourself")
+        by_size = {
+            size: sum(part.written for part in made.parts if part.size == size) for size in SIZES
+        }
+        said = listed([f"{lines} in the size {size}" for size, lines in by_size.items() if lines])
+        page.say(f"{written} of these lines you wrote yourself: {said}")
     page.say(f"given: {made.face_lines} lines of code in {made.folder.name}/face")
     page.say(f"Go to {made.folder.parent}, and: python -m {made.folder.name} train --ranks 4")

@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
     was = seen(workspace, lesson)
     more(workspace, lesson)
-    show(page, lesson, was + 1)
+    show(page, lesson, was + 1, workspace.progress().size_of(lesson.number))
     return 0
 
 
@@ -34,12 +34,13 @@ def more(workspace: Workspace, lesson: Lesson) -> None:
         progress.present = lesson.number
 
 
-def show(page: Page, lesson: Lesson, count: int) -> None:
-    """The first `count`, the last of which is new."""
+def show(page: Page, lesson: Lesson, count: int, size: str) -> None:
+    """The first `count`, the last of which is new; for blanks of this size."""
+    said = lesson.hints_for(size)
     for number in range(min(count, len(HINTS))):
         style = "bold" if number == count - 1 else "dim"
         page.say(marked((f"{number + 1} of {len(HINTS)}  {HINTS[number]}", style)))
-        page.prose(lesson.hints[number], indent=2)
+        page.prose(said[number], indent=2)
         page.say()
     if count > len(HINTS):
         page.say(

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from minitorch_dist.cli.page import Page, listed, marked, refuse
 from minitorch_dist.course.lesson import LessonError
+from minitorch_dist.course.sizes import SIZES, WORDS
 from minitorch_dist.course.workspace import Made, Workspace, is_one, make
 
 
@@ -18,15 +19,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "folder", nargs="?",
         help="a new or empty one, or that of a course, which gets what is new (the present course, else ./course)",
     )  # fmt: skip
-    parser.set_defaults(run=run, epilog="mtd init course")
+    parser.add_argument(
+        "--size", choices=SIZES,
+        help="how much is blank in lessons that are not begun: a few lines (gap), whole functions, or the file; "
+        "mtd size changes one lesson",
+    )  # fmt: skip
+    parser.set_defaults(run=run, epilog="mtd init course --size function")
 
 
 def run(options: argparse.Namespace) -> int:
     try:
-        workspace, made = make(Path(options.folder) if options.folder else _default())
+        folder = Path(options.folder) if options.folder else _default()
+        workspace, made = make(folder, size=options.size)
     except LessonError as error:
         return refuse("init", error)
-    tell(Page(), workspace, made)
+    page = Page()
+    tell(page, workspace, made)
+    if options.size:
+        page.say()
+        page.say(f"Size {options.size}: {WORDS[options.size]} in lessons that are not begun.")
     return 0
 
 

@@ -14,6 +14,7 @@ from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import achievements
 from minitorch_dist.course.lesson import Lesson, LessonError, all_lessons
 from minitorch_dist.course.progress import Progress
+from minitorch_dist.course.sizes import GAP, WORDS
 from minitorch_dist.course.workspace import Workspace, WorkspaceError
 
 
@@ -53,7 +54,7 @@ def show(
             passed = progress.passed.get(lesson.number)
             table.add_row(
                 "▶" if lesson.number == here else "", str(lesson.number), lesson.title,
-                _state(workspace, progress, lesson),
+                _state(workspace, progress, lesson).append_text(_size(progress, lesson)),
                 Text(report.stars(passed.stars), "yellow") if passed else "", str(lesson.minutes),
             )  # fmt: skip
         page.say(table)
@@ -70,6 +71,9 @@ def show(
     page.say()
     hours = f"{round(minutes / 60)} hours" if minutes >= 90 else f"{minutes} minutes"
     page.say(f"{done} of {len(lessons)} passed; all of them take about {hours}.")
+    if workspace is not None and progress.size != GAP:
+        others = " where no other size is said" if progress.sizes else ""
+        page.say(f"Size {progress.size}: {WORDS[progress.size]}{others}.")
 
 
 def _row(page: Page, title: int) -> Table:
@@ -78,6 +82,12 @@ def _row(page: Page, title: int) -> Table:
     for width in (1, 3, title, page.width - title - 18, 5, 3):
         table.add_column(width=width, justify="right" if width == 3 else "left")
     return table
+
+
+def _size(progress: Progress, lesson: Lesson) -> Text:
+    """Of the blanks, where it is another than that of all lessons."""
+    size = progress.size_of(lesson.number)
+    return Text("" if size == progress.size else f" ({size})", "dim")
 
 
 def _state(workspace: Workspace | None, progress: Progress, lesson: Lesson) -> Text:
@@ -91,6 +101,6 @@ def _state(workspace: Workspace | None, progress: Progress, lesson: Lesson) -> T
         if not workspace.file(lesson).is_file():
             return Text(f"passed, and is no more: mtd reset {lesson.number}", "yellow")
         return Text(f"passed, and changed since: mtd check {lesson.number}", "yellow")
-    if workspace.is_begun(lesson):
+    if workspace.is_begun(lesson, progress):
         return Text("begun", "yellow")
     return Text(lesson.question)

@@ -9,6 +9,7 @@ from minitorch_dist.cli.lessons.commands import opened, unwritable
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course.lesson import LessonError
 from minitorch_dist.course.progress import Progress
+from minitorch_dist.course.sizes import GAP
 from minitorch_dist.course.source import missing
 from minitorch_dist.course.workspace import Workspace, WorkspaceError, make
 from minitorch_dist.pictures.terminal import sayable
@@ -82,7 +83,11 @@ def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
         steps += [f"mtd solution {number}", "mtd list"]
     else:
         blanks = len(missing(workspace.text_of(lesson), number))
-        page.say(f"{name}: {f'{blanks} to be written' if blanks else 'has not passed yet'}.")
+        size = progress.size_of(number)
+        chosen = "" if size == GAP else f" (size {size})"
+        page.say(
+            f"{name}: {f'{blanks} to be written' if blanks else 'has not passed yet'}{chosen}."
+        )
         steps = [f"mtd text {number}", f"mtd check {number}", f"mtd hint {number}", "mtd list"]
     page.say()
     page.say(marked("Next: ", ("   ".join(steps), "bold")))

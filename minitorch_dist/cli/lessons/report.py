@@ -84,13 +84,14 @@ def heading(page: Page, lesson: Lesson) -> None:
 
 def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
     """List the blanks that are left: where each is, and what its function is for."""
-    tasks = {blank.number: blank for blank in lesson.source.blanks}
+    sized = workspace.source(lesson)
+    tasks = {blank.number: blank for blank in sized.blanks}
     found = []
     for line, said in source.missing(text, lesson.number):
         name, _, task = said.partition(": ")
         number = int(name.removeprefix("blank "))
         found.append((line, number, task, tasks[number].more if number in tasks else ()))
-    for line, blank in source.as_given(text, lesson.source):
+    for line, blank in source.as_given(text, sized):
         found.append((line, blank.number, blank.task, blank.more))
     file = workspace.file(lesson).relative_to(workspace.folder)
     page.say(f"Still to be written in {file}:")
@@ -98,7 +99,7 @@ def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
         page.say()
         page.say(marked((f"line {line}  blank {number}: ", "bold"), task), indent=2)
         for comment in more:
-            page.say(comment.strip().removeprefix("#").strip(), indent=4)
+            page.say(comment.strip().removeprefix("#").removeprefix(" "), indent=4)
         place = source.around(text, line)
         if place:
             page.say(f"in {place}", "dim", indent=4)

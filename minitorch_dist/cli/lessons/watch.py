@@ -280,7 +280,8 @@ class WatchScreen:
         if self.view == "hint" or not count:
             hint.more(self.workspace, lesson)
             count += 1
-        self.show("hint", self.under_title(lambda page: hint.show(page, lesson, count)))
+        size = self.workspace.progress().size_of(lesson.number)
+        self.show("hint", self.under_title(lambda page: hint.show(page, lesson, count, size)))
         if count < len(lesson.hints):
             self.say(("h", "bold"), " says more")
 
