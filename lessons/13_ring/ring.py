@@ -48,3 +48,49 @@ def all_reduce(tensor, op=dist.ReduceOp.SUM):
         work = dist.isend(parts[going], right)
         dist.recv(parts[coming], left)
         work.wait()
+
+
+def all_gather(output, tensor):
+    """Make part r of `output`, on every rank, the tensor of rank r. All parts are equally long."""
+    # BLANK 3: a function of your own. Your tensor is your part; then whole parts go round (about 7 lines)
+    # It is the second half of all_reduce, but rank r begins with part r.
+    rank, size = dist.get_rank(), dist.get_world_size()
+    parts = chunks(output.view(-1), size)
+    parts[rank].copy_(tensor.view(-1))
+    for step in range(size - 1):
+        work = dist.isend(parts[(rank - step) % size], (rank + 1) % size)
+        dist.recv(parts[(rank - step - 1) % size], (rank - 1) % size)
+        work.wait()
+    # END
+
+
+def reduce_scatter(output, tensor, op=dist.ReduceOp.SUM):
+    """Make `output`, on rank r, the sum (or what `op` says) of part r of all ranks' tensors, which stay as they are."""
+    # BLANK 4: a function of your own. A sum of each part goes round, and ends at its rank (about 10 lines)
+    # It is the first half of all_reduce, but the part of rank r has to end there: where does it begin?
+    rank, size = dist.get_rank(), dist.get_world_size()
+    parts = chunks(tensor.view(-1), size)
+    partial = parts[(rank - 1) % size]
+    for step in range(size - 1):
+        received = torch.empty_like(output)
+        work = dist.isend(partial, (rank + 1) % size)
+        dist.recv(received, (rank - 1) % size)
+        work.wait()
+        partial = COMBINE[op](parts[(rank - step - 2) % size], received)
+    output.copy_(partial)
+    # END
+
+
+def all_to_all(output, tensor):
+    """Make part r of `output`, on rank s, part s of the tensor of rank r. All parts are equally long."""
+    # BLANK 5: a function of your own. In step k everybody sends to the rank at distance k (about 8 lines)
+    # From which rank does everybody receive in that step?
+    rank, size = dist.get_rank(), dist.get_world_size()
+    given, taken = chunks(tensor.view(-1), size), chunks(output.view(-1), size)
+    taken[rank].copy_(given[rank])
+    for step in range(1, size):
+        to, source = (rank + step) % size, (rank - step) % size
+        work = dist.isend(given[to], to)
+        dist.recv(taken[source], source)
+        work.wait()
+    # END

@@ -144,7 +144,8 @@ def test_it_says_whose_lessons_these_are(tmp_path: Path) -> None:
     mine = course(tmp_path / "course", 5, 13)
     made = assembling.assemble(tmp_path / "mystack", mine)
     assert [part.lesson.number for part in made.parts if part.whose == "yours"] == [5, 13]
-    assert [part.written for part in made.parts if part.whose == "yours"] == [4, 4]
+    assert [part.written for part in made.parts if part.whose == "yours"] == [4, 29]
+    assert [part.size for part in made.parts if part.whose == "yours"] == ["gap", "gap"]
     done = run(tmp_path / "mystack", "lessons")
     assert (
         "lesson 13 (ring.py, yours)" in done.stdout
@@ -212,7 +213,7 @@ def test_the_command_says_what_it_took_and_what_it_cannot_do(
     into = ["assemble", "--into", str(tmp_path / "mystack")]
     assert main([*into, "--from", str(tmp_path / "course")]) == 0
     said = capsys.readouterr().out
-    assert "yours: lesson 13," in said and "4 of these lines you wrote yourself" in said
+    assert "yours: lesson 13," in said and "29 of these lines you wrote yourself: 29 in the size gap" in said
     assert "ours: lessons 01, 02" in said and "given: " in said
     assert main([*into, "--from", str(tmp_path / "nowhere")]) == 2
     assert "there is no course in" in capsys.readouterr().err
