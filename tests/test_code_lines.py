@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.cli.code_lines import by_package, code_lines
+from minitorch_dist.cli import code_lines as counting
+from minitorch_dist.cli.code_lines import code_lines
 
 MODULE = '''"""A module,
 of two lines."""
@@ -35,8 +36,20 @@ def test_blank_lines_comments_and_docstrings_do_not_count() -> None:
     )
 
 
-def test_the_command_adds_all_packages_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_adds_all_packages_up(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of files that hold one line each: to look at every word of the house takes long."""
+    monkeypatch.setattr(counting, "code_lines", lambda text: 1)
     assert cli.main(["dev", "count"]) == 0
     said = capsys.readouterr().out.split("\n")
-    assert f"{by_package().total():,}" in said[-2] and said[-2].endswith("lines of code")
+    files = sum(1 for ground in counting.GROUNDS for _ in (counting.HOUSE / ground).rglob("*.py"))
+    assert f"{files:,}" in said[-2] and said[-2].endswith("lines of code")
     assert any("transports" in line for line in said)
+
+
+def test_a_whole_package_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "GROUNDS", ("minitorch_dist/datasets",))
+    files = (counting.HOUSE / "minitorch_dist" / "datasets").rglob("*.py")
+    total = sum(code_lines(file.read_text("utf-8")) for file in files)
+    assert counting.by_package().total() == total > 0
