@@ -1,14 +1,14 @@
 """The calls whose road is kept short: `TRIPS`, and for each the longest road that it may take.
 
-A trip that needs two ranks is made over tcp, by two processes. The other rank begins earlier, so rank 0
-finds its messages there and the road has no loops of waiting in it. Chance is taken out by making the trip
-in three worlds: the shortest road counts.
+A trip that needs two ranks is made over tcp, by two processes. Rank 0 begins when the other rank can do no
+more without it. So little is left to chance: rank 0 finds the messages there that it would wait for.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
@@ -18,8 +18,7 @@ from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel
 from minitorch_dist.nn.parallel import DistributedDataParallel
 
-WORLDS = 3  # in which a trip of two ranks is made
-HEAD_START = 0.1  # seconds by which the other rank is earlier
+_numbers = itertools.count()  # of the calls that are followed; the same on all ranks
 
 
 class Limit(NamedTuple):
@@ -71,7 +70,7 @@ def training_step() -> dict[str, Road]:
 
 
 def all_reduce() -> dict[str, Road]:
-    return _shortest(_all_reduce)
+    return _road_of_rank_0(_all_reduce)
 
 
 def _all_reduce() -> dict[str, Road]:
@@ -84,7 +83,7 @@ def _all_reduce() -> dict[str, Road]:
 
 
 def send() -> dict[str, Road]:
-    return _shortest(_send)
+    return _road_of_rank_0(_send)
 
 
 def _send() -> dict[str, Road]:
@@ -95,7 +94,7 @@ def _send() -> dict[str, Road]:
 
 
 def ddp_backward() -> dict[str, Road]:
-    return _shortest(_ddp_backward)
+    return _road_of_rank_0(_ddp_backward)
 
 
 def _ddp_backward() -> dict[str, Road]:
@@ -107,7 +106,7 @@ def _ddp_backward() -> dict[str, Road]:
 
 
 def fsdp_forward() -> dict[str, Road]:
-    return _shortest(_fsdp_forward)
+    return _road_of_rank_0(_fsdp_forward)
 
 
 def _fsdp_forward() -> dict[str, Road]:
@@ -121,7 +120,7 @@ def _fsdp_forward() -> dict[str, Road]:
 
 
 def rpc_sync() -> dict[str, Road]:
-    return _shortest(_rpc_sync)
+    return _road_of_rank_0(_rpc_sync)
 
 
 def _rpc_sync() -> dict[str, Road]:
@@ -161,18 +160,27 @@ TRIPS = {
 
 
 def _late(call: Callable[[], object]) -> Road:
-    """Rank 0 makes the call a moment after the others, and its road is taken."""
-    if dist.get_rank() == 0:
-        world.place().clock.sleep(HEAD_START)
+    """Rank 0 makes the call when the other rank waits for it or is done, and its road is taken."""
+    here, came = world.current(), f"road/{next(_numbers)}"
+    if here.rank == 0:
+        here.store.wait([came])
         return follow(call)
-    call()
+    transport: Any = here.transport
+    progress = transport.progress
+
+    def tell_and_wait(seconds: float | None, done: Any = None) -> bool:
+        if seconds != 0:
+            here.store.set(came, b"")
+        return bool(progress(seconds, done))
+
+    transport.progress = tell_and_wait
+    try:
+        call()
+    finally:
+        transport.progress = progress
+        here.store.set(came, b"")  # it may have needed nobody
     return Road([])
 
 
-def _shortest(trip: Callable[[], dict[str, Road]]) -> dict[str, Road]:
-    """Rank 0's roads in several worlds; of each the shortest."""
-    found = [launching.launch(trip, 2, "tcp://")[0] for _ in range(WORLDS)]
-    return {
-        name: min((roads[name] for roads in found), key=lambda road: road.lines)
-        for name in found[0]
-    }
+def _road_of_rank_0(trip: Callable[[], dict[str, Road]]) -> dict[str, Road]:
+    return launching.launch(trip, 2, "tcp://")[0]
