@@ -23,7 +23,7 @@ def run(program: str, folder: Path) -> str:
     path.write_text(program)
     root = str(Path(__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, timeout=100, check=False,
+        [sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=False,
         env={**os.environ, "PYTHONPATH": root}, cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def lines_of(command: list[str], folder: Path, tries: int = 1) -> list[str]:
     """What four ranks say, in order of ranks."""
     for _ in range(tries):
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=100, check=False,
+            command, cwd=folder, capture_output=True, text=True, timeout=300, check=False,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         if done.returncode == 0:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 HERE = Path(__file__).parents[2]
-PATIENCE = 60.0  # seconds, on a loaded machine
+PATIENCE = 300.0  # seconds, on a loaded machine
 ESCAPE = re.compile(
     r"\x1b\[(\??)([0-9;]*)([A-Za-z])|\x1b[()=>][0-9A-Z]?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 )

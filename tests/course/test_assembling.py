@@ -43,7 +43,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def python(stack: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-P", *arguments], cwd=stack.parent, capture_output=True, text=True, timeout=100,
+        [sys.executable, "-P", *arguments], cwd=stack.parent, capture_output=True, text=True, timeout=300,
         env={**os.environ, "PYTHONPATH": str(stack.parent)},
     )  # fmt: skip
 

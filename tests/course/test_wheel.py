@@ -48,7 +48,7 @@ def test_the_course_begins_from_a_wheel(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(room), "XDG_STATE_HOME": str(tmp_path / "state")}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "minitorch_dist.cli", "init", "course"], cwd=tmp_path, env=env, check=True,
-        capture_output=True, text=True, timeout=100,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     many = len(lesson.all_lessons())
     assert f"{many} lessons are" in done.stdout

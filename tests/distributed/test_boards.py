@@ -161,9 +161,9 @@ def signed_by_rank() -> list[bytes]:
 @pytest.mark.slow
 def test_the_lower_rank_stands_first(tmp_path: Path) -> None:
     """So all ranks have the same bits, and they are those of the messages."""
-    shown = launch(signed_by_rank, 3, f"file://{tmp_path}/ranks", timeout=60)
+    shown = launch(signed_by_rank, 3, f"file://{tmp_path}/ranks", timeout=300)
     assert shown[0] == shown[1] == shown[2]
-    assert shown == launch(signed_by_rank, 3, f"file://{tmp_path}/ranks?board=0", timeout=60)
+    assert shown == launch(signed_by_rank, 3, f"file://{tmp_path}/ranks?board=0", timeout=300)
 
 
 def each_kind() -> str:
@@ -195,7 +195,7 @@ def test_what_may_be_asked_of_a_board() -> None:
 
 @pytest.mark.slow
 def test_many_small_ones_in_a_row(tmp_path: Path) -> None:
-    found = launch(each_kind, 3, f"file://{tmp_path}/ranks", timeout=60)
+    found = launch(each_kind, 3, f"file://{tmp_path}/ranks", timeout=300)
     assert all("4 slots of" in said for said in found)
 
 
@@ -241,7 +241,7 @@ def test_what_an_operation_holds(asked: str, tmp_path: Path) -> None:
     two of its slots."""
     vector = 3 * 4 << 17
     limit = 5 * vector // 4 if asked else 2 * board.ROOM
-    for found in launch(held, 3, f"file://{tmp_path}/ranks{asked}", timeout=60):
+    for found in launch(held, 3, f"file://{tmp_path}/ranks{asked}", timeout=300):
         assert len(found) == 10
         assert {name: nbytes for name, nbytes in found.items() if nbytes > limit} == {}
 
@@ -269,7 +269,7 @@ def in_processes(function: Any, size: int, args: tuple[Any, ...]) -> None:
     for process in ranks:
         process.start()
     for process in ranks:
-        process.join(60)
+        process.join(300)
         assert process.exitcode is not None
 
 
@@ -306,7 +306,7 @@ def differ(first: str, second: str) -> str:
      ("messages", "all_reduce")],
 )  # fmt: skip
 def test_a_mismatch_names_both(pair: tuple[str, str], tmp_path: Path) -> None:
-    for said in launch(differ, 2, f"file://{tmp_path}/ranks", args=pair, timeout=60):
+    for said in launch(differ, 2, f"file://{tmp_path}/ranks", args=pair, timeout=300):
         assert "rank 0" in said and "rank 1" in said, said
         assert "test_boards.py" in said
         assert "float32[12]" in said
@@ -349,7 +349,7 @@ def after_the_last() -> float:
 
 @pytest.mark.slow
 def test_who_leaves_first_is_not_lost(tmp_path: Path) -> None:
-    assert launch(after_the_last, 2, f"file://{tmp_path}/ranks", timeout=60) == [10.0, 10.0]
+    assert launch(after_the_last, 2, f"file://{tmp_path}/ranks", timeout=300) == [10.0, 10.0]
 
 
 @pytest.mark.slow
@@ -357,7 +357,7 @@ def test_a_late_rank_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         DistTimeout, match=r"waited .* for rank 1 in all_reduce #0 .*nothing was heard"
     ):
-        launch(first_only, 2, f"file://{tmp_path}/ranks", timeout=60)
+        launch(first_only, 2, f"file://{tmp_path}/ranks", timeout=300)
 
 
 def first_only() -> None:

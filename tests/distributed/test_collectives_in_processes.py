@@ -90,7 +90,7 @@ def test_every_transport_gives_the_bits_of_the_schedule(
     transport: str, size: int, tmp_path: Path
 ) -> None:
     address = f"file://{tmp_path}/ranks" if transport == "file" else f"{transport}://"
-    found = launch(on_each_rank, size, address, timeout=100)
+    found = launch(on_each_rank, size, address, timeout=300)
     for kind, name, count in found[0]:
         schedule = choice.known(kind)[name]
         if kind == "all_to_all":

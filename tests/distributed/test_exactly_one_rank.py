@@ -73,7 +73,7 @@ def test_fsdp(size: int) -> None:
 def test_fsdp_over_other_transports(transport: str, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/ring" if transport == "file" else transport
     for strategy in (ShardingStrategy.FULL_SHARD, None):
-        for found in launch(sharded, 3, address, args=(strategy, False), timeout=60):
+        for found in launch(sharded, 3, address, args=(strategy, False), timeout=300):
             assert exact.same(found, alone())
 
 

@@ -84,7 +84,7 @@ def test_scripts_that_nobody_launched(tmp_path: Path) -> None:
         )
         for rank in range(3)
     ]  # fmt: skip
-    said = [process.communicate(timeout=60)[1] for process in processes]
+    said = [process.communicate(timeout=300)[1] for process in processes]
     assert [process.returncode for process in processes] == [1, 1, 1]
     assert "[rank2]: ValueError: of rank 2" in said[2]
     for rank in (0, 1):

@@ -36,5 +36,5 @@ def test_journals_are_those_of_before(size: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_processes_have_the_same_bits(tmp_path: Path) -> None:
-    found = launch(program.all_results, 3, f"file://{tmp_path}/ranks", timeout=60)
+    found = launch(program.all_results, 3, f"file://{tmp_path}/ranks", timeout=300)
     assert program.columns(found) == DATA["3"]["results"]["board"]

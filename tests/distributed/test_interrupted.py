@@ -85,9 +85,9 @@ def test_ctrl_c_leaves_nothing_behind(address: str, tmp_path: Path) -> None:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == "training\n", process.stderr.read()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to all of the foreground
-        said, complaints = process.communicate(timeout=60)
+        said, complaints = process.communicate(timeout=300)
     assert (said, complaints, process.returncode) == ("interrupted 1\n", "", 0)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 300
     while left := alive(mark):  # a broker ends when it has noticed that its last client has
         assert time.monotonic() < until, left
         time.sleep(0.05)

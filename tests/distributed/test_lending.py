@@ -60,7 +60,7 @@ def bits(lends: bool) -> dict[tuple[str, str, int], bytes]:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9])
 def test_the_bits_are_those_of_messages(size: int) -> None:
     """And no schedule waits for ever: whether one does depends on its data, and not on who is quick."""
-    lent, sent = (launch(bits, size, args=(lends,), timeout=60) for lends in (True, False))
+    lent, sent = (launch(bits, size, args=(lends,), timeout=300) for lends in (True, False))
     for one, other in zip(lent, sent, strict=True):
         assert [key for key in one if one[key] != other[key]] == []
 
@@ -97,7 +97,7 @@ def held(name: str) -> int:
 @pytest.mark.parametrize("name", ["two_shot", "ring", "rabenseifner"])
 def test_nothing_is_held(name: str) -> None:
     """All ranks together, and whoever is early."""
-    assert launch(held, 4, args=(name,), timeout=60)[0] < 1 << 18
+    assert launch(held, 4, args=(name,), timeout=300)[0] < 1 << 18
 
 
 def differ(second: str) -> str:
@@ -122,14 +122,14 @@ def differ(second: str) -> str:
 @pytest.mark.parametrize("second", ["broadcast", "shorter", "small"])
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_mismatch_names_both(second: str, size: int) -> None:
-    for said in launch(differ, size, args=(second,), timeout=60):
+    for said in launch(differ, size, args=(second,), timeout=300):
         assert said.startswith(DistMismatch.__name__), said
         assert "rank 0" in said and "test_lending.py" in said and "float32[262144]" in said
 
 
 def test_a_rank_that_fails_before_it_takes() -> None:
     with pytest.raises(Exception, match="on purpose"):
-        launch(differ, 3, args=("raise",), timeout=60)
+        launch(differ, 3, args=("raise",), timeout=300)
 
 
 class Watched(WrappedTransport):

@@ -279,7 +279,7 @@ def test_in_one_process(engine: str, size: int) -> None:
     for number, cell in enumerate(cells()[size % stride :: stride]):
         given = cell, liars(size)[number % 2]
         if engine == "queue":
-            found = launch(outcome, size, args=given, timeout=60)
+            found = launch(outcome, size, args=given, timeout=300)
         else:
             found = sim.run(outcome, size, given, engine=engine).results
         wrong.append(judge(cell, found, engine != "queue"))

@@ -68,12 +68,12 @@ def short_and_long() -> int:
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_the_short_way_over_threads(size: int) -> None:
-    assert launch(short_and_long, size, timeout=60) == [396] * size
+    assert launch(short_and_long, size, timeout=300) == [396] * size
 
 
 @pytest.mark.slow
 def test_the_short_way_on_a_board(tmp_path: Path) -> None:
-    assert launch(short_and_long, 3, f"file://{tmp_path}/ranks", timeout=60) == [396] * 3
+    assert launch(short_and_long, 3, f"file://{tmp_path}/ranks", timeout=300) == [396] * 3
 
 
 def what_may_change() -> None:
@@ -111,7 +111,7 @@ def _mine(rank: Rank, size: int) -> Steps:
 
 
 def test_what_may_change_between_two_calls() -> None:
-    launch(what_may_change, 2, timeout=60)
+    launch(what_may_change, 2, timeout=300)
 
 
 def differing() -> str:
@@ -126,7 +126,7 @@ def differing() -> str:
 
 
 def test_a_mismatch_is_found_on_the_short_way_too() -> None:
-    for said in launch(differing, 2, timeout=60):
+    for said in launch(differing, 2, timeout=300):
         assert "rank 0 is in all_reduce #3 (float32[4], SUM)" in said
         assert "rank 1 is in all_reduce #3 (float32[5], SUM)" in said
         assert "test_repeated.py" in said
@@ -170,7 +170,7 @@ def roads() -> list[tuple[str, int, list[str]]]:
 def test_the_second_call_takes_a_part_of_the_road_of_the_first(size: int) -> None:
     """It enters nothing new, and a breakpoint in `PreparedCall.run` sees both. Below, how long a
     rank waits decides what is entered."""
-    for rank in launch(roads, size, timeout=60):
+    for rank in launch(roads, size, timeout=300):
         for name, runs, more in rank:
             assert runs == 2, name
             assert more == [], name

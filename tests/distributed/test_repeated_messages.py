@@ -55,12 +55,12 @@ def short_and_long() -> int:
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_short_and_long_agree_over_threads(size: int) -> None:
-    assert launch(short_and_long, size, timeout=60) == [400] * size
+    assert launch(short_and_long, size, timeout=300) == [400] * size
 
 
 @pytest.mark.slow
 def test_short_and_long_agree_over_a_file(tmp_path: Path) -> None:
-    assert launch(short_and_long, 3, f"file://{tmp_path}/ranks", timeout=60) == [400] * 3
+    assert launch(short_and_long, 3, f"file://{tmp_path}/ranks", timeout=300) == [400] * 3
 
 
 def passes_the_mailbox() -> bool:
@@ -94,7 +94,7 @@ def passes_the_mailbox() -> bool:
 
 @pytest.mark.slow
 def test_over_a_file_they_pass_the_mailbox(tmp_path: Path) -> None:
-    assert launch(passes_the_mailbox, 2, f"file://{tmp_path}/ranks", timeout=60) == [True, True]
+    assert launch(passes_the_mailbox, 2, f"file://{tmp_path}/ranks", timeout=300) == [True, True]
 
 
 def in_every_order() -> list[int]:
@@ -135,7 +135,7 @@ def in_every_order() -> list[int]:
 )  # fmt: skip
 def test_order_is_kept_between_both_ways(transport: str, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/ranks" if transport == "file" else transport
-    _, found = launch(in_every_order, 2, address, timeout=60)
+    _, found = launch(in_every_order, 2, address, timeout=300)
     each = [2, 1, 4, 3, 6, 5, 7, 0]
     assert found == [10 * turn + number for turn in range(3) for number in each]
 
@@ -162,7 +162,7 @@ def test_what_does_not_fit_is_told_with_both_lines(
     kind: str, theirs: str, transport: str, tmp_path: Path
 ) -> None:
     address = f"file://{tmp_path}/ranks" if transport == "file" else transport
-    quiet, said = launch(differing, 2, address, args=(kind,), timeout=60)
+    quiet, said = launch(differing, 2, address, args=(kind,), timeout=300)
     assert quiet == ""
     for what in (r"recv \(float32\[4\]\)", rf"send \({theirs}\)"):
         assert re.search(what + r" at test_repeated_messages\.py:\d+", said), said
@@ -184,7 +184,7 @@ def leaving() -> str:
 @pytest.mark.parametrize("transport", ["queue", pytest.param("file", marks=pytest.mark.slow)])
 def test_whoever_sends_to_nobody_is_told_where(transport: str, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/ranks" if transport == "file" else transport
-    said, _ = launch(leaving, 2, address, timeout=60)
+    said, _ = launch(leaving, 2, address, timeout=300)
     assert "rank 1 is lost" in said
     assert "rank 0 sends to in send (float32[4]) at test_repeated_messages.py:" in said
 
@@ -214,7 +214,7 @@ def what_may_change() -> None:
 
 
 def test_what_may_change_between_two_messages() -> None:
-    launch(what_may_change, 2, timeout=60)
+    launch(what_may_change, 2, timeout=300)
 
 
 def roads() -> list[list[str]]:
@@ -239,4 +239,4 @@ def roads() -> list[list[str]]:
 
 
 def test_the_second_message_takes_a_part_of_the_road_of_the_first() -> None:
-    assert launch(roads, 2, timeout=60) == [[[], []]] * 2
+    assert launch(roads, 2, timeout=300) == [[[], []]] * 2

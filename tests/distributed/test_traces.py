@@ -83,7 +83,7 @@ def test_the_launchers_screen(tmp_path: Path) -> None:
     for more, where in (([], "<N/A> (read; --log-dir=DIR keeps it)"), (["--log-dir", str(tmp_path)], str(tmp_path))):  # fmt: skip
         ended = subprocess.run(
             [*run, *more, str(script)],
-            capture_output=True, text=True, timeout=90, check=False, env=environment,
+            capture_output=True, text=True, timeout=300, check=False, env=environment,
         )  # fmt: skip
         assert ended.returncode == 1
         assert "minitorch_dist/distributed/" not in ended.stderr, ended.stderr

@@ -313,7 +313,7 @@ def test_a_signal_is_passed_on_once_and_nothing_is_left(name: str, tmp_path: Pat
         agent = start("--standalone", "--nproc-per-node", 2, script, tmp_path)
         until(lambda: are_ready(tmp_path, 2))
         os.killpg(agent.pid, number)  # as Ctrl-C does
-        out, _ = agent.communicate(timeout=60)
+        out, _ = agent.communicate(timeout=300)
     assert agent.returncode == 128 + number
     assert f"got signal: {name}" in out
     assert [(tmp_path / f"heard{r}").read_text() for r in (0, 1)] == [f"{int(number)} "] * 2
@@ -326,7 +326,7 @@ def test_who_does_not_listen_is_killed_after_a_while(tmp_path: Path) -> None:
         agent = start("--standalone", "--shutdown-timeout", 0, script, tmp_path, "SIGTERM")
         until(lambda: are_ready(tmp_path, 1))
         agent.terminate()
-        agent.communicate(timeout=60)
+        agent.communicate(timeout=300)
     assert not any(map(is_running, pids(tmp_path)))
 
 

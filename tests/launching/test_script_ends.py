@@ -47,7 +47,7 @@ def test_what_was_said_last_arrives(address: str, tmp_path: Path) -> None:
         where,
     ]
     done = subprocess.run(
-        [*run, "last.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False,
+        [*run, "last.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -157,7 +157,7 @@ def test_demo_basic_spawned(tmp_path: Path) -> None:
     script = written(tmp_path, "basic.py", SPAWNED.replace("PORT'] = 'PORT", f"PORT'] = '{port}"))
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, env=environment(**DEVICES),
-        timeout=110, check=False,
+        timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [

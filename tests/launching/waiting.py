@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 def until(is_so: Callable[[], object], seconds: float = PATIENCE) -> None:

@@ -47,7 +47,7 @@ def on_ranks(
     with warnings.catch_warnings():
         if quiet:
             warnings.simplefilter("ignore")
-        return launch(run, size, transport, timeout=30)
+        return launch(run, size, transport, timeout=300)
 
 
 def grads(model: Any) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def test_join_is_one_rank(size: int, optimizer: str) -> None:
 def test_over_real_transports(transport: str, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/ranks" if transport == "file" else f"{transport}://"
     size = 3 if transport == "tcp" else 2
-    found = launch(everything, size, address, timeout=60)
+    found = launch(everything, size, address, timeout=300)
     one, uneven_one = alone(), uneven_alone(size)
     for plain, zero, joined in found:
         assert exact.same(plain, one)

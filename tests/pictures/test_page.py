@@ -112,7 +112,7 @@ def browse(text: str, steps: str, tmp_path: Path, size: str = "1000,700") -> dic
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={size}",
          f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=3000", "--dump-dom",
          file.as_uri()],
-        capture_output=True, text=True, timeout=100, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     found = re.search(r'<pre id="said">(.*?)</pre>', done.stdout, re.S)
     assert found is not None, done.stdout[-500:] + done.stderr[-500:]

@@ -87,5 +87,5 @@ def test_remote_calls_under_torchrun() -> None:
 
 def test_the_elastic_program_says_how_it_is_started() -> None:
     process = command("ddp_elastic.py")
-    text, _ = process.communicate(timeout=60)
+    text, _ = process.communicate(timeout=300)
     assert process.returncode == 1 and "mtdrun --standalone" in text

@@ -50,9 +50,9 @@ def played(folder: Path, name: str, options: Any) -> list[int | None]:
     for process in ranks:
         process.start()
     for process in ranks[1:]:
-        process.join(30)
+        process.join(300)
     left.set()
-    ranks[0].join(30)
+    ranks[0].join(300)
     codes = [process.exitcode for process in ranks]
     for process in ranks:
         process.kill()

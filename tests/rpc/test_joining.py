@@ -34,7 +34,7 @@ def names() -> list[str]:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = world.place().clock.deadline(30)
+    deadline = world.place().clock.deadline(300)
     while not is_so():
         assert not deadline.is_over(), names()
         world.place().clock.sleep(0.02)
@@ -76,13 +76,13 @@ def one_by_one(size: int) -> None:
 @pytest.mark.parametrize("transport", THREADS)
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_one_after_the_other(transport: str, size: int) -> None:
-    mtd.launch(one_by_one, size, transport, args=(size,), timeout=100)
+    mtd.launch(one_by_one, size, transport, args=(size,), timeout=300)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", PROCESSES)
 def test_processes_join_one_after_the_other(transport: str) -> None:
-    mtd.launch(one_by_one, 3, transport, args=(3,), timeout=100)
+    mtd.launch(one_by_one, 3, transport, args=(3,), timeout=300)
 
 
 @pytest.mark.parametrize("transport", THREADS)
@@ -99,7 +99,7 @@ def test_all_at_once(transport: str) -> None:
         rpc.shutdown()
         return found
 
-    assert mtd.launch(worker, 8, transport, timeout=100) == [[f"w{n}" for n in range(8)]] * 8
+    assert mtd.launch(worker, 8, transport, timeout=300) == [[f"w{n}" for n in range(8)]] * 8
 
 
 @pytest.mark.parametrize("transport", THREADS)
@@ -134,7 +134,7 @@ def test_names_and_ids_are_refused_and_given_again(transport: str) -> None:
         dist.barrier()
         rpc.shutdown()
 
-    mtd.launch(worker, 2, transport, timeout=100)
+    mtd.launch(worker, 2, transport, timeout=300)
 
 
 @pytest.mark.parametrize("transport", THREADS)
@@ -162,7 +162,7 @@ def test_objects_of_one_that_left(transport: str) -> None:
             assert fresh.local_value().count == 9
         rpc.shutdown()
 
-    mtd.launch(worker, 2, transport, timeout=100)
+    mtd.launch(worker, 2, transport, timeout=300)
 
 
 @pytest.mark.parametrize("transport", THREADS)
@@ -186,7 +186,7 @@ def test_devices_of_later_workers(transport: str) -> None:
         with mtd.cuda.simulated(2):
             return program(world.current().rank)
 
-    assert mtd.launch(worker, 2, transport, timeout=100)[0] == ("cuda:1", "cuda:0")
+    assert mtd.launch(worker, 2, transport, timeout=300)[0] == ("cuda:1", "cuda:0")
 
 
 def device_of(x: Any) -> str:
@@ -216,7 +216,7 @@ def test_one_that_ends_without_a_word(transport: str) -> None:
         wait_until(lambda: bool(told))
         rpc.shutdown()
 
-    mtd.launch(worker, 3, transport, timeout=100)
+    mtd.launch(worker, 3, transport, timeout=300)
 
 
 LISTENER = """
@@ -296,4 +296,4 @@ def test_where_it_cannot_be(tmp_path: Path) -> None:
         join()  # nothing is left of that
         rpc.shutdown()
 
-    mtd.launch(worker, 1, "queue://", timeout=60)
+    mtd.launch(worker, 1, "queue://", timeout=300)

@@ -163,7 +163,7 @@ def attacked(*more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, trust.VARIABLE: "0"}
     return subprocess.run(
         [sys.executable, "-m", "tests.rpc.attacks", *more],
-        capture_output=True, text=True, env=environment, timeout=100, check=False,
+        capture_output=True, text=True, env=environment, timeout=300, check=False,
     )  # fmt: skip
 
 

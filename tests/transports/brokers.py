@@ -78,7 +78,7 @@ class Broker:
             [MOSQUITTO, "-c", folder / "conf"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-        until = time.monotonic() + 20
+        until = time.monotonic() + 300
         while time.monotonic() < until:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()

@@ -100,7 +100,7 @@ class Hosts:
             if pull is not None and number % len(self.names) == pull:
                 rank.kill()
             said.append(rank.communicate(timeout=300)[0])
-        master.communicate(timeout=60)
+        master.communicate(timeout=300)
         return [pickle.loads(base64.b64decode(words)) if words else None for words in said]
 
 

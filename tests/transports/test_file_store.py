@@ -35,7 +35,7 @@ def test_processes_that_start_at_once(path: Path) -> None:
         "[store.add('n', 1) for _ in range(40)]; store.barrier('end', 4); print(store.get('n'))"
     )
     started = [start(path, script, 4) for _ in range(4)]
-    assert [p.communicate(timeout=100)[0] for p in started] == ["b'160'\n"] * 4
+    assert [p.communicate(timeout=300)[0] for p in started] == ["b'160'\n"] * 4
     assert not path.exists()  # who ends without close leaves as well, and the last one cleans up
 
 
@@ -63,7 +63,7 @@ def test_an_early_bird_that_leaves_does_not_take_the_file_along(path: Path) -> N
 
 def test_what_a_crashed_run_left_is_told_from_a_run(path: Path) -> None:
     process = start(path, "os.kill(os.getpid(), signal.SIGKILL)")
-    process.communicate(timeout=100)
+    process.communicate(timeout=300)
     with pytest.raises(
         DistStoreError, match=rf"left from an earlier run: pid {process.pid} on"
     ) as e:
@@ -72,7 +72,7 @@ def test_what_a_crashed_run_left_is_told_from_a_run(path: Path) -> None:
     path.unlink()
     living = FileStore(path)
     process = start(path, "os.kill(os.getpid(), signal.SIGKILL)")
-    process.communicate(timeout=100)
+    process.communicate(timeout=300)
     FileStore(path).close()  # one user lives, so the run does
     living.close()
     assert not path.exists()

@@ -179,7 +179,7 @@ def receive_interrupted(
         drive(ends[1], lambda: 0 in desks[1].lost_ranks)
         with pytest.raises(PeerLost):
             ends[0].send(1, b"h", b"too late")
-    sender.join(60)
+    sender.join(300)
     assert not sender.is_alive()
     return injection
 
@@ -213,7 +213,7 @@ def send_interrupted(
             ends[0].send(1, b"h", one)
     except PeerLost as lost:
         assert not came and ("interrupted" in str(lost) or "broke off" in str(lost))
-    receiver.join(60)
+    receiver.join(300)
     assert not receiver.is_alive() and is_enough()
     got = [data for _, data in desks[1].whole]
     assert got in ([], after, [payload], [payload, *after])

@@ -33,7 +33,7 @@ def mpirun(size: int, *arguments: str, options: tuple[str, ...] = ()) -> list[st
     done = subprocess.run(
         [MPIRUN, *open_mpi, "-n", str(size), sys.executable, "-m", "tests.transports.under_mpi",
          *arguments],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     lines = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))

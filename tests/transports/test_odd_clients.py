@@ -103,7 +103,7 @@ class AtWork:
 
     def end(self) -> None:
         self._is_over = True
-        self._thread.join(60)
+        self._thread.join(300)
         self._store.close()
         assert not self.errors and self.rounds
 

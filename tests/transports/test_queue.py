@@ -32,7 +32,7 @@ def connect(ends: list[QueueTransport], store: HashStore) -> list[Tray]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     return trays
 
 

@@ -139,7 +139,7 @@ def together(*functions: Any) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     return results
 
 

@@ -49,6 +49,6 @@ def test_a_join_may_be_bounded_and_a_failing_thread_ends() -> None:
     thread.join(0)
     assert thread.is_alive()
     may_end.set()
-    thread.join(60)
+    thread.join(300)
     thread.join()
     assert not thread.is_alive()

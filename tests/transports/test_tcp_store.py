@@ -50,7 +50,7 @@ def test_a_thread_that_waits_holds_up_no_other_of_the_same_handle() -> None:
         thread.start()
     store.set("late", "here")
     for thread in waiting:
-        thread.join(60)
+        thread.join(300)
     assert got == [b"here"] * 3
     store.close()
 
@@ -81,7 +81,7 @@ def test_the_master_waits_for_its_workers() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert len(made) == 3
     with pytest.raises(StoreTimeout, match="3 of 3 have joined this store"):
         made[0].wait(["nothing"], 0)
@@ -129,7 +129,7 @@ def test_the_master_leaves_while_others_wait() -> None:
     while "1 waiting" not in repr(store):
         time.sleep(0.001)
     store.close()
-    thread.join(60)
+    thread.join(300)
     assert "is gone" in str(errors[0]) and "rank 0" in str(errors[0])
     store.close()
     with pytest.raises(DistStoreError, match="was closed"):

@@ -55,7 +55,7 @@ def connect(*addresses: str) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     return results
 
 

@@ -22,7 +22,7 @@ def test_one_at_a_time() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert most == [1] and inside == [0] and repr(turn) == "<Turn, free, 0 waiting>"
 
 
@@ -37,7 +37,7 @@ def test_who_waits_may_be_called_off() -> None:
     waiter.start()
     news.append(1)
     turn.wake()
-    waiter.join(60)
+    waiter.join(300)
     assert got == [False] and repr(turn) == "<Turn, taken, 0 waiting>"
     turn.give()
     assert turn.take(SYSTEM.deadline(60))

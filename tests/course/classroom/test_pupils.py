@@ -19,7 +19,7 @@ from tests.course.classroom.room_tools import beginning
 from transports.clock import SYSTEM
 from transports.stores.store import HashStore
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 @pytest.fixture(autouse=True)
