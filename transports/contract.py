@@ -42,6 +42,12 @@ MAX_HEADER = 1 << 16  # bytes; longer ones are refused before anything is alloca
 MAX_PAYLOAD = 1 << 40
 
 
+def is_unwritten(payload: Buffer) -> bool:
+    """Whether this is only a length: a view of addresses that hold nothing and that nobody can write to. Its exporter
+    says so. A simulated network carries it without a copy."""
+    return type(payload) is memoryview and getattr(payload.obj, "is_unwritten", False)
+
+
 def flat(header: bytes, payload: Buffer) -> memoryview:
     """The payload's bytes in one row; ValueError if header or payload are longer than may be."""
     view = memoryview(payload)

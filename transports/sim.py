@@ -30,6 +30,7 @@ from transports.contract import (
     Store,
     Waiting,
     flat,
+    is_unwritten,
 )
 from transports.errors import CLOSED, ConnectError, PeerLost, TransportClosed
 from transports.joinable import JoinableTransport
@@ -150,7 +151,7 @@ class SimTransport(JoinableTransport):
         peer, medium = world.ends.get(dst), self.medium
         if peer is None:
             raise self._nobody(dst)
-        copy = bytes(payload)  # of bytes it is none
+        copy = payload if is_unwritten(payload) else bytes(payload)  # of bytes it is none
         message = SimMessage(medium, self, peer, header, copy)
         network, meets = medium.network, medium.meets
         if medium.witness is not None:

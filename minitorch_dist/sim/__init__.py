@@ -80,6 +80,7 @@ from minitorch_dist.sim.inside import (
     restarts as restarts,
     sometimes as sometimes,
     start as start,
+    value as value,
 )
 from minitorch_dist.sim.nets import Hockney as Hockney, LogGP as LogGP
 from minitorch_dist.sim.report import RankReport as RankReport, Report as Report

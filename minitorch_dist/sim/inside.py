@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.sim import stage
 from minitorch_dist.sim.power import Power
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.clock import PICO, Thread, picoseconds
 from transports.quantities import span
 from transports.virtual.clock import VirtualClock
@@ -35,6 +37,14 @@ def compute(duration: str | float = 0.0, *, flops: float | None = None) -> None:
             clock.pause(picos)
     if recorder is not None:
         recorder.computed(since, callsite())
+
+
+def value(tensor: Any, default: Any) -> Any:
+    """The number of a tensor of one element, or the nested list of its numbers; `default` where it has none (see
+    `shapes` of `sim.run`)."""
+    if not has_numbers(tensor.array):
+        return default
+    return tensor.item() if tensor.array.size == 1 else tensor.tolist()
 
 
 def now() -> float:

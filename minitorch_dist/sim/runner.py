@@ -22,6 +22,7 @@ from minitorch_dist.sim.power import Power
 from minitorch_dist.sim.report import RankReport, Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.tensors import ledger, pools
+from minitorch_dist.tensors.shape_arrays import mode
 from transports.errors import Overwritten
 from transports.faults import plans
 from transports.faults.plans import Fault
@@ -58,6 +59,7 @@ def run(
     hardships: str = "",
     events: int | None = None,
     memory: int | str | None = None,
+    shapes: bool = False,
     prepared: Callable[[SimulationStage], None] | None = None,
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
@@ -81,7 +83,8 @@ def run(
     say that it is none (see `transports.virtual.fault_injector`). The result of a rank that was killed is None.
     `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. With `memory`
     ("80GB") each rank has an accelerator of its own, `cuda`, with so much. An array that does not fit is
-    refused. The report has each rank's `peak_bytes`. `prepared` is called with the stage before
+    refused. The report has each rank's `peak_bytes`. With `shapes` all tensors that the program makes have
+    a shape and no numbers, and messages have a length and no bytes. Times, bytes and peaks are the same. `prepared` is called with the stage before
     anything happens on it.
     """
     if engine not in ENGINES:
@@ -120,14 +123,20 @@ def run(
 
     stage.entered.append(equip)
 
+    def called() -> Any:
+        if not shapes:
+            return fn(*args, **kwargs or {})
+        with mode.without_numbers():
+            return fn(*args, **kwargs or {})
+
     def observed() -> Any:
         me, rank = clock.me(), world.place().given["rank"]
         try:
             if memory is None:
-                return stage.live(lambda: fn(*args, **kwargs or {}))
+                return stage.live(called)
             with pools.simulated(1, memory):
                 try:
-                    return stage.live(lambda: fn(*args, **kwargs or {}))
+                    return stage.live(called)
                 finally:
                     peaks[rank] = ledger.of("cuda").snapshot().peak
         finally:

@@ -27,9 +27,11 @@ from minitorch_dist.distributed.execution.layout import ChunkLayout, Part, Vecto
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.plan import ExecutionPlan, SendSegment
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive
+from minitorch_dist.distributed.mail.wire import octets
 from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules import steps
 from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.clock import Clock
 from transports.contract import Transport, Waiting
 
@@ -68,12 +70,20 @@ class ChunkArrays:
             return self.whole[self.offsets[chunk] : self.offsets[chunk + 1]]
         return self._at(self.layout.place(chunk))
 
+    def empty(self, count: int) -> Array:
+        return np.empty(count, self.dtype, like=next(iter(self.arrays.values()), None))
+
     def _at(self, part: Part) -> Array:
         name, start, stop = part
         array = self.arrays.get(name)
         if array is None:
-            array = self.arrays[name] = np.empty(stop, self.dtype)  # scratch
+            array = self.arrays[name] = self.empty(stop)  # scratch
         return array[start:stop]
+
+
+def _payload(array: Array) -> bytes | memoryview:
+    """The bytes of an array; only their number, if it has none."""
+    return array.tobytes() if has_numbers(array) else octets(array)
 
 
 def needed_by_sends(plan: ExecutionPlan) -> dict[Message, list[Message]]:
@@ -217,10 +227,10 @@ class Stepwise:
             self._note(self._needed.get((to, number), ()))
         places = self.places
         if type(chunks) is int:
-            payload = places.held(chunks).tobytes()
+            payload = _payload(places.held(chunks))
         else:
             held = [places.held(c) for c in steps.numbered(chunks, places.total)]
-            payload = np.concatenate(held).tobytes() if held else b""
+            payload = _payload(np.concatenate(held)) if held else b""
         self.operation.send(to, payload, number)
 
     def _post(self, step: Any) -> None:
@@ -239,7 +249,7 @@ class Stepwise:
                 combine = self._ordered(source)
                 operand = None if places.is_in_place else places.held(chunks[0])
         elif chunks:
-            self._into = into = np.empty(sum(map(places.count, chunks)), places.dtype)
+            self._into = into = places.empty(sum(map(places.count, chunks)))
         else:
             into = np.empty(0, np.uint8)
         self._step = step

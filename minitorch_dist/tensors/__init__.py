@@ -9,6 +9,7 @@ Lowest first: a module imports only what stands before it.
     portable_math                   logarithms with the same bits everywhere
     pools devices                   the simulated accelerators that exist
     shared_memory                   memory that several processes see
+    shape_arrays                    arrays that have a shape and no numbers
     generator distributions         random numbers: a stream for each seed
     masks printing                  gradients that flow in some places only; how a tensor reads
     ops                             the operations, each with its gradient beside it

@@ -25,7 +25,7 @@ def arrays_kept_by(*functions: Callable[..., Any] | None) -> Iterator[Array]:
     seen: set[int] = set()
     while todo:
         thing = todo.pop()
-        if isinstance(thing, np.ndarray):
+        if isinstance(thing, np.ndarray) and not getattr(thing, "is_scalar", False):
             yield thing
         elif id(thing) not in seen and not isinstance(thing, _PLAIN):
             seen.add(id(thing))

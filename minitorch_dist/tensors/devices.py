@@ -1,6 +1,6 @@
-"""Where a tensor says it lives: `cpu`, or one of the simulated accelerators `cuda:0 … cuda:k`.
+"""Where a tensor says it lives: `cpu`, `meta`, or one of the simulated accelerators `cuda:0 … cuda:k`.
 
-A device is a label on a CPU array. The simulated ones exist only when asked for (see `pools`);
+A device is a label on a CPU array; a tensor on `meta` has a shape and no numbers (see `shape_arrays`). The simulated ones exist only when asked for (see `pools`);
 without them this is a CPU-only PyTorch and answers with its errors. The label itself
 is `core.device_labels.device`.
 """
@@ -11,6 +11,7 @@ from minitorch_dist.tensors import pools
 from minitorch_dist.tensors.core import device_labels
 from minitorch_dist.tensors.core.device_labels import (
     CPU as CPU,
+    META as META,
     NO_ACCELERATOR as NO_ACCELERATOR,
     NO_CUDA as NO_CUDA,
     TYPES as TYPES,
@@ -53,10 +54,12 @@ def resolve(spec: str | int | device | None) -> device:
     found = device(spec)
     if found.type == "cpu":
         return CPU
+    if found.type == "meta":
+        return META
     if found.type != "cuda":
         raise NotImplementedError(
-            f"Could not make a tensor on '{found}': this library has the 'cpu' and simulated "
-            "'cuda' devices, and a tensor always has its bytes (there is no 'meta')."
+            f"Could not make a tensor on '{found}': this library has the 'cpu', 'meta' and simulated "
+            "'cuda' devices."
         )
     available = count()
     if not available:

@@ -15,6 +15,7 @@ from minitorch_dist.tensors import portable_math
 from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.generator import Generator
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 Transform: TypeAlias = Callable[[Array], Array]
 
@@ -23,9 +24,17 @@ DIGITS: Final = {d.numpy: n for d, n in ((dtypes.float64, 53), (dtypes.float32, 
                                          (dtypes.float16, 11), (dtypes.bfloat16, 8))}  # fmt: skip
 
 
-def draw(shape: tuple[int, ...], dtype: np.dtype[Any], source: Generator, of: Transform) -> Array:
-    """An array of numbers `of(words)`, one word each, in C order."""
-    out = np.empty(shape, dtype)
+def draw(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    source: Generator,
+    of: Transform,
+    like: Array | None = None,
+) -> Array:
+    """An array of numbers `of(words)`, one word each, in C order. Nothing is drawn if `like` has no numbers."""
+    out = np.empty(shape, dtype, like=like)
+    if not has_numbers(out):
+        return out
     flat = out.reshape(-1)
     for start in range(0, flat.size, BLOCK):
         part = flat[start : start + BLOCK]
@@ -73,11 +82,13 @@ def geometric(p: float) -> Transform:
     return lambda words: np.ceil(portable_math.log(inside(words)) / scale)
 
 
-def keep(p: float, shape: tuple[int, ...], source: Generator) -> Array:
+def keep(p: float, shape: tuple[int, ...], source: Generator, like: Array | None = None) -> Array:
     """A boolean array, each element true with probability p (to 2⁻³²). Two from each word."""
     count = int(np.prod(shape, dtype=np.int64))
-    out = np.empty(-(-count // 2) * 2, np.bool_)
-    if p >= 1:
+    out = np.empty(-(-count // 2) * 2, np.bool_, like=like)
+    if not has_numbers(out):
+        pass
+    elif p >= 1:
         out.fill(True)
     else:
         limit = np.uint32(round(p * 2**32)) if p < 1 - 2**-33 else np.uint32(2**32 - 1)
@@ -93,7 +104,9 @@ def keep(p: float, shape: tuple[int, ...], source: Generator) -> Array:
 
 def poisson(rates: Array, source: Generator) -> Array:
     """Poisson counts (float64) for an array of rates: by inversion, large rates by rejection."""
-    out = np.zeros(rates.shape)
+    out = np.zeros(rates.shape, like=rates)
+    if not has_numbers(out):
+        return out
     flat, rate = out.reshape(-1), rates.reshape(-1).astype(np.float64)
     small = np.flatnonzero((rate > 0) & (rate < 10))
     large = np.flatnonzero(rate >= 10)

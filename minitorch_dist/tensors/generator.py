@@ -30,6 +30,8 @@ class Generator:
 
     def __init__(self, device: devices.device | str | int = "cpu") -> None:
         self.device = devices.resolve(device)
+        if self.device is devices.META:
+            raise RuntimeError("META device type not an accelerator.")
         self._lock = Lock()
         self._restart(DEFAULT_SEED, 0)
 

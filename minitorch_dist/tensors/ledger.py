@@ -216,7 +216,7 @@ def track(array: Array, device: devices.device, default: str = "other", depth: i
 def track_all(arrays: Iterable[Any], device: devices.device, default: str) -> None:
     """Enter those of `arrays` that are arrays (a gradient may be None, or a numpy scalar)."""
     for array in arrays:
-        if isinstance(array, np.ndarray):
+        if isinstance(array, np.ndarray) and not getattr(array, "is_scalar", False):
             track(array, device, default, depth=3)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import dtypes, graph
 from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,12 @@ def to_text(self: TensorBase, *, tensor_contents: str | None = None, name: str =
     notes = []
     if self.storage.device is not devices.CPU:
         notes.append(f"device='{self.storage.device}'")
-    if x.size == 0 and tensor_contents is None:
+    if not has_numbers(x):
+        notes.append(f"size={tuple(x.shape)}")
+        if self.dtype is not dtypes.get_default_dtype():
+            notes.append(f"dtype={self.dtype}")
+        text = "..." if tensor_contents is None else tensor_contents
+    elif x.size == 0 and tensor_contents is None:
         text = "[]"
         if x.ndim != 1:
             notes.append(f"size={tuple(x.shape)}")
@@ -165,7 +171,7 @@ def notation(x: Array) -> tuple[Callable[[Any], str], int]:
 
 def to_format(self: TensorBase, spec: str) -> str:
     """`f"{x:.3f}"`: a 0-dim tensor is written as its number."""
-    if self.array.ndim == 0:
+    if self.array.ndim == 0 and has_numbers(self.array):
         return format(self.array.item(), spec)
     if spec:
         raise TypeError("unsupported format string passed to Tensor.__format__")

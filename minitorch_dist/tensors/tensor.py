@@ -462,9 +462,10 @@ class Tensor(TensorBase):
     is_complex = layout.is_complex
     is_signed = layout.is_signed
     is_cpu = property(layout.is_cpu)
-    is_sparse = is_quantized = is_meta = is_mps = is_xpu = is_nested = property(layout.never)
+    is_sparse = is_quantized = is_mps = is_xpu = is_nested = property(layout.never)
     is_mkldnn = is_sparse_csr = property(layout.never)
     is_cuda = property(layout.is_cuda)
+    is_meta = property(layout.is_meta)
     get_device = layout.get_device
     is_same_size = layout.is_same_size
     is_set_to = layout.is_set_to

@@ -48,10 +48,10 @@ class Execution:
         self.arrays: dict[Any, Array] = dict(arrays)
         self.receives: list[PostedReceive | None] = [None] * plan.receives
         self.unpacking: dict[int, tuple[PostReceive, Array]] = {}
-        dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
+        self.first = next(iter(arrays.values())) if arrays else EMPTY
+        self.dtype = self.first.dtype
         for number, count in enumerate(plan.slots):
-            self.arrays["slot", number] = np.empty(count, dtype)
-        self.dtype = dtype
+            self.arrays["slot", number] = self._new(count)
 
     def run(self) -> None:
         for action in self.plan.actions:
@@ -83,7 +83,7 @@ class Execution:
             if post.operand and post.operand != post.into:
                 operand = self._at(post.operand[0])
         else:  # in several places: take it in one piece first
-            into, combine = np.empty(sum(p.stop - p.start for p in post.into), self.dtype), None
+            into, combine = self._new(sum(p.stop - p.start for p in post.into)), None
             if len(post.into):
                 self.unpacking[post.number] = post, into
         self.receives[post.number] = self.operation.receive(
@@ -114,13 +114,16 @@ class Execution:
 
     # ------------------------------------------------------------------------------------ places
 
+    def _new(self, count: int) -> Array:
+        return np.empty(count, self.dtype, like=self.first)
+
     def _at(self, part: Part) -> Array:
         name, start, stop = part
         return self.arrays[name][start:stop]
 
     def _packed(self, parts: tuple[Part, ...]) -> Array:
         if not parts:
-            return np.empty(0, self.dtype)
+            return self._new(0)
         return np.concatenate([self._at(part) for part in parts])
 
     def _unpack(self, post: PostReceive, message: Array) -> None:

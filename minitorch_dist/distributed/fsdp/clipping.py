@@ -14,6 +14,8 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.shape_arrays import mode
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from minitorch_dist.tensors.tensor import Tensor
 
 SUM, MAX = ReduceOp.SUM, ReduceOp.MAX
@@ -55,11 +57,13 @@ def clip(module: Module, units: Sequence[Unit], max_norm: float, kind: float) ->
             p._grad.array *= p._grad.array.dtype.type(factor)
     device = units[0].settings.device if units else devices.CPU
     dtype = flat[0].flat.array.dtype if flat else np.dtype(np.float32)
-    return base.new(Tensor, np.asarray(norm, dtype), device)
+    return base.new(Tensor, mode.settled(np.asarray(norm, dtype), device), device)
 
 
 def _power_of(arrays: Sequence[Array], kind: float) -> float:
-    """Σ|x|^kind in float64, or the largest |x|."""
+    """Σ|x|^kind in float64, or the largest |x|; 0 where there are no numbers, so that nothing is scaled."""
+    if not all(map(has_numbers, arrays)):
+        return 0.0
     if math.isinf(kind):
         return max((float(np.abs(a).max()) for a in arrays if a.size), default=0.0)
     if kind == 2.0:

@@ -107,7 +107,7 @@ class Gathered:
 
     def _shard_of(self, tensors: Sequence[Tensor]) -> Array:
         """This rank's part of the vector that these tensors make up."""
-        whole = np.zeros(self.layout.length, tensors[0].array.dtype)
+        whole = np.zeros(self.layout.length, tensors[0].array.dtype, like=tensors[0].array)
         for number, tensor in enumerate(tensors):
             whole[self.layout.span(number)] = tensor.array.reshape(-1)
         return self.layout.part(whole, self.rank).copy()
@@ -137,7 +137,7 @@ class Gathered:
             return
         self._arriving = whole
         if self.layout.rearranges:
-            self._arriving = np.empty(self.layout.padded, self.compute_dtype)
+            self._arriving = np.empty(self.layout.padded, self.compute_dtype, like=whole)
         self._gathering = tensor_collectives.all_gather_into_tensor(
             base.new(Tensor, self._arriving, device),
             base.new(Tensor, shard, device),
@@ -202,15 +202,15 @@ class Gathered:
 
     def put_together(self, shard: Array) -> Array:
         """The whole vector of which every rank gives its shard. Collective."""
-        gathered = np.empty(self.layout.padded, shard.dtype)
+        gathered = np.empty(self.layout.padded, shard.dtype, like=shard)
         tensor_collectives.all_gather_into_tensor(
             base.new(Tensor, gathered),
-            base.new(Tensor, np.ascontiguousarray(shard)),
+            base.new(Tensor, shard if shard.flags.c_contiguous else shard.copy()),
             self.settings.group,
         )
         if not self.layout.rearranges:
             return gathered
-        whole = np.empty(self.layout.length, shard.dtype)
+        whole = np.empty(self.layout.length, shard.dtype, like=shard)
         self.layout.joined(gathered, whole)
         return whole
 

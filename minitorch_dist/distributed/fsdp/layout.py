@@ -124,7 +124,7 @@ class RowLayout(Layout):
         return (length // width if width else 0, *shape[1:])
 
     def part(self, whole: Array, rank: int) -> Array:
-        out = np.zeros(self.shard, whole.dtype)
+        out = np.zeros(self.shard, whole.dtype, like=whole)
         for number in range(len(self.shapes)):
             piece, start = self.piece(number, rank), self.starts[number]
             out[piece.offset : piece.offset + piece.length] = whole[

@@ -99,7 +99,7 @@ def _whole_of_unit(prefix: str, unit: Unit, state: Any) -> State:
 def _shard_vector(unit: Unit, known: Sequence[State], key: str, example: Tensor) -> Array:
     if not unit.settings.keep_originals:
         return example.array
-    vector = np.zeros(unit.layout.shard, example.array.dtype)
+    vector = np.zeros(unit.layout.shard, example.array.dtype, like=example.array)
     for number, one in enumerate(known):
         if key in one:
             piece = unit.layout.piece(number, unit.rank)
@@ -160,7 +160,7 @@ def _flat_entry(prefix: str, unit: Unit, entries: State) -> State:
         if not isinstance(example, Tensor) or example.ndim == 0:
             found[key] = example.clone() if isinstance(example, Tensor) else example
             continue
-        flat = np.zeros(unit.layout.length, example.array.dtype)
+        flat = np.zeros(unit.layout.length, example.array.dtype, like=example.array)
         for number, name in enumerate(names):
             if name in entries:
                 flat[unit.layout.span(number)] = entries[name][key].array.reshape(-1)

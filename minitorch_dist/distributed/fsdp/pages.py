@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors.shape_arrays import mode
 
 Array = np.ndarray[Any, Any]
 
@@ -31,10 +32,11 @@ class Pages:
         self.device, self.category, self.is_held = device, category, False
         nbytes = count * dtype.itemsize
         self._map = None
-        if nbytes >= LARGE and _FREE is not None:
+        like = mode.template(device)
+        if nbytes >= LARGE and _FREE is not None and like is None:
             self._map = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if self._map is None:
-            self._owner: Array = np.empty(nbytes, np.uint8)
+            self._owner: Array = np.empty(nbytes, np.uint8, like=like)
         else:
             if _HUGE is not None:
                 self._map.madvise(_HUGE)

@@ -160,7 +160,9 @@ class Unit(Gathered):
             work = self._average(sent)
             shard = sent
         else:
-            shard = base.new(Tensor, np.empty(self.layout.shard, dtype), settings.device)
+            shard = base.new(
+                Tensor, np.empty(self.layout.shard, dtype, like=whole), settings.device
+            )
             work = self._scatter(shard, sent)
         return PendingReduction(self, work, shard, sent)
 

@@ -44,7 +44,7 @@ from minitorch_dist.distributed.mail.pairing import Announcing, Pairing
 from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, PostedReceive, copy
 from minitorch_dist.distributed.mail.recorder import Recorder
 from transports.clock import Deadline, picoseconds
-from transports.contract import ExplainedQuestion, Sink, Transport, Waiting
+from transports.contract import ExplainedQuestion, Sink, Transport, Waiting, is_unwritten
 from transports.errors import CLOSED, Lost
 
 AT: Final = wire.MATCH.size
@@ -596,7 +596,10 @@ class Early(Arrival):
 
     def write(self, piece: memoryview) -> None:
         to = self.filled + piece.nbytes
-        copy(self.octets[self.filled : to], piece)
+        if is_unwritten(piece) and piece.nbytes == self.nbytes:
+            self.octets = piece  # a length without bytes
+        else:
+            copy(self.octets[self.filled : to], piece)
         self.advance(piece.nbytes)
 
     def space(self) -> memoryview | None:

@@ -50,6 +50,8 @@ class Owner(Protocol):
 
 def copy(into: memoryview, piece: memoryview) -> None:
     """Copy bytes. While numpy copies, other threads of this process may run."""
+    if into.readonly:
+        return  # of an array without numbers, which takes none (see `tensors.shape_arrays`)
     if piece.nbytes < LARGE:
         into[:] = piece
     else:

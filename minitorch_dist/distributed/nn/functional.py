@@ -33,11 +33,11 @@ SUM = ReduceOp.SUM
 
 def _own(tensor: Tensor) -> Any:
     """A copy in one piece, without history."""
-    return base.new(Tensor, np.array(tensor.array, order="C"), tensor.device)
+    return base.new(Tensor, tensor.array.copy(order="C"), tensor.device)
 
 
 def _empty(shape: Sequence[int], like: Tensor) -> Any:
-    return base.new(Tensor, np.empty(shape, like.array.dtype), like.device)
+    return base.new(Tensor, np.empty(shape, like.array.dtype, like=like.array), like.device)
 
 
 class _AllReduce(Function):
@@ -197,7 +197,9 @@ class _AllToAllSingle(Function):
 
 
 def _zeros(like: Tensor) -> Any:
-    return base.new(Tensor, np.zeros(like.array.shape, like.array.dtype), like.device)
+    return base.new(
+        Tensor, np.zeros(like.array.shape, like.array.dtype, like=like.array), like.device
+    )
 
 
 def _is_rank(group: Any, world_rank: int) -> bool:

@@ -296,8 +296,8 @@ def _kind(p: TensorBase) -> tuple[Any, str]:
 
 def _room(members: list[TensorBase], rows: list[list[TensorBase]]) -> Array:
     """An empty flat array for these; of the rows' dtype, also if there are none."""
-    dtype = next(p.array.dtype for row in rows for p in row)
-    return np.empty(sum(p.array.size for p in members), dtype)
+    first = next(p.array for row in rows for p in row)
+    return np.empty(sum(p.array.size for p in members), first.dtype, like=first)
 
 
 def _flat(members: list[TensorBase], rows: list[list[TensorBase]]) -> Array:

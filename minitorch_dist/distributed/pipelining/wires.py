@@ -19,6 +19,7 @@ from minitorch_dist.distributed.torch_api import messages
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.tensor import Tensor
 
 LONGEST: Final = 128  # numbers in a description: up to 8 tensors of any usual rank
@@ -108,7 +109,7 @@ class PipelineMessages:
                 self._send(tensor.array, rank, self._tag(target, chunk, way, number))
 
     def _send(self, array: Any, rank: int, tag: int) -> None:
-        tensor = base.new(Tensor, np.ascontiguousarray(array))
+        tensor = base.new(Tensor, array if array.flags.c_contiguous else array.copy(order="C"))
         work = messages.isend(tensor, group=self.group, group_dst=rank, tag=tag)
         assert work is not None
         self._sent = [(w, t) for w, t in self._sent if not w.is_completed()]
@@ -143,7 +144,8 @@ class PipelineMessages:
         ]
 
     def _receive(self, meta: Meta, source: int, tag: int) -> tuple[Work | None, Tensor]:
-        tensor = base.new(Tensor, np.empty(meta.shape, meta.dtype.numpy), self.device)
+        array = np.empty(meta.shape, meta.dtype.numpy, like=mode.template(self.device))
+        tensor = base.new(Tensor, array, self.device)
         return messages.irecv(tensor, group=self.group, group_src=source, tag=tag), tensor
 
     def take(self, stage: int, chunk: int, way: int) -> list[Tensor | None]:

@@ -35,6 +35,7 @@ from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, size as sizes
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.tensor import Tensor
 
 OPERATIONS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT,
@@ -247,7 +248,7 @@ def moved(
         elif isinstance(placement, Partial) and at[axis] != 0:
             neutral = {"sum": 0, "product": 1}.get(placement.reduce_op)
             array = array if neutral is None else np.full_like(array, neutral)
-    return np.ascontiguousarray(array)
+    return row_major(array)
 
 
 def _gathered(array: Array, dim: int, length: int, mesh: DeviceMesh, axis: int) -> Array:
@@ -255,11 +256,11 @@ def _gathered(array: Array, dim: int, length: int, mesh: DeviceMesh, axis: int) 
     count = mesh.shape[axis]
     if count == 1:
         return array
-    rows = np.ascontiguousarray(np.moveaxis(array, dim, 0))
+    rows = row_major(np.moveaxis(array, dim, 0))
     size = -(-length // count)
-    sent = np.zeros((size, *rows.shape[1:]), array.dtype)
+    sent = np.zeros((size, *rows.shape[1:]), array.dtype, like=array)
     sent[: len(rows)] = rows
-    got = np.empty((count * size, *rows.shape[1:]), array.dtype)
+    got = np.empty((count * size, *rows.shape[1:]), array.dtype, like=array)
     tensor_collectives.all_gather_into_tensor(
         base.new(Tensor, got), base.new(Tensor, sent), mesh.get_group(axis)
     )
@@ -267,7 +268,7 @@ def _gathered(array: Array, dim: int, length: int, mesh: DeviceMesh, axis: int) 
 
 
 def _summed(array: Array, placement: Partial, mesh: DeviceMesh, axis: int) -> Array:
-    out = np.array(array, order="C")
+    out = array.copy(order="C")
     op = OPERATIONS[placement.reduce_op]
     tensor_collectives.all_reduce(base.new(Tensor, out), op, mesh.get_group(axis))
     return out
@@ -286,7 +287,7 @@ def distribute_tensor(
     """Cut or copy a whole tensor. The values of the rank first on each axis count, unless
     `src_data_rank` is None (then every rank takes its own word for the whole)."""
     chosen = checked(placements, device_mesh)
-    array = np.array(tensor.array, order="C")
+    array = tensor.array.copy(order="C")
     if src_data_rank is not None:
         for axis in range(device_mesh.ndim):
             if device_mesh.shape[axis] > 1:

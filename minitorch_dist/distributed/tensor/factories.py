@@ -21,6 +21,7 @@ from minitorch_dist.tensors import devices, generator
 from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.ops.making import creation, random
+from minitorch_dist.tensors.shape_arrays import mode
 
 Placements = Sequence[Placement] | None
 
@@ -83,9 +84,10 @@ def _filled(
 ) -> DTensor:
     shape, mesh, chosen, part = _part(size, mesh, placements)
     kind = dtypes.get_default_dtype() if dtype is None else dtype
-    array = np.empty([side.stop - side.start for side in part], kind.numpy)
-    fill(array)
     device = mesh.device_for(devices.get_default_device())
+    sides = [side.stop - side.start for side in part]
+    array = np.empty(sides, kind.numpy, like=mode.template(device))
+    fill(array)
     out: DTensor = made(DTensor, array, mesh, chosen, shape, device=device)
     out.requires_grad = requires_grad
     return out
@@ -104,7 +106,7 @@ def _drawn(
     if any(isinstance(one, Partial) for one in chosen):
         raise ValueError(f"random numbers cannot be drawn in summands: {chosen}")
     whole = _as_the_first(mesh, lambda source: draw(shape, dtype=dtype, generator=source))
-    array = np.array(whole.array[tuple(slice(*side) for side in part)], order="C")
+    array = whole.array[tuple(slice(*side) for side in part)].copy(order="C")
     device = mesh.device_for(devices.get_default_device())
     out: DTensor = made(DTensor, array, mesh, chosen, shape, device=device)
     out.requires_grad = requires_grad

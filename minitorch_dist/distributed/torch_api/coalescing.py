@@ -199,7 +199,7 @@ def _gather_all(
     arrays, written = all_to_write(outputs)
     own = [to_send(tensor) for tensor in inputs]
     together = _joined(own)
-    gathered = np.empty((group.size(), together.size), together.dtype)
+    gathered = np.empty((group.size(), together.size), together.dtype, like=together)
 
     def back() -> None:
         rows = [array.reshape(group.size(), -1) for array in arrays]
@@ -220,7 +220,7 @@ def _scatter_sums(
     arrays, written = all_to_write(outputs)
     rows = [to_send(tensor).reshape(group.size(), -1) for tensor in inputs]
     together = _joined([row[rank] for rank in range(group.size()) for row in rows])
-    mine = np.empty(sum(array.size for array in arrays), together.dtype)
+    mine = np.empty(sum(array.size for array in arrays), together.dtype, like=together)
 
     def back() -> None:
         _part(mine, arrays)
@@ -303,7 +303,7 @@ def all_gather_coalesced(
     flat = [tensor for outputs in output_tensor_lists for tensor in outputs]
     arrays, written = all_to_write(flat)
     together = _joined([to_send(tensor) for tensor in input_tensor_list])
-    gathered = np.empty((which.size(), together.size), together.dtype)
+    gathered = np.empty((which.size(), together.size), together.dtype, like=together)
 
     def back() -> None:
         _part(gathered.reshape(-1), arrays)

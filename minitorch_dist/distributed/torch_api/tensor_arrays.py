@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.tensors.core.base import TensorBase
 
@@ -45,7 +43,7 @@ def is_plain(tensor: Any) -> bool:
 def to_send(tensor: TensorBase) -> Array:
     """The tensor's values in one piece: its own array, if that is."""
     array = tensor.array
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    return array if array.flags.c_contiguous else array.copy(order="C")
 
 
 def to_write(tensor: TensorBase) -> tuple[Array, Callable[[], None]]:
@@ -59,7 +57,7 @@ def to_write(tensor: TensorBase) -> tuple[Array, Callable[[], None]]:
             "single memory location. Please clone() the tensor before performing the operation."
         )
     else:
-        array = np.array(own, order="C")
+        array = own.copy(order="C")
 
     def written() -> None:
         if array is not own:

@@ -126,6 +126,11 @@ class Module(Hooked, StateDictModule):
         device, dtype = _parse_to(*args, **kwargs)
 
         def convert(t: Any) -> Any:
+            if t.is_meta and device not in (None, devices.META):
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                )
             return t.to(
                 device=t.device if device is None else device,
                 dtype=dtype if dtype is not None and t.is_floating_point() else t.dtype,

@@ -115,4 +115,4 @@ def _norm(x: Array, order: float) -> Array:
     """The vector norm; halves are added up in float32."""
     flat = x.reshape(-1)
     wide = flat.astype(np.float32) if x.dtype in dtypes.HALVES else flat
-    return np.asarray(np.linalg.norm(wide, order)).astype(x.dtype)
+    return np.asanyarray(np.linalg.norm(wide, order)).astype(x.dtype)

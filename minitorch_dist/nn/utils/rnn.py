@@ -131,7 +131,7 @@ def pack_padded_sequence(
     shape, dtype = x.shape, x.dtype
 
     def unpack(grad: Array) -> Array:
-        out = np.zeros(shape, dtype)
+        out = np.zeros(shape, dtype, like=grad)
         out[where] = grad
         return out
 
@@ -164,7 +164,9 @@ def pad_packed_sequence(
         order = sequence.sorted_indices.array
     where = (order[places], times) if batch_first else (times, order[places])
     corner = (batch, longest) if batch_first else (longest, batch)
-    out = np.full((*corner, *data.array.shape[1:]), padding_value, data.array.dtype)
+    out = np.full(
+        (*corner, *data.array.shape[1:]), padding_value, data.array.dtype, like=data.array
+    )
     out[where] = data.array
     lengths = np.empty_like(sizes)
     lengths[order] = sizes
@@ -217,7 +219,7 @@ def pad_sequence(
         )
     first = found[0].array
     longest = max(len(s.array) for s in found)
-    out = np.full((len(found), longest, *first.shape[1:]), padding_value, first.dtype)
+    out = np.full((len(found), longest, *first.shape[1:]), padding_value, first.dtype, like=first)
     windows = []
     for row, sequence in zip(out, found, strict=True):
         size = len(sequence.array)

@@ -161,7 +161,7 @@ class TensorBase:
 def new(cls: type[T], array: Array, device: device_labels.device = device_labels.CPU) -> T:
     """A tensor that owns `array`; numpy scalars (results of 0-dim arithmetic) become 0-dim arrays."""
     if type(array) is not np.ndarray:
-        array = np.asarray(array)
+        array = np.asanyarray(array)
     out = object.__new__(cls)
     out.array = array
     out.storage = Storage(array, device)
@@ -246,6 +246,9 @@ class Storage:
         return self
 
     def data_ptr(self) -> int:
+        """The address of the memory; 0 where there is none."""
+        if self.device is device_labels.META:
+            return 0
         return int(root(self.array).ctypes.data)
 
     def __repr__(self) -> str:

@@ -118,6 +118,7 @@ def _checked(index: int) -> int:
 
 
 CPU: Final = device("cpu")
+META: Final = device("meta")
 
 # The first entry is what set_default_device chose, the others are the `with` blocks around us.
 defaults: ContextVar[tuple[device | None, ...]] = ContextVar("default device", default=(None,))

@@ -46,7 +46,7 @@ def simple_backward(roots: Sequence[tuple[Edge, Array]]) -> None:
         grads = arrived.setdefault(node, [None] * node.outputs)
         present = grads[output]
         if grad is not None:
-            grads[output] = np.asarray(grad if present is None else present + grad)
+            grads[output] = np.asanyarray(grad if present is None else present + grad)
 
     for edge, grad in roots:
         arrive(edge, grad)
@@ -99,7 +99,7 @@ class NodeTask:
             if present is not None:
                 self._add(output, present, grad)
             else:  # arithmetic of 0-dim arrays returns numpy scalars
-                self.grads[output] = grad if type(grad) is np.ndarray else np.asarray(grad)
+                self.grads[output] = grad if type(grad) is np.ndarray else np.asanyarray(grad)
                 self.owned[output] = owned
         self.awaits -= 1
         return not self.awaits
@@ -108,7 +108,7 @@ class NodeTask:
         if self.owned[output]:
             np.add(present, grad, out=present)
             return
-        total = self.grads[output] = np.asarray(present + grad)
+        total = self.grads[output] = np.asanyarray(present + grad)
         self.owned[output] = True
         if self.node.device is not device_labels.CPU:
             observers.memory.arrived((total,), self.node.device)

@@ -129,7 +129,7 @@ def read_now(tensor: TensorBase) -> Read:
 def result(like: T, array: Any) -> T:
     """A result without a gradient (comparisons, indices), on the device of `like`."""
     if type(array) is not np.ndarray:
-        array = np.asarray(array)
+        array = np.asanyarray(array)
     out: T = object.__new__(like.plain)
     out.array = array
     out.storage = Storage(array, like.storage.device)

@@ -134,7 +134,7 @@ def _own(
 
 
 def _wrap(grad: Array | None, device: device_labels.device) -> Any:
-    return None if grad is None else base.new(TensorBase.plain, np.asarray(grad), device)
+    return None if grad is None else base.new(TensorBase.plain, np.asanyarray(grad), device)
 
 
 def _replacements(

@@ -229,7 +229,7 @@ def spread(grad: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: 
         grad = grad.reshape([1 if i in over else n for i, n in enumerate(shape)])
     if math.prod(shape) > 10_000:
         return np.broadcast_to(grad, shape)
-    out = np.empty(shape, grad.dtype)
+    out = np.empty(shape, grad.dtype, like=grad)
     out[...] = grad
     return out
 
@@ -242,7 +242,7 @@ def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
         out = add_up(x, over, kind, None, keepdim)
     finally:
         leave_silence(before)
-    return out if kind is x.dtype else np.asarray(out).astype(x.dtype)
+    return out if kind is x.dtype else np.asanyarray(out).astype(x.dtype)
 
 
 @numpy_names

@@ -52,7 +52,7 @@ def promote(input: T | Number, other: T | Number, floating: bool = False) -> tup
         if other.storage.device is not input.storage.device:
             common_device((input, other))
         return cast(input, dtype), cast(other, dtype)
-    number = without_warnings(np.asarray(other).astype, dtype.numpy)
+    number = without_warnings(np.asanyarray(other).astype, dtype.numpy)
     return cast(input, dtype), result(input, number)
 
 
@@ -68,7 +68,7 @@ def as_element(number: Any, dtype: dtypes.dtype) -> Any:
         if not low <= number <= limits.max:
             name = f"{dtype.name}_t"
             raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    return without_warnings(np.asarray(number).astype, dtype.numpy)
+    return without_warnings(np.asanyarray(number).astype, dtype.numpy)
 
 
 def result_type(tensor: TensorBase | Number, other: TensorBase | Number) -> dtypes.dtype:

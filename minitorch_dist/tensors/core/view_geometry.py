@@ -26,11 +26,11 @@ class Window:
         ]
         start = -sum(min(0, r) for r in reach)
         memory = np.zeros(start + sum(max(0, r) for r in reach) + 1, self.dtype)
-        whole = as_strided(memory[start:], self.shape, self.strides)
+        whole = as_strided(memory[start:], self.shape, self.strides, subok=True)
         if content is not None:
             whole[...] = content
         seen = memory[start + self.offset :]
-        return whole, seen, as_strided(seen, self.view_shape, self.view_strides)
+        return whole, seen, as_strided(seen, self.view_shape, self.view_strides, subok=True)
 
     def widen(self, grad: Array) -> Array:
         """The base's gradient if only this region was used: zeros around `grad`."""
@@ -42,7 +42,7 @@ class Window:
         if overlaps(part.shape, part.strides):  # the windows of `unfold`
             numbers = np.arange(len(seen), dtype=np.intp)
             steps = [s // self.itemsize * numbers.itemsize for s in part.strides]
-            np.add.at(seen, as_strided(numbers, part.shape, steps), grad)
+            np.add.at(seen, as_strided(numbers, part.shape, steps, subok=True), grad)
         else:
             part[...] = grad
         return whole

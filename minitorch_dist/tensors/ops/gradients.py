@@ -48,7 +48,7 @@ def _root(tensor: TensorBase, index: int = 0) -> tuple[Edge, Array]:
     edge, x = _edge_of_root(tensor, index), tensor.array
     if x.size != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    return edge, np.ones(x.shape, x.dtype)
+    return edge, np.ones(x.shape, x.dtype, like=x)
 
 
 def _edge_of_root(tensor: TensorBase, index: int) -> Edge:

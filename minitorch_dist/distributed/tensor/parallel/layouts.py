@@ -24,6 +24,7 @@ from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -91,7 +92,7 @@ def _same(array: Array) -> Array:
 
 
 def _sum(array: Array, group: ProcessGroup) -> Array:
-    out = np.array(array, order="C")
+    out = array.copy(order="C")
     tensor_collectives.all_reduce(base.new(Tensor, out), group=group)
     return out
 
@@ -101,14 +102,14 @@ def _sum_part(array: Array, dim: int, group: ProcessGroup) -> Array:
     rows = np.moveaxis(array, dim, 0)
     count, length = group.size(), len(rows)
     size = -(-length // count) if length else 0
-    sent = np.zeros((count * size, *rows.shape[1:]), array.dtype)
+    sent = np.zeros((count * size, *rows.shape[1:]), array.dtype, like=array)
     sent[:length] = rows
-    got = np.empty((size, *rows.shape[1:]), array.dtype)
+    got = np.empty((size, *rows.shape[1:]), array.dtype, like=array)
     tensor_collectives.reduce_scatter_tensor(
         base.new(Tensor, got), base.new(Tensor, sent), group=group
     )
     start, stop = cut(length, count, group.rank())
-    return np.ascontiguousarray(np.moveaxis(got[: stop - start], 0, dim))
+    return row_major(np.moveaxis(got[: stop - start], 0, dim))
 
 
 def _total(mine: int, group: ProcessGroup) -> int:
@@ -120,7 +121,7 @@ def _total(mine: int, group: ProcessGroup) -> int:
 
 def _part(array: Array, dim: int, group: ProcessGroup) -> Array:
     start, stop = cut(array.shape[dim], group.size(), group.rank())
-    return np.ascontiguousarray(np.moveaxis(np.moveaxis(array, dim, 0)[start:stop], 0, dim))
+    return row_major(np.moveaxis(np.moveaxis(array, dim, 0)[start:stop], 0, dim))
 
 
 def _join(array: Array, dim: int, length: int, group: ProcessGroup) -> Array:
@@ -128,8 +129,8 @@ def _join(array: Array, dim: int, length: int, group: ProcessGroup) -> Array:
     count = group.size()
     rows = np.moveaxis(array, dim, 0)
     size = -(-length // count) if length else 0
-    sent = np.zeros((size, *rows.shape[1:]), array.dtype)
+    sent = np.zeros((size, *rows.shape[1:]), array.dtype, like=array)
     sent[: len(rows)] = rows
-    got = np.empty((count * size, *rows.shape[1:]), array.dtype)
+    got = np.empty((count * size, *rows.shape[1:]), array.dtype, like=array)
     tensor_collectives.all_gather_into_tensor(base.new(Tensor, got), base.new(Tensor, sent), group)
-    return np.ascontiguousarray(np.moveaxis(got[:length], 0, dim))
+    return row_major(np.moveaxis(got[:length], 0, dim))

@@ -51,12 +51,12 @@ def _one(ufunc: np.ufunc, input: T, name: str) -> T:
 def among_equals(g: Array, x: Array, out: Any) -> Any:
     """The gradient of one element of all, in equal parts to those that have that value."""
     mask = np.isnan(x) if np.isnan(out) else x == out
-    return only(np.asarray(g / mask.sum(), g.dtype), mask)
+    return only(np.asanyarray(g / mask.sum()).astype(g.dtype, copy=False), mask)
 
 
 def _shared(g: Array, x: Array, out: Any, over: tuple[int, ...], keepdim: bool) -> Any:
     """The same along some axes; a nan is not equal to itself, and has a nan for a gradient."""
-    mask = x == spread(np.asarray(out), x.shape, over, keepdim)
+    mask = x == spread(np.asanyarray(out), x.shape, over, keepdim)
     part = mask / mask.sum(over, dtype=np.int64, keepdims=True)
     return spread(g, x.shape, over, keepdim) * part.astype(g.dtype)
 
@@ -66,7 +66,7 @@ def _along(find: Any, input: T, dim: int, keepdim: bool, name: str) -> tuple[T, 
     along = axis(dim, x.ndim)
     _check_not_empty(x, (along,), dim, name, IndexError)
     if not x.ndim:
-        zero = np.zeros((), np.int64)
+        zero = np.zeros((), np.int64, like=input.array)
         return record(x.copy(), f"{name.title()}Backward0", (input, lambda g: g)), result(
             input, zero
         )
@@ -92,7 +92,7 @@ def taken(input: T, index: Array, along: int, keepdim: bool, name: str) -> tuple
 
 def placed(g: Array, index: Array, along: int, shape: tuple[int, ...]) -> Array:
     """The gradient of elements that were taken with `index`: zeros around them."""
-    whole = np.zeros(shape, g.dtype)
+    whole = np.zeros(shape, g.dtype, like=g)
     np.put_along_axis(whole, index, g, along)
     return whole
 
@@ -128,7 +128,7 @@ def _over(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool, name: str) -> T:
     x = input.array
     over = axes(dim, x.ndim)
     _check_not_empty(x, over, None if dim is None or is_empty(dim) else dim, name, RuntimeError)
-    out = np.asarray(ufunc.reduce(x, over, keepdims=keepdim))
+    out = np.asanyarray(ufunc.reduce(x, over, keepdims=keepdim))
     return record(
         out,
         f"{name.title()}Backward0",
@@ -165,6 +165,6 @@ def _where(find: Any, input: T, dim: int | None, keepdim: bool, name: str) -> T:
     along = None if dim is None else axis(dim, x.ndim)
     _check_not_empty(x, () if along is None else (along,), dim, name, IndexError)
     if along is not None and not x.ndim:
-        return result(input, np.zeros((), np.int64))
+        return result(input, np.zeros((), np.int64, like=input.array))
     out = find(x, axis=along, keepdims=keepdim)
-    return result(input, np.asarray(out).astype(np.int64, copy=False))
+    return result(input, np.asanyarray(out).astype(np.int64, copy=False))

@@ -89,7 +89,7 @@ def _norm(x: Array, p: Number, over: tuple[int, ...], keepdim: bool) -> Array:
         out = size.min(over, keepdims=keepdim)
     else:
         out = np.power(add_up(np.power(size, p), over, keepdims=keepdim), 1 / p)
-    return np.asarray(out).astype(x.dtype)
+    return np.asanyarray(out).astype(x.dtype)  # type: ignore[no-any-return]
 
 
 def _slope(x: Array, p: Number, out: Array, over: tuple[int, ...]) -> Any:

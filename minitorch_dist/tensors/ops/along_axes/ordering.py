@@ -15,6 +15,8 @@ from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.along_axes.extrema import placed
+from minitorch_dist.tensors.ops.elementwise.copying import row_major
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 LONG = 1024  # rows longer than this are searched by partition instead of sorted
 
@@ -27,7 +29,7 @@ def order(x: Array, along: int, descending: bool) -> Array:
         return np.argsort(x, along, kind="stable")
     # Equal elements keep their order: sort the mirror image, and look at it in a mirror.
     mirrored = np.argsort(np.flip(x, along), along, kind="stable")
-    return np.asarray(x.shape[along] - 1 - np.flip(mirrored, along))
+    return np.asanyarray(x.shape[along] - 1 - np.flip(mirrored, along))
 
 
 def taken(input: T, index: Array, along: int, name: str) -> tuple[T, T]:
@@ -44,7 +46,7 @@ def taken(input: T, index: Array, along: int, name: str) -> tuple[T, T]:
 
 def _lone(input: T, name: str) -> tuple[T, T]:
     """A 0-dim tensor is its own order."""
-    index = result(input, np.zeros((), np.int64))
+    index = result(input, np.zeros((), np.int64, like=input.array))
     return record(input.array.copy(), name, (input, lambda g: g, index)), index
 
 
@@ -61,7 +63,7 @@ def argsort(input: T, dim: int = -1, descending: bool = False, *, stable: bool =
     """The indices that sort."""
     along = axis(dim, input.array.ndim)
     if not input.array.ndim:
-        return result(input, np.zeros((), np.int64))
+        return result(input, np.zeros((), np.int64, like=input.array))
     return result(input, order(input.array, along, descending))
 
 
@@ -94,7 +96,7 @@ def _first(x: Array, k: int, along: int, largest: bool) -> Array:
         rows = rows.astype(np.float32) if x.dtype in dtypes.HALVES else rows
         found = _by_partition(rows.reshape(-1, x.shape[along]), k, largest)
         if found is not None:
-            return np.ascontiguousarray(np.moveaxis(found.reshape(*rows.shape[:-1], k), -1, along))
+            return row_major(np.moveaxis(found.reshape(*rows.shape[:-1], k), -1, along))
     index = order(x, along, largest)
     return index[(slice(None),) * along + (slice(k),)].copy()  # not a view of the whole order
 
@@ -102,6 +104,8 @@ def _first(x: Array, k: int, along: int, largest: bool) -> Array:
 def _by_partition(rows: Array, k: int, largest: bool) -> Array | None:
     """Find the k-th value; take what lies beyond it, and the first of those that equal it."""
     if rows.dtype.kind == "f" and np.isnan(rows).any():
+        return None
+    if not has_numbers(rows):
         return None
     at = rows.shape[1] - k if largest else k - 1
     last = np.partition(rows, at, axis=1)[:, at, None]

@@ -18,7 +18,7 @@ from minitorch_dist.tensors.ops.along_axes.extrema import among_equals, taken
 def _scalar(input: T, name: str) -> tuple[T, T]:
     """Of a 0-dim tensor: its only element"""
     out = record(input.array.copy(), name, (input, lambda g: g))
-    return out, result(input, np.zeros((), np.int64))
+    return out, result(input, np.zeros((), np.int64, like=input.array))
 
 
 def _middle(x: Array, along: int, ignore_nan: bool) -> Array:
@@ -42,8 +42,8 @@ def _median(input: T, dim: int | None, keepdim: bool, ignore_nan: bool, name: st
     if dim is None:
         flat = x.reshape(-1)
         if not flat.size:
-            return record(np.full((), np.nan, x.dtype), node + "0", (input, lambda g: x))
-        out = np.asarray(flat[_middle(flat, 0, ignore_nan)[0]])
+            return record(np.full((), np.nan, x.dtype, like=x), node + "0", (input, lambda g: x))
+        out = np.asanyarray(flat[_middle(flat, 0, ignore_nan)[0]])
         return record(out, node + "0", (input, lambda g: among_equals(g, x, out), input))
     kind = return_types.nanmedian if ignore_nan else return_types.median
     if not x.ndim:
@@ -175,9 +175,9 @@ def _quantile(
 
     def backward(g: Array) -> Any:
         g = g.reshape(spread_shape)
-        whole = np.zeros(lines.shape, g.dtype)
+        whole = np.zeros(lines.shape, g.dtype, like=g)
         for index, part in ((lower, g * (1 - weight)), (upper, g * weight)):
-            piece = np.zeros(lines.shape, g.dtype)
+            piece = np.zeros(lines.shape, g.dtype, like=g)
             np.put_along_axis(piece, index, part, -1)
             whole += piece
         total = whole.sum(0)
@@ -201,7 +201,7 @@ def _parts(x: Array, q: Any, name: str) -> Array:
     else:
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        parts = np.asarray(q, x.dtype)
+        parts = np.asanyarray(q, x.dtype)
     if not ((parts >= 0) & (parts <= 1)).all():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return parts

@@ -152,7 +152,7 @@ def any(input: T, dim: Dims = None, keepdim: bool = False) -> T:
 def _truth(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool) -> T:
     x = input.array
     over = () if is_empty(dim) else axes(dim, x.ndim)  # here, unlike in sums, () names none of them
-    out = np.asarray(ufunc.reduce(x.astype(bool, copy=False), over, keepdims=keepdim))
+    out = np.asanyarray(ufunc.reduce(x.astype(bool, copy=False), over, keepdims=keepdim))
     return result(input, out.astype(x.dtype) if x.dtype == np.uint8 else out)
 
 
@@ -162,4 +162,4 @@ def count_nonzero(input: T, dim: Dims = None, *more: int) -> T:
     if more:
         dim = (dim, *more)  # type: ignore[arg-type]
     x = input.array
-    return result(input, np.asarray(np.count_nonzero(x, axes(dim, x.ndim)), np.int64))
+    return result(input, np.asanyarray(np.count_nonzero(x, axes(dim, x.ndim)), np.int64))

@@ -19,7 +19,7 @@ from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.core.views import check_writable, inplace, write
 from minitorch_dist.tensors.distributions import DIGITS
 from minitorch_dist.tensors.masks import only
-from minitorch_dist.tensors.ops.elementwise.copying import clone
+from minitorch_dist.tensors.ops.elementwise.copying import clone, row_major
 
 
 def _accumulate(ufunc: np.ufunc, x: Array, along: int) -> Array:
@@ -27,14 +27,14 @@ def _accumulate(ufunc: np.ufunc, x: Array, along: int) -> Array:
     if not x.ndim:
         return x.copy()
     if x.dtype in dtypes.HALVES:
-        return np.asarray(ufunc.accumulate(x.astype(np.float32), along).astype(x.dtype))
-    return np.asarray(ufunc.accumulate(x, along, dtype=x.dtype))
+        return np.asanyarray(ufunc.accumulate(x.astype(np.float32), along).astype(x.dtype))
+    return np.asanyarray(ufunc.accumulate(x, along, dtype=x.dtype))
 
 
 def _from_the_end(ufunc: np.ufunc, x: Array, along: int) -> Array:
     if not x.ndim:
         return x.copy()
-    return np.ascontiguousarray(np.flip(_accumulate(ufunc, np.flip(x, along), along), along))
+    return row_major(np.flip(_accumulate(ufunc, np.flip(x, along), along), along))
 
 
 def _typed(input: T, dtype: dtypes.dtype | None) -> T:
@@ -95,7 +95,7 @@ def logcumsumexp(input: T, dim: int) -> T:
                 np.exp(_from_the_end(np.logaddexp, np.log(np.maximum(part, 0)) - out, along) + x)
                 for part in (g, -g)
             )
-        return np.asarray(up - down).astype(g.dtype)
+        return np.asanyarray(up - down).astype(g.dtype)  # type: ignore[no-any-return]
 
     return record(out, "LogcumsumexpBackward0", (input, gradient, input), reads_result=True)
 
@@ -114,7 +114,7 @@ def _extreme(ufunc: np.ufunc, input: T, dim: int, name: str) -> tuple[T, T]:
     x = input.array
     along = axis(dim, x.ndim)
     if not x.ndim:
-        indices = result(input, np.zeros((), np.int64))
+        indices = result(input, np.zeros((), np.int64, like=input.array))
         return record(x.copy(), name, (input, lambda g: g, indices)), indices
     values = ufunc.accumulate(x, along)
     place = np.arange(x.shape[along]).reshape([-1 if i == along else 1 for i in range(x.ndim)])

@@ -54,12 +54,12 @@ class Moments:
         var = add_up(apart, self.over, keepdims=True) / wide.dtype.type(max(self.freedom, 0))
         if not self.keepdim and self.over:
             mean, var = mean.squeeze(self.over), var.squeeze(self.over)
-        self.mean, self.var = np.asarray(mean), np.asarray(var)
+        self.mean, self.var = np.asanyarray(mean), np.asanyarray(var)
 
     def var_gradient(self, g: Array) -> Array:
         mean = spread(self.mean, self.x.shape, self.over, self.keepdim)
         factor = spread(g, self.x.shape, self.over, self.keepdim) * 2
-        return np.asarray(factor * (self.x - mean) / self.freedom).astype(g.dtype, copy=False)
+        return np.asanyarray(factor * (self.x - mean) / self.freedom).astype(g.dtype, copy=False)  # type: ignore[no-any-return]
 
     def std_gradient(self, g: Array) -> Array:
         """Of equal elements the deviation is 0, and has no slope; torch says 0."""

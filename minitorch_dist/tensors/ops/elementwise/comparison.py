@@ -14,6 +14,7 @@ from minitorch_dist.tensors.core.promotion import not_a_tensor, on_result_device
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.names import also_called
+from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
 
 
 def _compare(ufunc: np.ufunc, input: T, other: T | Number) -> T:
@@ -90,7 +91,7 @@ def isin(
         raise not_a_tensor(elements, "elements")
     if isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
         like = on_result_device(elements, test_elements)
-    x, y = (np.asarray(getattr(v, "array", v)) for v in (elements, test_elements))
+    x, y = (np.asanyarray(getattr(v, "array", v)) for v in (elements, test_elements))
     return result(like, np.isin(x, y, assume_unique=assume_unique, invert=invert))
 
 
@@ -123,12 +124,12 @@ def isneginf(input: T) -> T:
 
 
 def _equals(x: Array, value: float) -> Array:
-    return np.zeros(x.shape, bool) if x.dtype.kind in "iub" else np.asarray(x == value)
+    return np.zeros(x.shape, bool, like=x) if x.dtype.kind in "iub" else np.asanyarray(x == value)
 
 
 def isreal(input: T) -> T:
     """True everywhere: no element is complex"""
-    return result(input, np.ones(input.array.shape, bool))
+    return result(input, np.ones(input.array.shape, bool, like=input.array))
 
 
 # ------------------------------------------------------------------------------------- whole tensors
@@ -155,7 +156,7 @@ def isclose(
             near = near | (np.isfinite(distance) & (distance <= atol + rtol * np.abs(b)))
         if equal_nan:
             near = near | (np.isnan(x) & np.isnan(y))
-        return np.asarray(near)
+        return np.asanyarray(near)
 
     return result(on_result_device(input, other), compute(close, x, y))
 
@@ -164,7 +165,13 @@ def allclose(
     input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
     """Whether `isclose` holds everywhere"""
-    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
+    return _holds(isclose(input, other, rtol, atol, equal_nan).array, "allclose()")
+
+
+def _holds(each: Array, name: str) -> bool:
+    if not has_numbers(each):
+        raise NumbersNeeded(name)
+    return bool(each.all())
 
 
 def equal(input: T, other: T) -> bool:
@@ -173,7 +180,7 @@ def equal(input: T, other: T) -> bool:
         raise not_a_tensor(other)
     same_device(input, other)
     x, y = input.array, other.array
-    return x.shape == y.shape and bool((x == y).all())
+    return x.shape == y.shape and _holds(np.asanyarray(x == y), "equal()")
 
 
 # ----------------------------------------------------------------------------------------- choosing

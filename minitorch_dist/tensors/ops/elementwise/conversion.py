@@ -12,7 +12,8 @@ from minitorch_dist.tensors.core import dtypes, grad_mode, graph
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import KINDS
-from minitorch_dist.tensors.ops.elementwise.copying import convert
+from minitorch_dist.tensors.ops.elementwise.copying import convert, no_data as no_data
+from minitorch_dist.tensors.shape_arrays.mode import empty_on
 
 Device: TypeAlias = "devices.device | str | int | None"
 
@@ -52,8 +53,14 @@ def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = Fal
     x, home = input.array, input.storage.device
     if not copy and dtype.numpy == x.dtype and device is home:
         return input
+    if home is devices.META and device is not home:
+        raise no_data()
     out: T = object.__new__(input.plain)
-    out.array = array = x.copy(order="K") if dtype.numpy == x.dtype else convert(x, dtype)
+    if device is devices.META:
+        array = empty_on(device, x, dtype.numpy)
+    else:
+        array = x.copy(order="K") if dtype.numpy == x.dtype else convert(x, dtype)
+    out.array = array
     out.storage = Storage(array, device)
     mode = grad_mode.mode.get()
     if input._base is not None:
@@ -89,9 +96,10 @@ def cpu(input: T, memory_format: Any = None) -> T:
 
 def pin_memory(input: T, device: Device = None) -> T:
     """`input`: page-locked memory speeds up copies to a GPU, and there is none."""
-    if input.storage.device is not devices.CPU:
+    place = input.storage.device.type
+    if place != "cpu":
         raise RuntimeError(
-            f"cannot pin 'torch.cuda.{type_name(input.array)[6:]}' only dense CPU tensors can be pinned"
+            f"cannot pin 'torch.{place}.{type_name(input.array)[6:]}' only dense CPU tensors can be pinned"
         )
     return input
 
@@ -130,7 +138,8 @@ def type_as(input: T, other: TensorBase) -> T:
 
 def type_(input: T, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The legacy name of the tensor's type, or the tensor as `dtype` (or as that legacy type)."""
-    prefix = "torch." if input.storage.device is devices.CPU else "torch.cuda."
+    place = input.storage.device.type
+    prefix = "torch." if place == "cpu" else f"torch.{place}."
     if dtype is None:
         return prefix + type_name(input.array)[6:]
     if not isinstance(dtype, dtypes.dtype):

@@ -13,6 +13,7 @@ from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def _itself(grad: Array) -> Array:
@@ -22,15 +23,20 @@ def _itself(grad: Array) -> Array:
 def dense(x: Array) -> Array:
     """A copy with the strides of `x`, if its elements lie densely; else row by row."""
     if 0 in x.strides and x.size > 1:  # expanded: numpy would keep an odd order
-        return np.array(x, order="C")
+        return x.copy(order="C")
     return x.copy(order="K")
+
+
+def row_major(x: Array) -> Array:
+    """`x` if it lies row by row in memory, else a copy that does."""
+    return x if x.flags.c_contiguous else x.copy(order="C")
 
 
 def clone(input: T, *, memory_format: Any = None) -> T:
     """A copy that passes its gradient on."""
     order = "C" if str(memory_format) == "torch.contiguous_format" else "K"
     x = input.array
-    out = dense(x) if order == "K" else np.array(x, order="C")
+    out = dense(x) if order == "K" else x.copy(order="C")
     return record(out, "CloneBackward0", (input, _itself))
 
 
@@ -39,7 +45,7 @@ def contiguous(input: T, memory_format: Any = None) -> T:
     x = input.array
     if x.flags.c_contiguous:
         return input
-    return record(np.array(x, order="C"), "CloneBackward0", (input, _itself))
+    return record(x.copy(order="C"), "CloneBackward0", (input, _itself))
 
 
 def detach(input: T) -> T:
@@ -97,6 +103,8 @@ def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
             )
         other = graph.result(input, np.array(other))
     x, y = input.array, other.array
+    if other.storage.device is devices.META and input.storage.device is not devices.META:
+        raise no_data()
     floating = x.dtype.kind not in "iub"
     check_writable(input, recorded=floating and joint.wants_any((other,)))
     node = joint.node_for("CopyBackwards", (input, other)) if floating else None
@@ -122,6 +130,8 @@ def apply_(input: T, callable: Callable[[Any], Any]) -> T:
     if input._requires_grad:
         raise RuntimeError("can't call apply_ on tensors that require gradients")
     x = input.array
+    if not has_numbers(x):
+        return input
     x[...] = np.array([callable(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape)
     bump(input)
     return input
@@ -132,6 +142,11 @@ def as_subclass(input: TensorBase, cls: type[T]) -> T:
     out: T = object.__new__(cls)
     out.__dict__.update(view_of(input, input.array, "AliasBackward0", _itself).__dict__)
     return out
+
+
+def no_data() -> NotImplementedError:
+    """torch's refusal to copy numbers from where there are none."""
+    return NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
 def fill(x: Array, y: Array) -> None:

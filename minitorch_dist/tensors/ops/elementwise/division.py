@@ -53,8 +53,8 @@ def _rounded(input: T, other: T | Number, mode: str) -> T:
     return record(
         compute(np.floor_divide if mode == "floor" else truncated, x, y),
         "DivBackward1",
-        (input, lambda g: np.zeros(a, g.dtype)),
-        (other, lambda g: np.zeros(b, g.dtype)),
+        (input, lambda g: np.zeros(a, g.dtype, like=g)),
+        (other, lambda g: np.zeros(b, g.dtype, like=g)),
     )
 
 

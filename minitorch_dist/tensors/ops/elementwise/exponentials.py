@@ -78,7 +78,7 @@ def log1p(input: T) -> T:
 
 def logistic(x: Array) -> Any:
     """1 / (1 + exp(-x)), without overflow: exp of a large number is inf, and 1 / inf is 0."""
-    out = np.asarray(np.negative(x))
+    out = np.asanyarray(np.negative(x))
     np.exp(out, out)
     out += 1
     return np.reciprocal(out, out)

@@ -132,7 +132,7 @@ def beside_number(ufunc: np.ufunc, x: Array, number: Any, out: Array | None = No
     if out is None:
         out = np.empty_like(x)
     flat, into, end = x.reshape(-1), out.reshape(-1), x.size - x.size % ROW
-    row = np.full(ROW, number, x.dtype)
+    row = np.full(ROW, number, x.dtype, like=x)
     ufunc(flat[:end].reshape(-1, ROW), row, out=into[:end].reshape(-1, ROW))
     ufunc(flat[end:], number, out=into[end:])
     return out

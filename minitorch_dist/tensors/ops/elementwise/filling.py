@@ -23,7 +23,7 @@ def fill_(input: T, value: T | Number) -> T:
             )
         number = value.array
     elif is_number(value):
-        number = np.asarray(value)
+        number = np.asanyarray(value)
     else:
         raise not_a_tensor(value, "value")
     x[...] = without_warnings(number.astype, x.dtype)

@@ -98,7 +98,7 @@ def _shift(ufunc: np.ufunc, input: T, other: T, kernel: str) -> T:
         far = (y < 0) | (y >= x.dtype.itemsize * 8)  # C leaves this open; torch shifts all bits out
         out = ufunc(x, np.where(far, 0, y).astype(y.dtype))
         gone = -(x < 0).astype(x.dtype) if ufunc is np.right_shift and x.dtype.kind == "i" else 0
-        return np.where(far, np.asarray(gone, x.dtype), out)
+        return np.where(far, np.asanyarray(gone, x.dtype), out)
 
     return result(on_result_device(input, other), compute(shifted, x, y))
 

@@ -115,7 +115,7 @@ def copysign(input: T, other: T | Number) -> T:
         out,
         "CopysignBackward0",
         (input, slope, input),
-        (other, lambda g: np.zeros(shape, g.dtype)),
+        (other, lambda g: np.zeros(shape, g.dtype, like=g)),
         reads_result=True,
     )
 

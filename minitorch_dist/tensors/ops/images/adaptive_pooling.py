@@ -100,7 +100,7 @@ def _average(input: T, axes: list[Bins], kind: str) -> T:
 def _bin_means(x: Array, axis: int, bins: Bins) -> Array:
     shape = list(x.shape)
     shape[axis] = len(bins)
-    out = np.empty(shape, x.dtype)
+    out = np.empty(shape, x.dtype, like=x)
     x, means = np.moveaxis(x, axis, -1), np.moveaxis(out, axis, -1)
     for i, (start, stop) in enumerate(bins):
         x[..., start:stop].mean(-1, out=means[..., i])
@@ -110,7 +110,7 @@ def _bin_means(x: Array, axis: int, bins: Bins) -> Array:
 def _spread_means(g: Array, axis: int, bins: Bins, size: int) -> Array:
     shape = list(g.shape)
     shape[axis] = size
-    out = np.zeros(shape, g.dtype)
+    out = np.zeros(shape, g.dtype, like=g)
     g, places = np.moveaxis(g, axis, -1), np.moveaxis(out, axis, -1)
     for i, (start, stop) in enumerate(bins):
         places[..., start:stop] += (g[..., i] / g.dtype.type(stop - start))[..., None]
@@ -123,8 +123,8 @@ def _largest(input: T, axes: list[Bins], kind: str) -> tuple[T, T]:
     width = source[-1]
     height = 1 if dims == 1 else source[-2]
     x = input.array.reshape(math.prod(source[:-dims]), height, width)
-    out = np.empty((len(x), len(rows), len(columns)), x.dtype)
-    where = np.empty(out.shape, np.int64)
+    out = np.empty((len(x), len(rows), len(columns)), x.dtype, like=x)
+    where = np.empty(out.shape, np.int64, like=x)
     everyone, count = np.arange(len(x)), len(x)
     for i, (top, bottom) in enumerate(rows):
         for j, (left, right) in enumerate(columns):
@@ -137,7 +137,7 @@ def _largest(input: T, axes: list[Bins], kind: str) -> tuple[T, T]:
 
     def backward(g: Array, _: Array) -> list[Array]:
         windows = len(rows) * len(columns)
-        dx = np.zeros((count, height * width), g.dtype)
+        dx = np.zeros((count, height * width), g.dtype, like=g)
         flat_g, flat = g.reshape(count, windows), where.reshape(count, windows)
         for k in range(windows):  # one window at a time: its places are distinct
             dx[everyone, flat[:, k]] += flat_g[:, k]

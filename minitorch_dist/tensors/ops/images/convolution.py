@@ -18,6 +18,7 @@ from minitorch_dist.tensors.core.graph import Gradient
 from minitorch_dist.tensors.core.joint import record_joint, wants
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops import autocasting
+from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.ops.images import grouped
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis
 
@@ -204,7 +205,7 @@ def _working(array: Array) -> Array:
     """In C order, and wide enough to add up in: halves are computed in float32."""
     if array.dtype in dtypes.HALVES:
         array = array.astype(np.float32)
-    return np.ascontiguousarray(array)
+    return row_major(array)
 
 
 def _images(x: Array, dims: int) -> Array:
@@ -223,8 +224,8 @@ def _kernels(w: Array) -> Array:
 def _sum_channels(g: Array) -> Array:
     count, channels, high, wide = g.shape
     planes = g.reshape(count * channels, high * wide)
-    sums = planes @ np.ones(high * wide, g.dtype)  # numpy's fastest sum of long rows
-    return np.asarray(sums.reshape(count, channels).sum(0))
+    sums = planes @ np.ones(high * wide, g.dtype, like=g)  # numpy's fastest sum of long rows
+    return np.asanyarray(sums.reshape(count, channels).sum(0))
 
 
 def _padding(

@@ -44,7 +44,7 @@ def correlate(x: Array, w: Array, rows: Axis, columns: Axis, bias: Array | None 
     if _pointwise(rows, columns):
         out = _multiply(w.reshape(w.shape[:2]), _picked(x, rows, columns))
     else:
-        out = np.empty((len(x), len(w), rows.out, columns.out), x.dtype)
+        out = np.empty((len(x), len(w), rows.out, columns.out), x.dtype, like=x)
         if rows.out * columns.out <= SMALL_MAP:
             _correlate_gathered(x, w, rows, columns, out)
         elif winograd.fits(w, rows, columns):
@@ -68,7 +68,7 @@ def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
         return winograd_gradients.input_gradient(g, w, rows, columns)
     if not strided:
         return correlate(g, _flipped(w), _phase(rows, 0)[0], _phase(columns, 0)[0])
-    out = np.zeros((len(g), w.shape[1], rows.size, columns.size), g.dtype)
+    out = np.zeros((len(g), w.shape[1], rows.size, columns.size), g.dtype, like=g)
     for i in range(rows.stride):
         for j in range(columns.stride):
             (up, ih), (left, iw) = _phase(rows, i), _phase(columns, j)
@@ -139,7 +139,7 @@ def _picked(x: Array, rows: Axis, columns: Axis) -> Array:
 def _unpicked(g: Array, rows: Axis, columns: Axis) -> Array:
     if g.shape[2:] == (rows.size, columns.size):
         return g
-    out = np.zeros((*g.shape[:2], rows.size, columns.size), g.dtype)
+    out = np.zeros((*g.shape[:2], rows.size, columns.size), g.dtype, like=g)
     out[:, :, :: rows.stride, :: columns.stride][:, :, : rows.out, : columns.out] = g
     return out
 
@@ -165,7 +165,7 @@ def _weight_gradient_pointwise(g: Array, x: Array) -> Array:
         return _beside(g) @ _beside(x).T
     places = g.shape[2] * g.shape[3]
     g, x = g.reshape(*g.shape[:2], places), x.reshape(*x.shape[:2], places)
-    out = np.zeros((g.shape[1], x.shape[1]), g.dtype)
+    out = np.zeros((g.shape[1], x.shape[1]), g.dtype, like=g)
     part = np.empty_like(out)
     for one_g, one_x in zip(g, x, strict=True):
         out += np.matmul(one_g, one_x.T, out=part)
@@ -194,20 +194,22 @@ def _correlate_gathered(x: Array, w: Array, rows: Axis, columns: Axis, out: Arra
 def _columns(x: Array, rows: Axis, columns: Axis) -> Array:
     """im2col as a matrix (C·KH·KW, N·H·W)."""
     count, channels = x.shape[:2]
-    cols = np.zeros((channels, rows.kernel, columns.kernel, count, rows.out, columns.out), x.dtype)
+    cols = np.zeros(
+        (channels, rows.kernel, columns.kernel, count, rows.out, columns.out), x.dtype, like=x
+    )
     im2col(x, rows, columns, out=cols.transpose(3, 0, 1, 2, 4, 5))
     return cols.reshape(channels * rows.kernel * columns.kernel, -1)
 
 
 def _weight_gradient_gathered(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
-    out = np.zeros((len(w), w[0].size), g.dtype)
+    out = np.zeros((len(w), w[0].size), g.dtype, like=g)
     for block in _blocks(len(x), w[0].size * rows.out * columns.out):
         out += _beside(g[block]) @ _columns(x[block], rows, columns).T
     return out.reshape(w.shape)
 
 
 def _input_gradient_gathered(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
-    out = np.zeros((len(g), w.shape[1], rows.size, columns.size), g.dtype)
+    out = np.zeros((len(g), w.shape[1], rows.size, columns.size), g.dtype, like=g)
     matrix = w.reshape(len(w), -1).T
     for block in _blocks(len(g), w[0].size * rows.out * columns.out):
         cols = matrix @ _beside(g[block])

@@ -13,15 +13,18 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.images import correlation
 from minitorch_dist.tensors.ops.images.sliding import Axis, taps
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def correlate(
     x: Array, w: Array, rows: Axis, columns: Axis, bias: Array | None, groups: int
 ) -> Array:
     """Correlate the images x (N, C, H, W) with the kernels w (O, C / groups, KH, KW)."""
+    out = np.zeros((len(x), len(w), rows.out, columns.out), x.dtype, like=x)
+    if not has_numbers(out):
+        return out
     if groups == 1:
         return correlation.correlate(x, w, rows, columns, bias)
-    out = np.zeros((len(x), len(w), rows.out, columns.out), x.dtype)
     if w.shape[1] == 1:
         for many in _multiples(len(w), groups):
             for i, j, (oh, ih), (ow, iw) in taps(rows, columns):
@@ -38,9 +41,11 @@ def correlate(
 
 def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis, groups: int) -> Array:
     """The gradient of the images, given that of the outputs."""
+    out = np.zeros((len(g), w.shape[1] * groups, rows.size, columns.size), g.dtype, like=g)
+    if not has_numbers(out):
+        return out
     if groups == 1:
         return correlation.input_gradient(g, w, rows, columns)
-    out = np.zeros((len(g), w.shape[1] * groups, rows.size, columns.size), g.dtype)
     if w.shape[1] == 1:
         for many in _multiples(len(w), groups):
             for i, j, (oh, ih), (ow, iw) in taps(rows, columns):
@@ -55,9 +60,11 @@ def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis, groups: int) -
 
 def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis, groups: int) -> Array:
     """The gradient of the kernels w (of which only the shape is read)."""
+    out = np.zeros(w.shape, g.dtype, like=g)
+    if not has_numbers(out):
+        return out
     if groups == 1:
         return correlation.weight_gradient(g, x, w, rows, columns)
-    out = np.zeros(w.shape, g.dtype)
     if w.shape[1] == 1:
         for many in _multiples(len(w), groups):
             for i, j, (oh, ih), (ow, iw) in taps(rows, columns):
@@ -74,7 +81,7 @@ def gradients(
     g: Array, x: Array, w: Array, rows: Axis, columns: Axis, groups: int
 ) -> tuple[Array, Array]:
     """Both, of the images and of the kernels."""
-    if groups == 1:
+    if groups == 1 and has_numbers(g):
         return correlation.gradients(g, x, w, rows, columns)
     dx = input_gradient(g, w, rows, columns, groups)
     return dx, weight_gradient(g, x, w, rows, columns, groups)

@@ -67,13 +67,13 @@ def _constant(input: T, pairs: list[tuple[int, int]], value: float | None) -> T:
         there.append(slice(max(before, 0), shape[place] - max(after, 0)))
         here.append(slice(max(-before, 0), side - max(-after, 0)))
     to, source = tuple(there), tuple(here)
-    out = np.empty(shape, x.dtype)
+    out = np.empty(shape, x.dtype, like=x)
     out[...] = number(input, value or 0).array
     out[to] = x[source]
     before_shape, dtype = x.shape, x.dtype
 
     def cut(grad: Array) -> Array:
-        whole = np.zeros(before_shape, dtype)
+        whole = np.zeros(before_shape, dtype, like=grad)
         whole[source] = grad[to]
         return whole
 
@@ -109,7 +109,7 @@ def _from_itself(input: T, pairs: list[tuple[int, int]], mode: str) -> T:
     def gather(grad: Array) -> Array:
         for place, source in enumerate(sources, first):
             shape = (*grad.shape[:place], sides[place], *grad.shape[place + 1 :])
-            whole = np.zeros(shape, grad.dtype)
+            whole = np.zeros(shape, grad.dtype, like=grad)
             add_at(whole, (slice(None),) * place + (source,), grad)
             grad = whole
         return grad

@@ -156,10 +156,10 @@ def _max_pool(input: T, dims: int, rows: Axis, columns: Axis, indices: bool) -> 
 def _largest(x: Array, rows: Axis, columns: Axis) -> Array:
     """The largest value of every window, first along one axis and then along the other."""
     lowest = -np.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).min
-    out = np.full((*x.shape[:2], rows.out, columns.out), lowest, x.dtype)
+    out = np.full((*x.shape[:2], rows.out, columns.out), lowest, x.dtype, like=x)
     for block in _blocks(x):
         part = x[block]
-        middle = np.full((*part.shape[:2], rows.out, columns.size), lowest, x.dtype)
+        middle = np.full((*part.shape[:2], rows.out, columns.size), lowest, x.dtype, like=x)
         for i in range(rows.kernel):
             oh, ih = seen(rows, i)
             np.maximum(middle[:, :, oh], part[:, :, ih], out=middle[:, :, oh])
@@ -176,9 +176,11 @@ def _max_gradient(g: Array, x: Array, out: Array, rows: Axis, columns: Axis) -> 
         a.kernel == a.stride and a.padding == 0 and a.dilation == 1 for a in (rows, columns)
     )
     covered = tiled and all(a.out * a.stride == a.size for a in (rows, columns))
-    dx = np.empty(x.shape, g.dtype) if covered else np.zeros(x.shape, g.dtype)
+    dx = np.empty(x.shape, g.dtype, like=g) if covered else np.zeros(x.shape, g.dtype, like=g)
     for block in _blocks(x):
-        left = np.ones(out[block].shape, np.bool_)  # outputs that have not found their place yet
+        left = np.ones(
+            out[block].shape, np.bool_, like=x
+        )  # outputs that have not found their place yet
         for _, _, (oh, ih), (ow, iw) in taps(rows, columns):
             waiting = left[:, :, oh, ow]
             hit = x[block, :, ih, iw] == out[block, :, oh, ow]
@@ -205,8 +207,8 @@ def _to_nan(g: Array, x: Array, left: Array, dx: Array, rows: Axis, columns: Axi
 
 def _max_indices(x: Array, rows: Axis, columns: Axis) -> Array:
     shape = (*x.shape[:2], rows.out, columns.out)
-    best, where = np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
-    fresh = np.ones(shape, np.bool_)
+    best, where = np.zeros(shape, x.dtype, like=x), np.zeros(shape, np.int64, like=x)
+    fresh = np.ones(shape, np.bool_, like=x)
     places = np.arange(rows.size * columns.size).reshape(rows.size, columns.size)
     for _, _, (oh, ih), (ow, iw) in taps(rows, columns):
         here = (slice(None), slice(None), oh, ow)
@@ -229,10 +231,10 @@ def _avg_pool(
     divide = _by_count(rows, columns, include, divisor)
     x = _images(input.array, dims)
     wide = np.float32 if dtype in dtypes.HALVES else dtype
-    out = np.zeros((*x.shape[:2], rows.out, columns.out), wide)
+    out = np.zeros((*x.shape[:2], rows.out, columns.out), wide, like=x)
     for block in _blocks(x):
         part = x[block]
-        middle = np.zeros((*part.shape[:2], rows.out, columns.size), wide)
+        middle = np.zeros((*part.shape[:2], rows.out, columns.size), wide, like=x)
         for i in range(rows.kernel):
             oh, ih = seen(rows, i)
             middle[:, :, oh] += part[:, :, ih]
@@ -244,10 +246,10 @@ def _avg_pool(
 
     def backward(g: Array) -> Array:
         g = divide(_images(g, dims).astype(wide))
-        dx = np.zeros((*g.shape[:2], rows.size, columns.size), wide)
+        dx = np.zeros((*g.shape[:2], rows.size, columns.size), wide, like=g)
         for block in _blocks(dx):
             part = g[block]
-            middle = np.zeros((*part.shape[:2], rows.out, columns.size), wide)
+            middle = np.zeros((*part.shape[:2], rows.out, columns.size), wide, like=g)
             for j in range(columns.kernel):
                 ow, iw = seen(columns, j)
                 middle[:, :, :, iw] += part[:, :, :, ow]
@@ -275,7 +277,7 @@ def _by_count(
         if sums.dtype.kind in "iu":
             whole: Array = np.trunc(sums / count).astype(sums.dtype)
             return whole
-        scaled: Array = sums / np.asarray(count, sums.dtype)
+        scaled: Array = sums / np.asanyarray(count).astype(sums.dtype)
         return scaled
 
     return divide

@@ -189,7 +189,7 @@ def _cubic(t: Array) -> Array:
     def far(d: Array) -> Any:
         return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
-    return np.asarray([far(t + 1), near(t), near(1 - t), far(2 - t)])
+    return np.asanyarray([far(t + 1), near(t), near(1 - t), far(2 - t)])
 
 
 # -------------------------------------------------------------------------------------------- applying
@@ -218,13 +218,13 @@ def _resampled(input: T, plans: list[Taps], name: str) -> T:
 def _sampled(x: Array, plan: Taps, axis: int) -> Array:
     """The weighted sum of the taps along one axis."""
     if len(plan.places) == 1:
-        return np.asarray(x.take(plan.places[0], axis))
+        return np.asanyarray(x.take(plan.places[0], axis))
     along = [1] * x.ndim
     along[axis] = -1
     total: Any = 0
     for places, weights in zip(plan.places, plan.weights, strict=True):
         total = total + x.take(places, axis) * weights.reshape(along)
-    return np.asarray(total)
+    return np.asanyarray(total)
 
 
 def _returned(grad: Array, plan: Taps, axis: int, n: int) -> Array:
@@ -232,15 +232,15 @@ def _returned(grad: Array, plan: Taps, axis: int, n: int) -> Array:
 
     Most of its elements are 0, and 0 · inf is nan: such a gradient is added up tap by tap.
     """
-    matrix = np.zeros((plan.places.shape[1], n), grad.dtype)
+    matrix = np.zeros((plan.places.shape[1], n), grad.dtype, like=grad)
     outputs = np.broadcast_to(np.arange(len(matrix)), plan.places.shape)
     np.add.at(matrix, (outputs, plan.places), plan.weights)
-    whole = np.asarray(np.moveaxis(np.moveaxis(grad, axis, -1) @ matrix, -1, axis))
+    whole = np.asanyarray(np.moveaxis(np.moveaxis(grad, axis, -1) @ matrix, -1, axis))
     return whole if np.isfinite(whole.sum()) else _tap_by_tap(grad, plan, axis, n)
 
 
 def _tap_by_tap(grad: Array, plan: Taps, axis: int, n: int) -> Array:
-    whole = np.zeros((*grad.shape[:axis], n, *grad.shape[axis + 1 :]), grad.dtype)
+    whole = np.zeros((*grad.shape[:axis], n, *grad.shape[axis + 1 :]), grad.dtype, like=grad)
     along = [1] * grad.ndim
     along[axis] = -1
     for places, weights in zip(plan.places, plan.weights, strict=True):

@@ -35,7 +35,7 @@ class ShiftedRows:
         starts = [divmod(i * rows.dilation, rows.stride) for i in range(rows.kernel)]
         self.height = max(first for first, _ in starts) + rows.out  # rows of each residue
         shape = (columns.kernel, x.shape[1], rows.stride * self.height, columns.out)
-        self.array = np.zeros(shape, x.dtype)
+        self.array = np.zeros(shape, x.dtype, like=x)
         terms, length = columns.kernel * x.shape[1], rows.out * columns.out
         flat = self.array.reshape(terms, -1)
         offsets = [(residue * self.height + first) * columns.out for first, residue in starts]
@@ -44,7 +44,7 @@ class ShiftedRows:
         if (
             terms <= FEW and rows.kernel > 1
         ):  # 16 more columns: rows a power of 2 apart share cache lines
-            self.joined = np.empty((rows.kernel * terms, length + 16), x.dtype)[:, :length]
+            self.joined = np.empty((rows.kernel * terms, length + 16), x.dtype, like=x)[:, :length]
 
     def load(self, image: Array) -> list[Array]:
         """The matrices (KW·C, H·W), one per kernel row; or joined, a single one (KH·KW·C, H·W)."""
@@ -71,7 +71,7 @@ def correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None
     lines = ShiftedRows(x, rows, columns)
     matrices = lines.matrices(w)
     out = out.reshape(len(x), len(w), rows.out * columns.out)
-    part = np.empty(out.shape[1:], x.dtype)
+    part = np.empty(out.shape[1:], x.dtype, like=x)
     for image, result in zip(x, out, strict=True):
         read = lines.load(image)
         np.matmul(matrices[0], read[0], out=result)
@@ -83,8 +83,8 @@ def correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None
 def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     lines = ShiftedRows(x, rows, columns)
     matrices = 1 if lines.joined is not None else rows.kernel
-    total = np.zeros((matrices, w[0].size // matrices, len(w)), g.dtype)
-    part = np.empty(total.shape[1:], g.dtype)
+    total = np.zeros((matrices, w[0].size // matrices, len(w)), g.dtype, like=g)
+    part = np.empty(total.shape[1:], g.dtype, like=g)
     for image, grad in zip(x, g.reshape(len(g), len(w), rows.out * columns.out), strict=True):
         for gradient, read in zip(total, lines.load(image), strict=True):
             gradient += np.matmul(read, grad.T, out=part)

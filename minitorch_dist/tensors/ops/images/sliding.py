@@ -84,7 +84,9 @@ def im2col(x: Array, rows: Axis, columns: Axis, out: Array | None = None) -> Arr
     `out` may be a window with any strides; it must hold zeros where the padding is seen.
     """
     if out is None:
-        out = np.zeros((*x.shape[:2], rows.kernel, columns.kernel, rows.out, columns.out), x.dtype)
+        out = np.zeros(
+            (*x.shape[:2], rows.kernel, columns.kernel, rows.out, columns.out), x.dtype, like=x
+        )
     for i, j, (oh, ih), (ow, iw) in taps(rows, columns):
         out[:, :, i, j, oh, ow] = x[:, :, ih, iw]
     return out
@@ -93,7 +95,7 @@ def im2col(x: Array, rows: Axis, columns: Axis, out: Array | None = None) -> Arr
 def col2im(cols: Array, rows: Axis, columns: Axis, out: Array | None = None) -> Array:
     """The reverse of `im2col`: add up, for every input, all places where it was seen."""
     if out is None:
-        out = np.zeros((*cols.shape[:2], rows.size, columns.size), cols.dtype)
+        out = np.zeros((*cols.shape[:2], rows.size, columns.size), cols.dtype, like=cols)
     for i, j, (oh, ih), (ow, iw) in taps(rows, columns):
         out[:, :, ih, iw] += cols[:, :, i, j, oh, ow]
     return out

@@ -82,13 +82,13 @@ class Tiles:
     def __init__(self, x: Array, rows: Axis, columns: Axis) -> None:
         plan, channels = tiling(rows, columns), x.shape[1]
         self.b, length = B.astype(x.dtype), channels * plan.tiles * plan.width
-        self.rows = np.zeros((POINTS, channels, plan.tiles, plan.width), x.dtype)
+        self.rows = np.zeros((POINTS, channels, plan.tiles, plan.width), x.dtype, like=x)
         left, pixels = plan.across
         self.loads = [
             (self.rows[i][:, there, left], (slice(None), inside, pixels))
             for i, (there, inside) in enumerate(plan.down)
         ]
-        lines = np.zeros((POINTS, columns.kernel, length), x.dtype)
+        lines = np.zeros((POINTS, columns.kernel, length), x.dtype, like=x)
         self.points = lines[:, 0]
         self.shifted = [
             (lines[:, j, : length - by], lines[:, 0, by:])
@@ -111,8 +111,8 @@ def correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None
     tiles, plan = Tiles(x, rows, columns), tiling(rows, columns)
     taps = G.astype(x.dtype) @ w.transpose(2, 0, 3, 1).reshape(3, -1)
     taps = taps.reshape(POINTS, len(w), -1)
-    products = np.empty((POINTS, len(w), plan.tiles * plan.width), x.dtype)
-    found = np.empty((OUTPUTS, len(w), plan.tiles, plan.width), x.dtype)
+    products = np.empty((POINTS, len(w), plan.tiles * plan.width), x.dtype, like=x)
+    found = np.empty((OUTPUTS, len(w), plan.tiles, plan.width), x.dtype, like=x)
     back = A.astype(x.dtype)
     for image, result in zip(x, out, strict=True):
         np.matmul(taps, tiles.load(image), out=products)

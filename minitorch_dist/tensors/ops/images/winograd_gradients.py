@@ -51,12 +51,12 @@ class OutputGradients:
 
     def __init__(self, g: Array, rows: Axis, columns: Axis) -> None:
         plan = tiling(rows, columns)
-        self.rows = np.zeros((OUTPUTS, g.shape[1], plan.tiles, plan.width), g.dtype)
+        self.rows = np.zeros((OUTPUTS, g.shape[1], plan.tiles, plan.width), g.dtype, like=g)
         self.loads = [
             (place[:, there, : columns.out], lines)
             for place, (there, lines) in zip(self.rows, plan.ends, strict=True)
         ]
-        self.array = np.empty((POINTS, g.shape[1], plan.tiles * plan.width), g.dtype)
+        self.array = np.empty((POINTS, g.shape[1], plan.tiles * plan.width), g.dtype, like=g)
         self.a = np.ascontiguousarray(A.T.astype(g.dtype))
 
     def load(self, grad: Array) -> Array:
@@ -71,7 +71,7 @@ class _Kernels:
 
     def __init__(self, x: Array, w: Array, rows: Axis, columns: Axis) -> None:
         self.tiles, self.shape = Tiles(x, rows, columns), (3, columns.kernel, x.shape[1], len(w))
-        self.total = np.zeros((POINTS, columns.kernel * x.shape[1], len(w)), x.dtype)
+        self.total = np.zeros((POINTS, columns.kernel * x.shape[1], len(w)), x.dtype, like=x)
         self.part = np.empty_like(self.total)
 
     def add(self, at_points: Array, image: Array) -> None:

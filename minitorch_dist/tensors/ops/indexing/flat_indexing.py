@@ -12,6 +12,7 @@ from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, same_gradient, zero_at
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def _flat(x: Array, index: TensorBase, name: str) -> Array:
@@ -22,7 +23,7 @@ def _flat(x: Array, index: TensorBase, name: str) -> Array:
         )
     if at.size and not x.size:
         raise IndexError(f"{name}(): tried to take from an empty tensor")
-    for found in (int(at.min()), int(at.max())) if at.size else ():
+    for found in (int(at.min()), int(at.max())) if at.size and has_numbers(at) else ():
         if not -x.size <= found < x.size:
             raise IndexError(
                 f"out of range: tried to access index {found} on a tensor of {x.size} elements."
@@ -38,7 +39,7 @@ def take(input: T, index: TensorBase) -> T:
     shape, dtype = x.shape, x.dtype
 
     def spread(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype)
+        whole = np.zeros(shape, dtype, like=grad)
         add_at(whole.reshape(-1), (at.reshape(-1),), grad.reshape(-1))
         return whole
 

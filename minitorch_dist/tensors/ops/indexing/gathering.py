@@ -84,11 +84,11 @@ def gather(input: T, dim: int, index: TensorBase, *, sparse_grad: bool = False) 
     shape, dtype = x.shape, x.dtype
     if not at.size:
         empty = np.zeros(at.shape, dtype)
-        return record(empty, "GatherBackward0", (input, lambda g: np.zeros(shape, dtype)))
+        return record(empty, "GatherBackward0", (input, lambda g: np.zeros(shape, dtype, like=g)))
     single = at.ndim > 0 and at.shape[place] == 1  # then no place can be named twice
 
     def scatter_back(grad: Array) -> Array:
-        whole = np.zeros(line_shape, dtype)
+        whole = np.zeros(line_shape, dtype, like=grad)
         values = grad.reshape(where_shape)
         if single:
             whole[where] = values
@@ -185,7 +185,7 @@ def _values(x: Array, index: TensorBase, src: Any) -> Array:
     """The values to write: the part of `src` that `index` covers."""
     if not isinstance(src, TensorBase):
         with np.errstate(all="ignore"):
-            return np.asarray(src).astype(x.dtype)
+            return np.asanyarray(src).astype(x.dtype)  # type: ignore[no-any-return]
     if src.array.dtype != x.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if not index.array.size:
@@ -207,7 +207,7 @@ def _collect(where: Where, source: TensorBase | None) -> Any:
 
     def hand_on(grad: Array) -> Array:
         part = (grad if grad.ndim else grad.reshape(1))[where]
-        whole = np.zeros(shape or (1,), grad.dtype)
+        whole = np.zeros(shape or (1,), grad.dtype, like=grad)
         whole[tuple(slice(n) for n in part.shape)] = part
         return whole.reshape(shape)
 
@@ -219,7 +219,7 @@ def _nothing(source: TensorBase | None) -> Any:
     if source is None:
         return None
     shape = source.array.shape
-    return lambda g: np.zeros(shape, g.dtype)
+    return lambda g: np.zeros(shape, g.dtype, like=g)
 
 
 scatter, scatter_ = both(_scatter)

@@ -40,7 +40,7 @@ def _window(input: T, items: Items) -> T:
     out = look(x, items)
 
     def widen(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype)
+        whole = np.zeros(shape, dtype, like=grad)
         look(whole, items)[...] = grad
         return whole
 
@@ -68,7 +68,7 @@ def _gather(input: T, window: Items, where: Items, reads: list[TensorBase]) -> T
     shape, dtype = x.shape, x.dtype
 
     def spread(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype)
+        whole = np.zeros(shape, dtype, like=grad)
         region = look(whole, window)
         if indices.names_once(where):
             region[where] = grad
@@ -138,7 +138,7 @@ def element(value: Any, dtype: np.dtype[Any]) -> Array:
     if dtype.kind == "f" and dtype.itemsize > 2 and type(value) in (float, int):
         return np.array(value, dtype)
     with np.errstate(all="ignore"):
-        return np.asarray(value).astype(dtype)
+        return np.asanyarray(value).astype(dtype)  # type: ignore[no-any-return]
 
 
 def _type_of(value: Any) -> str:

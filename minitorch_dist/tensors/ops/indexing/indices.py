@@ -156,7 +156,7 @@ def _simplify(item: Any) -> Any:
 
 def _nested(items: Any) -> Array:
     plain = [i.array if isinstance(i, TensorBase) else i for i in items]
-    return np.asarray(plain) if plain else np.zeros(0, np.int64)
+    return np.asanyarray(plain) if plain else np.zeros(0, np.int64)
 
 
 def takes(item: Any) -> int:
@@ -180,15 +180,15 @@ def pick(x: Array, where: Items) -> Array:
     try:
         last = where[-1]
         if last.dtype.kind != "b" and all(item is FULL for item in where[:-1]):
-            out = np.asarray(x.take(last, len(where) - 1))  # the common case, and faster
+            out = np.asanyarray(x.take(last, len(where) - 1))  # the common case, and faster
         else:
-            out = np.asarray(x[where])
+            out = np.asanyarray(x[where])
         if not x.size:  # numpy does not look at indices where there is nothing to copy
             named = [(i, a) for i, a in enumerate(spell_out(where)) if isinstance(a, np.ndarray)]
             for axis, _ in named:
                 if not x.shape[axis] and all(a.size for _, a in named):
                     raise IndexError(f"index is out of bounds for dimension {axis} with size 0")
-        return out
+        return out  # type: ignore[no-any-return]
     except IndexError as error:
         raise arrays_error(x, where, str(error)) from None
 

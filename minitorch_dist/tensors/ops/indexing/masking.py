@@ -14,6 +14,7 @@ from minitorch_dist.tensors.core.promotion import broadcast_error
 from minitorch_dist.tensors.ops.indexing import indexing
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, number_or_tensor
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def _bools(mask: TensorBase, complaint: str) -> Array:
@@ -50,11 +51,16 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
 
     def hand_on(grad: Array) -> Array:
         kind = number.dtype
-        return np.asarray(np.where(where, grad, 0).sum(dtype=grad.dtype)).astype(kind)
+        return np.asanyarray(np.where(where, grad, 0).sum(dtype=grad.dtype)).astype(kind)  # type: ignore[no-any-return]
 
     name = "MaskedFillBackward0" if source is None else "MaskedFillBackward1"
     return Change(
-        name, write, lambda g: np.where(where, np.zeros((), g.dtype), g), source, hand_on, (mask,)
+        name,
+        write,
+        lambda g: np.where(where, np.zeros((), g.dtype, like=g), g),
+        source,
+        hand_on,
+        (mask,),
     )
 
 
@@ -78,7 +84,7 @@ def masked_select(input: T, mask: TensorBase) -> T:
     before, dtype = x.shape, x.dtype
 
     def spread(grad: Array) -> Array:
-        whole = np.zeros(full, dtype)
+        whole = np.zeros(full, dtype, like=grad)
         whole[wide] = grad
         return sum_to(whole, before)
 
@@ -99,7 +105,7 @@ def _scattered(input: T, mask: TensorBase, source: TensorBase) -> Change:
     if _common(x, given) != x.shape:
         raise RuntimeError(f"the mask of shape {list(given.shape)} does not fit {list(x.shape)}")
     where = np.broadcast_to(given, x.shape)
-    count = int(np.count_nonzero(where))
+    count = int(np.count_nonzero(where)) if has_numbers(where) else 0
     if count > y.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     shape = y.shape
@@ -108,12 +114,13 @@ def _scattered(input: T, mask: TensorBase, source: TensorBase) -> Change:
         array[where] = y.reshape(-1)[:count]
 
     def hand_on(grad: Array) -> Array:
-        flat = np.zeros(shape, grad.dtype).reshape(-1)
-        flat[:count] = grad[where]
+        flat = np.zeros(shape, grad.dtype, like=grad).reshape(-1)
+        if has_numbers(grad):
+            flat[:count] = grad[where]
         return flat.reshape(shape)
 
     def keep(grad: Array) -> Array:
-        return np.where(where, np.zeros((), grad.dtype), grad)
+        return np.where(where, np.zeros((), grad.dtype, like=grad), grad)
 
     return Change("MaskedScatterBackward0", write, keep, source, hand_on, (mask,))
 

@@ -22,7 +22,7 @@ def _replaced(input: T, src: TensorBase, region: Any, name: str) -> T:
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(y.shape)}, slice size = {list(part.shape)}"
         )
-    out = np.array(x, order="C")
+    out = x.copy(order="C")
     region(out)[...] = y
 
     def keep(grad: Array) -> Array:

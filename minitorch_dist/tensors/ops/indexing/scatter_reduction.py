@@ -41,17 +41,17 @@ def scatter_reduce(
     line, _, where = places(x, dim, index, "scatter_reduce", src)
     values = _values(x, index, src)
     if not index.array.size:
-        nothing = np.zeros(src.array.shape, x.dtype)
+        nothing = np.zeros(src.array.shape, x.dtype, like=x)
         return record_joint(
             x.copy(), "ScatterReduceBackward0", (input, src), lambda g: [g, nothing]
         )
     shape, taken = line.shape, src.array.shape
-    hit = np.zeros(shape, bool)
+    hit = np.zeros(shape, bool, like=x)
     hit[where] = True
     start = line.copy()
     if not include_self:
         start[hit] = _START.get(reduce, _extreme(x.dtype, reduce))
-    counts = np.full(shape, int(include_self))
+    counts = np.full(shape, int(include_self), like=x)
     np.add.at(counts, where, 1)
     out = start
     if reduce in ("sum", "mean"):
@@ -80,10 +80,10 @@ def scatter_reduce(
             shared = g / np.maximum(ties, 1)
             mine = np.where(winners, shared, 0)
             theirs = np.where(values == out[where], shared[where], 0)
-        spread = np.zeros(taken or (1,), grad.dtype)
+        spread = np.zeros(taken or (1,), grad.dtype, like=grad)
         spread[tuple(slice(n) for n in values.shape)] = theirs
         return [
-            np.asarray(mine, grad.dtype).reshape(x.shape),
+            np.asanyarray(mine).astype(grad.dtype, copy=False).reshape(x.shape),
             spread.reshape(taken),
         ]
 
@@ -114,7 +114,7 @@ def _without_one(
 
     def others(factor: Array, product: Array, zeros: Array) -> Array:
         safe = np.where(factor == 0, 1, factor)
-        return np.asarray(
+        return np.asanyarray(
             np.where(factor == 0, product * (zeros == 1), product / safe * (zeros == 0))
         )
 

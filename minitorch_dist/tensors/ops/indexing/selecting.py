@@ -21,6 +21,7 @@ from minitorch_dist.tensors.ops.indexing.overwriting import (
     same_gradient,
     zero_at,
 )
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 FULL = slice(None)
 
@@ -38,7 +39,7 @@ def check_range(
     index: Array, side: int, dim: int, kind: type[Exception] = RuntimeError, who: str = ""
 ) -> None:
     """Raise if an index is negative or too large: these functions do not count from the end."""
-    if index.size:
+    if index.size and has_numbers(index):
         for value in (int(index.min()), int(index.max())):
             if not 0 <= value < side:
                 raise kind(
@@ -62,14 +63,14 @@ def index_select(input: T, dim: int, index: TensorBase) -> T:
             f"index_select(): Index to scalar can have only 1 value, got {at.size} value(s)"
         )
     side = _line(x).shape[place]
-    if at.size and not 0 <= at.min() <= at.max() < side:
+    if at.size and has_numbers(at) and not 0 <= at.min() <= at.max() < side:
         raise IndexError(
             f"index out of range in self: {at.min()} … {at.max()} for dimension {dim} of size {side}"
         )
     shape, dtype = x.shape, x.dtype
 
     def spread(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype)
+        whole = np.zeros(shape, dtype, like=grad)
         add_at(_line(whole), (FULL,) * place + (at,), grad.reshape((*_line(grad).shape,)))
         return whole
 
@@ -181,7 +182,7 @@ def _index_fill(input: T, dim: int, index: TensorBase, value: Any) -> Change:
         raise RuntimeError("Index has to be a vector/scalar")
     at = index.array.reshape(-1)
     side = _line(x).shape[place]
-    for found in (int(at.min()), int(at.max())) if at.size else ():
+    for found in (int(at.min()), int(at.max())) if at.size and has_numbers(at) else ():
         if not -side <= found < side:
             raise IndexError(
                 f"index {found} is out of bounds for dimension {place} with size {side}"
@@ -192,13 +193,13 @@ def _index_fill(input: T, dim: int, index: TensorBase, value: Any) -> Change:
 
     def write(array: Array) -> None:
         with np.errstate(all="ignore"):
-            _line(array)[where] = np.asarray(number).astype(array.dtype)
+            _line(array)[where] = np.asanyarray(number).astype(array.dtype)
 
     def keep(grad: Array) -> Array:
         return zero_at(where)(_line(grad)).reshape(grad.shape)
 
     def hand_on(grad: Array) -> Array:
-        return np.asarray(_line(grad)[once].sum(dtype=grad.dtype)).astype(number.dtype)
+        return np.asanyarray(_line(grad)[once].sum(dtype=grad.dtype)).astype(number.dtype)  # type: ignore[no-any-return]
 
     name = "IndexFillBackward0" if source is None else "IndexFillBackward1"
     return Change(name, write, keep, source, hand_on, (index,))

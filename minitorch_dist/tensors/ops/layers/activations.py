@@ -41,10 +41,10 @@ def applied(input: T, name: str, kernel: str, function: Function, gradient: Grad
         return record(without_warnings(function, x), name, (input, lambda g: gradient(g, x), input))
 
     def in_float32(function: Function, x: Array) -> Any:
-        return np.asarray(function(x.astype(np.float32))).astype(x.dtype)
+        return np.asanyarray(function(x.astype(np.float32))).astype(x.dtype)
 
     def vjp(g: Array) -> Any:
-        return np.asarray(gradient(g.astype(np.float32), x.astype(np.float32))).astype(g.dtype)
+        return np.asanyarray(gradient(g.astype(np.float32), x.astype(np.float32))).astype(g.dtype)
 
     return record(without_warnings(in_float32, function, x), name, (input, vjp, input))
 

@@ -78,7 +78,7 @@ def scaled_dot_product_attention(
     kept: Array | None = None
     boost = weights.dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
     if dropout_p > 0.0:
-        kept = distributions.keep(1 - dropout_p, weights.shape, generator.current())
+        kept = distributions.keep(1 - dropout_p, weights.shape, generator.current(), weights)
 
     def thinned(array: Array) -> Array:
         """The rest that dropout leaves of `array`."""

@@ -41,7 +41,7 @@ def nll_loss(
     out = choice.reduce(-without_warnings(np.multiply, choice.pick(x), choice.weights))
 
     def backward(grad: Array) -> Array:
-        whole = np.zeros(x.shape, x.dtype)
+        whole = np.zeros(x.shape, x.dtype, like=x)
         choice.put(whole, -choice.spread(grad) * choice.weights)
         return whole
 
@@ -82,9 +82,9 @@ def cross_entropy(
 
     def backward(grad: Array) -> Array:
         claim = choice.spread(grad.astype(work.dtype, copy=False)) * choice.weights
-        whole = powers * np.expand_dims(np.asarray(claim / total, work.dtype), axis)
+        whole = powers * np.expand_dims((claim / total).astype(work.dtype, copy=False), axis)
         choice.put(whole, choice.pick(whole) - claim)
-        return np.asarray(whole, x.dtype)
+        return whole.astype(x.dtype, copy=False)  # type: ignore[no-any-return]
 
     out = out.astype(x.dtype, copy=False)
     return record(out, "NllLossBackward0", (input, backward, input, target, weight))
@@ -112,12 +112,12 @@ def _smoothed(
         claim = (1 - label_smoothing) * each * choice.weights  # of the chosen class
         every = smooth * np.where(choice.valid, each, 0)
         mass = claim + every * np.sum(per_class)
-        whole = powers * np.expand_dims(np.asarray(mass / total, work.dtype), axis)
+        whole = powers * np.expand_dims((mass / total).astype(work.dtype, copy=False), axis)
         shape = [1] * x.ndim
         shape[axis] = x.shape[axis]
         whole -= np.expand_dims(every, axis) * per_class.reshape(shape)
         choice.put(whole, choice.pick(whole) - claim)
-        return np.asarray(whole, x.dtype)
+        return whole.astype(x.dtype, copy=False)  # type: ignore[no-any-return]
 
     out = out.astype(x.dtype, copy=False)
     return record(out, "NllLossBackward0", (input, backward, input, target, weight))
@@ -148,7 +148,7 @@ def _with_probabilities(
     log_p = shifted - np.log(total)
     values = -np.add.reduce(claims * log_p, axis=axis)
     rows = x.size // classes if classes else 0
-    out = values if reduction == "none" else np.asarray(values.sum())
+    out = values if reduction == "none" else np.asanyarray(values.sum())
     if reduction == "mean":
         out = without_warnings(np.divide, out, work.dtype.type(rows))
     want_input, want_target = wants(input, target)
@@ -208,7 +208,7 @@ class ClassChoice:
         dtype = np.dtype(np.float32) if x.dtype in dtypes.HALVES else x.dtype
         if weight is None:
             self.weights: Any = self.valid.astype(dtype)
-            self.class_weights = np.ones(classes, dtype)
+            self.class_weights = np.ones(classes, dtype, like=x)
         else:
             _check_weight(weight, classes, x.dtype)
             self.class_weights = weight.array.astype(dtype, copy=False)
@@ -226,17 +226,17 @@ class ClassChoice:
 
     def reduce(self, values: Array) -> Array:
         if self.ignores:
-            values = only(np.asarray(values), self.valid)
+            values = only(np.asanyarray(values), self.valid)
         if self.reduction == "none":
-            return np.asarray(values)
-        total = np.asarray(np.add.reduce(values, axis=None))
+            return np.asanyarray(values)
+        total = np.asanyarray(np.add.reduce(values, axis=None))
         return total if self.reduction == "sum" else without_warnings(np.divide, total, self.total)
 
     def spread(self, grad: Array) -> Array:
         """The gradient of the reduced loss, per row; zero for rows that are ignored."""
         each = np.broadcast_to(grad, self.valid.shape)
         if self.reduction == "mean":
-            each = each / self.total if self.total else np.zeros_like(each)
+            each = np.zeros_like(each) if (self.total == 0).all() else each / self.total
         return only(each, self.valid) if self.ignores else each
 
 

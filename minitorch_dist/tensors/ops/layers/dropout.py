@@ -120,7 +120,7 @@ def _mask(input: TensorBase, p: float, own: int | None) -> Array:
         if len(shape) < 2 and own == 2 and p < 1:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:own], *[1] * (len(shape) - own))
-    return distributions.keep(1 - p, shape, current())
+    return distributions.keep(1 - p, shape, current(), x)
 
 
 @silent

@@ -17,6 +17,7 @@ from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import Gradient, record, same_device
 from minitorch_dist.tensors.core.joint import record_joint, wants
 from minitorch_dist.tensors.core.views import bump
+from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
 
 
 def embedding(
@@ -43,7 +44,7 @@ def embedding(
     def vjp(g: Array) -> Array:
         flat = index.reshape(index.size)
         g = g.reshape(index.size, shape[1])
-        if padding_idx is not None and index.size:
+        if padding_idx is not None and index.size and has_numbers(index):
             kept = flat != padding_idx
             flat, g = flat[kept], g[kept]
         return _add_rows(flat, g, shape, scale_grad_by_freq)
@@ -75,6 +76,8 @@ def embedding_bag(
     if max_norm is not None:
         _shorten(weight, index, max_norm, norm_type)
 
+    if not has_numbers(index):
+        raise NumbersNeeded("embedding_bag()")
     bag = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))  # of each entry, the bag it is in
     kept = slice(None) if padding_idx is None else index != padding_idx % rows
     index, bag = index[kept], bag[kept]
@@ -88,7 +91,7 @@ def embedding_bag(
     picked = table[index]
     if share is not None:
         picked = picked * share
-    out = np.zeros((len(counts), table.shape[1]), table.dtype)
+    out = np.zeros((len(counts), table.shape[1]), table.dtype, like=table)
     if len(index):
         add = np.maximum if mode == "max" else np.add
         out[full] = add.reduceat(picked, starts, axis=0)
@@ -103,7 +106,7 @@ def embedding_bag(
             each = g[bag] if share is None else g[bag] * share
             dw = _add_rows(index, each, table.shape, scale_grad_by_freq)
         if wanted[1] and factors is not None:
-            whole = np.zeros(factors.size, factors.dtype)
+            whole = np.zeros(factors.size, factors.dtype, like=factors)
             whole[kept] = np.einsum("ed,ed->e", table[index], g[bag])
             ds = whole.reshape(factors.shape)
         return [dw] if factors is None else [dw, ds]
@@ -128,8 +131,8 @@ def _runs(keys: Array) -> tuple[Array, Array]:
 
 def _add_rows(index: Array, rows: Array, shape: tuple[int, ...], by_frequency: bool) -> Array:
     """A table of `shape` whose row i is the sum of `rows` over all places where index is i."""
-    out = np.zeros(shape, rows.dtype)
-    if not len(index):
+    out = np.zeros(shape, rows.dtype, like=rows)
+    if not len(index) or not has_numbers(out):
         return out
     order = np.argsort(index, kind="stable")
     starts, keys = _runs(index[order])
@@ -148,7 +151,7 @@ def _max_gradient(
     shape: tuple[int, ...],
 ) -> Array:  # fmt: skip
     """To the first entry of each bag that has the maximum, feature by feature."""
-    dw = np.zeros(shape, g.dtype)
+    dw = np.zeros(shape, g.dtype, like=g)
     if len(index):
         number = np.arange(len(index))[:, None]
         first = np.minimum.reduceat(
@@ -162,6 +165,8 @@ def _max_gradient(
 
 
 def _shorten(weight: TensorBase, index: Array, max_norm: float, norm_type: float) -> None:
+    if not has_numbers(index):
+        return
     rows = np.unique(index)
     norms = np.linalg.norm(weight.array[rows].astype(np.float64), norm_type, axis=1)
     long = norms > max_norm
@@ -190,7 +195,7 @@ def _check(name: str, input: Any, weight: TensorBase, sparse: bool) -> None:
 
 
 def _check_range(index: Array, rows: int, error: Exception) -> None:
-    if index.size and (index.min() < 0 or index.max() >= rows):
+    if index.size and has_numbers(index) and (index.min() < 0 or index.max() >= rows):
         raise error
 
 
@@ -214,6 +219,8 @@ def _bags(input: TensorBase, offsets: TensorBase | None, include_last: bool) -> 
     if offsets.array.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
     cuts: Array = offsets.array.astype(np.int64)
+    if not has_numbers(cuts):
+        raise NumbersNeeded("the offsets of an embedding_bag")
     if len(cuts) and cuts[0] != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
@@ -226,7 +233,7 @@ def _bags(input: TensorBase, offsets: TensorBase | None, include_last: bool) -> 
         )
     if (np.diff(cuts) < 0).any():
         raise RuntimeError(f"offsets must not decrease, but got {cuts.tolist()}")
-    return np.asarray(cuts if include_last else np.append(cuts, shape[0]))
+    return np.asanyarray(cuts if include_last else np.append(cuts, shape[0]))
 
 
 def _check_bags(

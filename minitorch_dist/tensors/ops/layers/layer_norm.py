@@ -22,6 +22,7 @@ from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import Gradient
 from minitorch_dist.tensors.core.joint import record_joint, wants
 from minitorch_dist.tensors.core.without_warnings import silent
+from minitorch_dist.tensors.ops.elementwise.copying import row_major
 
 
 def layer_norm(
@@ -82,7 +83,7 @@ def _matrix(x: Array, width: int) -> Array:
     """One sample per row, wide enough to add up in."""
     if x.dtype in dtypes.HALVES:
         x = x.astype(np.float32)
-    return np.ascontiguousarray(x).reshape(x.size // max(width, 1), width)
+    return row_major(x).reshape(x.size // max(width, 1), width)
 
 
 def _blocks(rows: int, width: int) -> Iterator[slice]:
@@ -101,9 +102,9 @@ def _by_rows(
     scales, shifts = (None if t is None else t.array for t in (weight, bias))
     x = _matrix(source, width)
     factor, offset = _row(scales, x.dtype), _row(shifts, x.dtype)
-    ones = np.ones(width, x.dtype)
+    ones = np.ones(width, x.dtype, like=x)
     out = np.empty_like(x)
-    mean, scale = np.zeros((len(x), 1), x.dtype), np.empty((len(x), 1), x.dtype)
+    mean, scale = np.zeros((len(x), 1), x.dtype, like=x), np.empty((len(x), 1), x.dtype, like=x)
     for block in _blocks(*x.shape):
         result = out[block]
         if centred:
@@ -123,11 +124,11 @@ def _by_rows(
         x, g = _matrix(source, width), _matrix(g, width)
         factor = _row(scales, x.dtype)
         dx = np.empty_like(x) if wanted[0] else None
-        dw, db = np.zeros(width), np.zeros(width)
+        dw, db = np.zeros(width, like=g), np.zeros(width, like=g)
         for block in _blocks(*x.shape):
             grad = g[block]
             normal = (x[block] - mean[block]) * scale[block]
-            each = np.ones(len(grad), x.dtype)
+            each = np.ones(len(grad), x.dtype, like=x)
             if wanted[1]:
                 dw += each @ (grad * normal)
             if wanted[2]:

@@ -22,6 +22,7 @@ from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.reductions import mean
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.rounding import signs
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 Derivative: TypeAlias = "Callable[[], Array]"
 
@@ -72,7 +73,7 @@ def compare(
 
     items: Any = [(t, vjp(n, d, t.array.shape), *reads) for t, n, d, reads in inputs]
     if values.dtype != dtype:
-        out = np.asarray(out).astype(dtype)
+        out = np.asanyarray(out).astype(dtype)
     return record(out, name, *items)
 
 
@@ -97,7 +98,7 @@ def operands(input: T, target: T, what: str | None = None) -> tuple[T, T, Array,
 
 def minus(x: Array, y: Array) -> Array:
     try:
-        return np.asarray(x - y)
+        return np.asanyarray(x - y)
     except ValueError:
         raise broadcast_error(x.shape, y.shape) from None
 
@@ -242,7 +243,7 @@ def binary_cross_entropy(
             "input and target of one floating type"
         )
     input, target, p, y = operands(input, target)
-    if p.size and not (without_warnings(np.min, p) >= 0 and np.max(p) <= 1):
+    if p.size and has_numbers(p) and not (without_warnings(np.min, p) >= 0 and np.max(p) <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     w = _weight(weight, p)
     if weight is not None and weight._requires_grad:
@@ -298,7 +299,7 @@ def binary_cross_entropy_with_logits(
 
     def slope() -> Array:
         sigmoid = np.where(x >= 0, 1, small) / (1 + small)
-        return np.asarray((factor * sigmoid - claim) * w)
+        return np.asanyarray((factor * sigmoid - claim) * w)
 
     both = (input, target)
     out: T = compare(
@@ -338,8 +339,8 @@ def kl_div(
 
     def of_target() -> Array:
         if log_target:
-            return np.asarray(p * (log_y - x + 1))
-        return np.asarray(without_warnings(np.log, y) - x + 1)  # -inf where nothing is expected
+            return np.asanyarray(p * (log_y - x + 1))
+        return np.asanyarray(without_warnings(np.log, y) - x + 1)  # -inf where nothing is expected
 
     both = (input, target)
     out: T = compare(

@@ -57,7 +57,7 @@ def hinge_embedding_loss(
 ) -> T:  # fmt: skip
     """x where y = 1, max(0, margin - x) where y = -1."""
     reduction = reduction_of(reduction, size_average, reduce)
-    nothing = result(input, np.zeros((), input.array.dtype))
+    nothing = result(input, np.zeros((), input.array.dtype, like=input.array))
     far: T = where(eq(target, 1), nothing, clamp(add(neg(input), margin), min=0))
     near: T = where(eq(target, -1), nothing, input)
     return reduced(add(far, near), reduction)
@@ -75,7 +75,7 @@ def soft_margin_loss(
             "The function 'soft_margin_loss' is not differentiable with respect to argument "
             "'target'. This input cannot have requires_grad True."
         )
-    nothing = result(input, np.zeros((), input.array.dtype))
+    nothing = result(input, np.zeros((), input.array.dtype, like=input.array))
     return reduced(logaddexp(neg(mul(target, input)), nothing), reduction)
 
 
@@ -90,7 +90,7 @@ def cosine_embedding_loss(
     dot = sum(mul(input1, input2), -1)
     lengths = mul(add(sum(mul(input1, input1), -1), tiny), add(sum(mul(input2, input2), -1), tiny))
     cosine = div(dot, sqrt(lengths))
-    nothing = result(cosine, np.zeros((), cosine.array.dtype))
+    nothing = result(cosine, np.zeros((), cosine.array.dtype, like=cosine.array))
     near: T = where(eq(target, 1), add(neg(cosine), 1), nothing)
     far: T = where(eq(target, -1), clamp(sub(cosine, margin), min=0), nothing)
     return reduced(add(near, far), reduction)
@@ -202,7 +202,7 @@ def gaussian_nll_loss(
     """½ (log var + (input - target)² / var), with var at least `eps`."""
     reduction = reduction_of(reduction, None, None)
     if isinstance(var, (int, float)):
-        var = result(input, np.full(input.array.shape, var, input.array.dtype))
+        var = result(input, np.full(input.array.shape, var, input.array.dtype, like=input.array))
     if (var.array < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.array.shape != input.array.shape:
@@ -210,7 +210,7 @@ def gaussian_nll_loss(
             var = unsqueeze(var, -1)
         elif var.array.shape[:-1] != input.array.shape[:-1] or var.array.shape[-1] != 1:
             raise ValueError("var is of incorrect size")
-    floor = result(var, np.asarray(eps, var.array.dtype))
+    floor = result(var, np.asanyarray(eps, var.array.dtype))
     kept = maximum(var, floor) if not var._requires_grad else _floored(var, eps)
     gap = sub(input, target)
     values = mul(add(log(kept), div(mul(gap, gap), kept)), 0.5)

@@ -106,7 +106,9 @@ def multi_head_attention_forward(
     if static_v is not None:
         v = reshape(static_v, (batch, num_heads, -1, size))
     if add_zero_attn:
-        nothing = base.new(q.plain, np.zeros((batch, num_heads, 1, size), q.array.dtype), q.device)
+        nothing = base.new(
+            q.plain, np.zeros((batch, num_heads, 1, size), q.array.dtype, like=q.array), q.device
+        )
         k, v = cat([k, nothing], 2), cat([v, nothing], 2)
     mask = _scores(query, attn_mask, key_padding_mask, batch, num_heads, steps, k.array.shape[2])
 
@@ -177,6 +179,6 @@ def _padded(mask: T, sources: int) -> T:
     missing = sources - mask.array.shape[-1]
     if missing <= 0 or mask.array.shape[-1] == 1:
         return mask
-    room = np.zeros((*mask.array.shape[:-1], missing), mask.array.dtype)
+    room = np.zeros((*mask.array.shape[:-1], missing), mask.array.dtype, like=mask.array)
     blank: T = base.new(mask.plain, room, mask.device)
     return cat([mask, blank], -1)

@@ -169,7 +169,7 @@ def _normalised(
     def averaged(sums: Array) -> Array:
         """The mean over the planes that share statistics, of sums over planes."""
         if shared == (0,):
-            return np.asarray(sums.sum(0) / (count * size))
+            return np.asanyarray(sums.sum(0) / (count * size))
         shares: Array = _over_groups(sums, shared) / (channels // shared * size)
         return shares
 

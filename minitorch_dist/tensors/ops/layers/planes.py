@@ -12,6 +12,7 @@ import numpy as np
 
 from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.ops.elementwise.copying import row_major
 
 
 def planes(x: Array) -> Array:
@@ -19,27 +20,27 @@ def planes(x: Array) -> Array:
     if x.dtype in dtypes.HALVES:
         x = x.astype(np.float32)
     if x.ndim == 2:
-        return np.ascontiguousarray(x.T)[None]
+        return row_major(x.T)[None]
     size = 1
     for n in x.shape[2:]:
         size *= n
-    return np.ascontiguousarray(x).reshape(*x.shape[:2], size)
+    return row_major(x).reshape(*x.shape[:2], size)
 
 
 def restored(x: Array, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
     """The reverse of `planes`."""
-    x = x.reshape(shape) if len(shape) > 2 or x.shape[:2] == shape else np.ascontiguousarray(x[0].T)
+    x = x.reshape(shape) if len(shape) > 2 or x.shape[:2] == shape else row_major(x[0].T)
     return x.astype(dtype, copy=False)
 
 
 def means(x: Array) -> Array:
     """The mean of each plane, nearly: good enough to centre the values around."""
     count, channels, size = x.shape
-    ones = np.ones(size, x.dtype)
+    ones = np.ones(size, x.dtype, like=x)
     sums = (
         x.reshape(count * channels, size) @ ones
     )  # a matrix-vector product is numpy's fastest sum
-    return np.asarray(sums.reshape(count, channels) / max(size, 1), np.float64)
+    return np.asanyarray(sums.reshape(count, channels) / max(size, 1), np.float64)
 
 
 def moments(x: Array, centre: Array) -> tuple[Array, Array]:
@@ -48,7 +49,7 @@ def moments(x: Array, centre: Array) -> tuple[Array, Array]:
     Around a centre near the mean nothing cancels, however far from zero the values are.
     """
     first, second = np.empty(x.shape[:2]), np.empty(x.shape[:2])
-    ones, centre = np.ones(x.shape[2], x.dtype), centre.astype(x.dtype)[:, :, None]
+    ones, centre = np.ones(x.shape[2], x.dtype, like=x), centre.astype(x.dtype)[:, :, None]
     for n, image in enumerate(x):
         d = image - centre[n]
         first[n] = d @ ones
@@ -68,8 +69,8 @@ def affine(x: Array, scale: Array, shift: Array) -> Array:
 
 def gradient_sums(g: Array, x: Array, centre: Array) -> tuple[Array, Array]:
     """Of each plane, the sums of g and of g * (x - centre)."""
-    first, second = np.empty(x.shape[:2]), np.empty(x.shape[:2])
-    ones, near = np.ones(x.shape[2], x.dtype), centre.astype(x.dtype)
+    first, second = np.empty(x.shape[:2], like=g), np.empty(x.shape[:2], like=g)
+    ones, near = np.ones(x.shape[2], x.dtype, like=x), centre.astype(x.dtype)
     for n, (grad, image) in enumerate(zip(g, x, strict=True)):
         first[n] = grad @ ones
         second[n] = np.vecdot(grad, image - near[n][:, None])

@@ -38,7 +38,7 @@ def rrelu(
     x = input.array
     check_floating(x.dtype, "rrelu_with_noise_out_cpu")
     unit = distributions.draw(
-        x.shape, x.dtype, source(generator, input.device), distributions.unit(x.dtype)
+        x.shape, x.dtype, source(generator, input.device), distributions.unit(x.dtype), x
     )
     slope = np.where(x > 0, 1, lower + unit * (upper - lower)).astype(x.dtype)
     out = record(x * slope, "RreluWithNoiseBackward0", (input, lambda g: g * slope))
@@ -69,7 +69,7 @@ def gumbel_softmax(
     check_floating(x.dtype, "exponential_")
     double = np.dtype(np.float64)
     unit = distributions.draw(
-        x.shape, double, source(None, logits.device), distributions.unit(double)
+        x.shape, double, source(None, logits.device), distributions.unit(double), x
     )
     noise = -np.log(-np.log1p(-unit) + np.finfo(double).tiny)
     warmed = ((x + noise) / tau).astype(x.dtype)

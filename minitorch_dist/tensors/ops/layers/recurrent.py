@@ -184,9 +184,11 @@ class Walk:
         if w.input_bias is not None:
             outside += w.input_bias
         self.h, self.c = h0.copy(), None if c0 is None else c0.copy()
-        self.before = np.empty((len(x), h0.shape[1]), x.dtype)  # h as each row found it
+        self.before = np.empty((len(x), h0.shape[1]), x.dtype, like=x)  # h as each row found it
         self.raw = (
-            None if w.projection is None else np.empty((len(x), w.state.shape[0] // 4), x.dtype)
+            None
+            if w.projection is None
+            else np.empty((len(x), w.state.shape[0] // 4), x.dtype, like=x)
         )
         self.output = np.empty_like(self.before)
         self.kept: list[Any] = []

@@ -46,7 +46,7 @@ def _shifted(x: Array, along: int) -> Array:
     if x.dtype in dtypes.HALVES:
         x = x.astype(np.float32)
     if not x.size or not x.ndim:
-        return np.asarray(x - x)
+        return np.asanyarray(x - x)
     return x - np.maximum.reduce(x, along, keepdims=True)
 
 
@@ -113,7 +113,7 @@ def logsumexp(input: T, dim: Dims, keepdim: bool = False) -> T:
 
     def backward(g: Array) -> Any:
         return spread(g, shape, over, keepdim) * np.exp(
-            x - spread(np.asarray(out), shape, over, keepdim)
+            x - spread(np.asanyarray(out), shape, over, keepdim)
         )
 
     return record(out, "LogsumexpBackward0", (input, backward, input), reads_result=True)

@@ -37,7 +37,7 @@ def _fused(
         out *= alpha
     if beta != 0:
         try:
-            out += input.array.astype(wide, copy=False) * np.asarray(beta).astype(wide)
+            out += input.array.astype(wide, copy=False) * np.asanyarray(beta).astype(wide)
         except ValueError:
             raise RuntimeError(
                 f"The expanded size of the tensor must match the existing size: {list(out.shape)} "

@@ -50,7 +50,7 @@ def _summed(array: Array, labels: Labels, needed: set[int]) -> tuple[Array, Labe
     if not over:
         return array, labels
     wide = np.float32 if array.dtype in dtypes.HALVES else array.dtype
-    total = np.asarray(array.sum(over, dtype=wide)).astype(array.dtype, copy=False)
+    total = np.asanyarray(array.sum(over, dtype=wide)).astype(array.dtype, copy=False)
     return total, tuple(label for label in labels if label in needed)
 
 
@@ -160,7 +160,7 @@ def _unsimple(g: Array, kept: Labels, labels: Labels, shape: tuple[int, ...]) ->
     g = np.expand_dims(g, tuple(i for i, label in enumerate(distinct) if label not in kept))
     if len(distinct) == len(labels):
         return g
-    whole = np.zeros(shape, g.dtype)
+    whole = np.zeros(shape, g.dtype, like=g)
     window = np.einsum(whole, list(labels), list(distinct))  # a writable view of the diagonal
     window[...] = g
     return whole

@@ -17,6 +17,7 @@ from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import Gradient, record, result
 from minitorch_dist.tensors.core.joint import record_several
 from minitorch_dist.tensors.ops import autocasting
+from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.ops.linear_algebra.matrices import attempt, matrix, mT
 
 
@@ -41,10 +42,10 @@ def cholesky(input: T, upper: bool = False) -> T:
         phi -= _diagonal_of(phi) / 2
         inverse = np.linalg.inv(low)
         half = mT(inverse) @ phi @ inverse
-        return np.asarray((half + mT(half)) / 2)
+        return np.asanyarray((half + mT(half)) / 2)
 
     return record(
-        np.ascontiguousarray(mT(low)) if upper else low,
+        row_major(mT(low)) if upper else low,
         "LinalgCholeskyExBackward0",
         (input, gradient),
         reads_result=True,
@@ -77,7 +78,7 @@ def _qr(A: T, mode: str) -> tuple[T, T]:
     q, r = np.linalg.qr(x, "complete" if mode == "complete" else "reduced")
     full = q
     if mode == "r":
-        q = np.empty(0, x.dtype)
+        q = np.empty(0, x.dtype, like=x)
 
     def backward(gq: Gradient, gr: Gradient) -> list[Array]:
         if mode == "r":
@@ -211,4 +212,4 @@ def _svd_gradient(
         total = total + ((gu - u @ (mT(u) @ gu)) / row) @ vh
     if gvh is not None and vh.shape[-1] > vh.shape[-2]:
         total = total + (u / row) @ (gvh - (gvh @ mT(vh)) @ vh)
-    return np.asarray(total)
+    return np.asanyarray(total)

@@ -16,6 +16,7 @@ from minitorch_dist.tensors.core.promotion import broadcast_error
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.linear_algebra.products import matmul, same_dtype
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 class LinAlgError(RuntimeError):
@@ -72,7 +73,7 @@ def trace(input: T) -> T:
         return result(input, np.trace(x, dtype=np.int64))
     wide = np.float32 if x.dtype in dtypes.HALVES else x.dtype
     shape, dtype = x.shape, x.dtype
-    out = np.asarray(np.diagonal(x).sum(dtype=wide)).astype(dtype)
+    out = np.asanyarray(np.diagonal(x).sum(dtype=wide)).astype(dtype)
     return record(out, "TraceBackward0", (input, lambda g: only(g, np.eye(*shape, dtype=bool))))
 
 
@@ -129,7 +130,7 @@ def vecdot(x: T, y: T, *, dim: int = -1) -> T:
         product = a * b
     except ValueError:
         raise broadcast_error(a.shape, b.shape) from None
-    out = np.asarray(product.sum(along, dtype=a.dtype))
+    out = np.asanyarray(product.sum(along, dtype=a.dtype))
     xs, ys = a.shape, b.shape
     return record(
         out,
@@ -165,7 +166,7 @@ def matrix_exp(input: T) -> T:
 
     def gradient(g: Array) -> Array:
         n = x.shape[-1]
-        block = np.zeros((*x.shape[:-2], 2 * n, 2 * n), x.dtype)
+        block = np.zeros((*x.shape[:-2], 2 * n, 2 * n), x.dtype, like=x)
         block[..., :n, :n] = block[..., n:, n:] = mT(x)
         block[..., :n, n:] = g
         return _exp(block)[..., :n, n:]
@@ -176,6 +177,8 @@ def matrix_exp(input: T) -> T:
 def _exp(x: Array) -> Array:
     """Scaling and squaring: eᴬ = (e^(A/2ˢ))^(2ˢ). The norm of A/2ˢ is at most 1/2, so the series has
     17 terms after the first: the next would add less than 1e-21."""
+    if not has_numbers(x):
+        return np.empty_like(x)
     norm = np.abs(x).sum(-2).max(initial=0.0)
     squarings = max(0, int(np.ceil(np.log2(max(float(norm), 1e-300)))) + 1)
     small = x / 2.0**squarings

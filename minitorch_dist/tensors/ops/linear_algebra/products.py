@@ -20,6 +20,7 @@ from minitorch_dist.tensors.core.operations import mul, sum_to
 from minitorch_dist.tensors.core.promotion import promote
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops import autocasting
+from minitorch_dist.tensors.ops.elementwise.copying import row_major
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
             "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
@@ -33,14 +34,14 @@ def product(x: Array, y: Array, name: str = "") -> Array:
             _count(x, y, name)
         if x.ndim == 2 and y.ndim == 2:
             return without_warnings(x.dot, y)  # less overhead than np.matmul
-        return np.asarray(without_warnings(np.matmul, packed(x), packed(y)))
+        return np.asanyarray(without_warnings(np.matmul, packed(x), packed(y)))
     if x.dtype in dtypes.HALVES:
         return product(x.astype(np.float32), y.astype(np.float32), name).astype(x.dtype)
     if x.dtype.kind == "b":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     if flops.on:
         _count(x, y, name)
-    return np.asarray(np.matmul(x, y))
+    return np.asanyarray(np.matmul(x, y))
 
 
 def _count(x: Array, y: Array, name: str) -> None:
@@ -55,7 +56,7 @@ def packed(x: Array) -> Array:
     np.matmul would then fall back to a plain loop. (This happens to expanded gradients, for example.)
     """
     if (x.size and x.itemsize not in x.strides[-2:]) or 0 in x.strides[-2:]:
-        return np.ascontiguousarray(x)
+        return row_major(x)
     return x
 
 

@@ -19,9 +19,9 @@ def _cutoff(x: Array, s: Array, atol: Any, rtol: Any) -> Array:
     atol, rtol = (t.array[..., None] if isinstance(t, TensorBase) else t for t in (atol, rtol))
     if rtol is None:
         small = np.finfo(x.dtype).eps * max(x.shape[-2:])
-        rtol = small if atol is None else np.where(np.asarray(atol) > 0, 0, small)
+        rtol = small if atol is None else np.where(np.asanyarray(atol) > 0, 0, small)
     largest = s.max(-1, keepdims=True, initial=0)
-    return np.asarray(np.maximum(0 if atol is None else atol, rtol * largest))
+    return np.asanyarray(np.maximum(0 if atol is None else atol, rtol * largest))
 
 
 def _inverses(s: Array, keep: Array) -> Array:
@@ -42,7 +42,7 @@ def matrix_rank(
     if tol is not None:
         atol, rtol = tol, 0.0
     s = np.abs(np.linalg.eigvalsh(x)) if hermitian else np.linalg.svd(x, compute_uv=False)
-    return result(A, np.asarray((s > _cutoff(x, s, atol, rtol)).sum(-1), np.int64))
+    return result(A, np.asanyarray((s > _cutoff(x, s, atol, rtol)).sum(-1), np.int64))
 
 
 @also_called(input="A")
@@ -64,7 +64,7 @@ def _pinv_gradient(a: Array, p: Array, g: Array) -> Array:
     pt, gt = mT(p), mT(g)
     total = -(pt @ g @ pt)
     total = total + (gt - a @ (p @ gt)) @ p @ pt
-    return np.asarray(total + pt @ p @ (gt - (gt @ p) @ a))
+    return np.asanyarray(total + pt @ p @ (gt - (gt @ p) @ a))
 
 
 def lstsq(A: T, B: T, rcond: float | None = None, *, driver: str | None = None) -> Any:
@@ -105,7 +105,7 @@ def lstsq(A: T, B: T, rcond: float | None = None, *, driver: str | None = None) 
         x[..., 0] if vector else x, "LinalgLstsqBackward0", (A, of_a, A, B), (B, of_b, A)
     )
     rank = keep.sum(-1)
-    residuals = np.empty(0, a.dtype)
+    residuals = np.empty(0, a.dtype, like=a)
     overdetermined = a.shape[-2] > a.shape[-1] and driver != "gelsy" and driver is not None
     if overdetermined and (rank == a.shape[-1]).all():
         left = wide - a @ x
@@ -114,6 +114,6 @@ def lstsq(A: T, B: T, rcond: float | None = None, *, driver: str | None = None) 
     return return_types.linalg_lstsq(
         solution,
         result(A, residuals),
-        result(A, np.asarray(rank if with_rank else np.empty(0), np.int64)),
-        result(A, s if driver in ("gelsd", "gelss") else np.empty(0, a.dtype)),
+        result(A, np.asanyarray(rank if with_rank else np.empty(0, like=a)).astype(np.int64)),
+        result(A, s if driver in ("gelsd", "gelss") else np.empty(0, a.dtype, like=a)),
     )

@@ -14,8 +14,10 @@ from minitorch_dist.tensors.core.joint import record_several
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.names import also_called
 from minitorch_dist.tensors.ops import autocasting
+from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.ops.linear_algebra.matrices import attempt, matrix, mT, positive_power
 from minitorch_dist.tensors.ops.linear_algebra.products import matmul
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 # ----------------------------------------------------------------------------------------- inverse
 
@@ -42,7 +44,7 @@ def matrix_power(input: T, n: int) -> T:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         matrix(input, "matrix_power")
     if n == 0:
-        one = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape).copy()
+        one = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype, like=x), x.shape).copy()
         return record(one, "MatrixPowerBackward0", (input, np.zeros_like))
     return positive_power(input, n) if n > 0 else positive_power(inv(input), -n)
 
@@ -54,7 +56,7 @@ def matrix_power(input: T, n: int) -> T:
 def det(A: T) -> T:
     """The determinant."""
     x = matrix(A, "det")
-    out = np.asarray(np.linalg.det(x)).astype(x.dtype)
+    out = np.asanyarray(np.linalg.det(x)).astype(x.dtype)
     return record(out, "LinalgDetBackward0", (A, lambda g: g[..., None, None] * _cofactors(x), A))
 
 
@@ -68,7 +70,7 @@ def _cofactors(x: Array) -> Array:
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    return np.asarray((u * (others * sign[..., None])[..., None, :]) @ vh).astype(x.dtype)
+    return np.asanyarray((u * (others * sign[..., None])[..., None, :]) @ vh).astype(x.dtype)  # type: ignore[no-any-return]
 
 
 def linalg_slogdet(A: T) -> Any:
@@ -83,7 +85,7 @@ def slogdet(input: T) -> Any:
 
 def _slogdet(A: T) -> tuple[T, T]:
     x = matrix(A, "slogdet")
-    sign, log = (np.asarray(part).astype(x.dtype) for part in np.linalg.slogdet(x))
+    sign, log = (np.asanyarray(part).astype(x.dtype) for part in np.linalg.slogdet(x))
     zero = np.zeros_like(x)
 
     def backward(_: Array | None, g: Array | None) -> list[Array]:
@@ -148,7 +150,7 @@ def solve(A: T, B: T, *, left: bool = True) -> T:
             "torch.linalg.solve: The solver failed because the input matrix is singular.",
         )
 
-    x = solved(a, b) if left else np.ascontiguousarray(mT(solved(mT(a), mT(b))))
+    x = solved(a, b) if left else row_major(mT(solved(mT(a), mT(b))))
     squeezed = x.squeeze(-1) if vector else x
     shape, wide = B.array.shape, b.shape
 
@@ -188,7 +190,7 @@ def solve_triangular(
     if unitriangular:
         part = part + np.eye(a.shape[-1], dtype=a.dtype)
     x = _substituted(part, b, upper) if left else mT(_substituted(mT(part), mT(b), not upper))
-    x, shape = np.ascontiguousarray(x), b.shape
+    x, shape = row_major(x), b.shape
 
     def of_b(g: Array) -> Array:
         if left:
@@ -213,6 +215,8 @@ def _substituted(a: Array, b: Array, upper: bool) -> Array:
     n = a.shape[-1]
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     x = np.broadcast_to(b, (*batch, *b.shape[-2:])).copy()
+    if not has_numbers(x):
+        return x
     with np.errstate(divide="ignore", invalid="ignore"):
         for i in range(n)[:: -1 if upper else 1]:
             known = slice(i + 1, n) if upper else slice(0, i)

@@ -15,6 +15,7 @@ from minitorch_dist.tensors.core.base import Array, Number, TensorBase
 from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+from minitorch_dist.tensors.shape_arrays import mode
 
 Dtype: TypeAlias = "dtypes.dtype | type[float] | type[int] | type[bool] | None"
 Device: TypeAlias = "devices.device | str | int | None"
@@ -22,10 +23,16 @@ Device: TypeAlias = "devices.device | str | int | None"
 
 def made(array: Array, device: Device = None, requires_grad: bool = False) -> Any:
     """A new tensor that owns `array`. (`Any`, because the class stands one floor up.)"""
-    out = base.new(TensorBase.plain, array, devices.resolve(device))
+    place = devices.resolve(device)
+    out = base.new(TensorBase.plain, mode.settled(array, place), place)
     if requires_grad:
         out.requires_grad = True
     return out
+
+
+def like(device: Device) -> Any:
+    """For numpy's argument of this name: what an array of a new tensor on `device` is like."""
+    return mode.template(devices.resolve(device))
 
 
 def numpy_dtype(dtype: Dtype) -> np.dtype[Any]:
@@ -98,7 +105,8 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Any:
         return found.to(device)  # type: ignore[attr-defined]
     if isinstance(data, np.ndarray):
         wanted = dtypes.from_numpy(data.dtype) if dtype is None else as_dtype(dtype)
-        return made(literals.check_array(data).astype(wanted.numpy, copy=False), device)
+        array = literals.check_array(np.asarray(data))
+        return made(array.astype(wanted.numpy, copy=False), device)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -144,7 +152,7 @@ def zeros(
 ) -> Any:
     """All zeros."""
     shape = _given("zeros", args, size)
-    return made(np.zeros(shape, numpy_dtype(dtype)), device, requires_grad)
+    return made(np.zeros(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
 
 
 def ones(
@@ -156,7 +164,7 @@ def ones(
 ) -> Any:
     """All ones."""
     shape = _given("ones", args, size)
-    return made(np.ones(shape, numpy_dtype(dtype)), device, requires_grad)
+    return made(np.ones(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
 
 
 def empty(
@@ -168,7 +176,7 @@ def empty(
 ) -> Any:
     """A tensor with the values that the memory held before."""
     shape = _given("empty", args, size)
-    return made(np.empty(shape, numpy_dtype(dtype)), device, requires_grad)
+    return made(np.empty(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
 
 
 def full(
@@ -180,10 +188,10 @@ def full(
     requires_grad: bool = False,
 ) -> Any:
     """All `fill_value`; its type decides the dtype, if none is given."""
-    return made(filled("full", size, fill_value, dtype), device, requires_grad)
+    return made(filled("full", size, fill_value, dtype, device), device, requires_grad)
 
 
-def filled(name: str, size: Any, value: Any, dtype: Dtype) -> Array:
+def filled(name: str, size: Any, value: Any, dtype: Dtype, device: Device) -> Array:
     if not isinstance(size, Sequence):
         raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {kind_of(size)}")
     if isinstance(value, TensorBase):
@@ -191,7 +199,7 @@ def filled(name: str, size: Any, value: Any, dtype: Dtype) -> Array:
     number = literals.parse(value, None if dtype is None else as_dtype(dtype))
     if number.size != 1:
         raise TypeError(f"{name}(): argument 'fill_value' must be a number, not {kind_of(value)}")
-    return np.full(sizes(name, (size,)), number.reshape(()), number.dtype)
+    return np.full(sizes(name, (size,)), number.reshape(()), number.dtype, like=like(device))
 
 
 def kind_of(value: Any) -> str:
@@ -210,11 +218,11 @@ def _like(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_of(input)}"
         )
     kind = input.array.dtype if dtype is None else as_dtype(dtype).numpy
-    contiguous = "contiguous" in str(memory_format)
-    return (
-        np.empty_like(input.array, kind, order="C" if contiguous else "K"),
-        input.storage.device if device is None else device,
-    )
+    order: Any = "C" if "contiguous" in str(memory_format) else "K"
+    place = input.storage.device if device is None else device
+    if device is None or like(device) is like(input.storage.device):
+        return np.empty_like(input.array, kind, order=order), place
+    return mode.empty_on(devices.resolve(device), input.array, kind, order), place
 
 
 def zeros_like(

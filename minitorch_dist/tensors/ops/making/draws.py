@@ -12,6 +12,7 @@ from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.ops.making.random import check_floating, source
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def bernoulli(input: T, p: float | None = None, *, generator: Generator | None = None) -> T:
@@ -20,7 +21,7 @@ def bernoulli(input: T, p: float | None = None, *, generator: Generator | None =
     shape, dtype = out.shape, out.dtype
     if dtype not in distributions.DIGITS:
         return result(input, out)
-    return record(out, "BernoulliBackward0", (input, lambda g: np.zeros(shape, dtype)))
+    return record(out, "BernoulliBackward0", (input, lambda g: np.zeros(shape, dtype, like=g)))
 
 
 def flips(self: TensorBase, p: TensorBase | Number, generator: Generator | None) -> Array:
@@ -42,8 +43,8 @@ def flips(self: TensorBase, p: TensorBase | Number, generator: Generator | None)
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     double = np.dtype(np.float64)
     where = source(generator, self.storage.device)
-    u = distributions.draw(self.array.shape, double, where, distributions.unit(double))
-    return np.asarray(u < probability).astype(self.array.dtype)
+    u = distributions.draw(self.array.shape, double, where, distributions.unit(double), self.array)
+    return np.asanyarray(u < probability).astype(self.array.dtype)  # type: ignore[no-any-return]
 
 
 def multinomial(
@@ -70,6 +71,8 @@ def multinomial(
             f"{num_samples} > {weights.shape[-1]}"
         )
     weights = weights.astype(np.float64)
+    if not has_numbers(weights):
+        return result(input, np.empty((*weights.shape[:-1], num_samples), np.int64, like=weights))
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     total = np.cumsum(weights, axis=-1)
@@ -78,14 +81,14 @@ def multinomial(
     where, double = source(generator, input.storage.device), np.dtype(np.float64)
     if replacement:
         shape = (*weights.shape[:-1], num_samples)
-        u = distributions.draw(shape, double, where, distributions.unit(double))
+        u = distributions.draw(shape, double, where, distributions.unit(double), weights)
         below = np.nextafter(total[..., -1:], 0)  # so that rounding cannot reach the very end
         place = np.minimum(u * total[..., -1:], below)
         rows = zip(np.atleast_2d(total), np.atleast_2d(place), strict=True)
         index = [np.searchsorted(row, at, side="right") for row, at in rows]
         found = np.array(index, np.int64).reshape(shape)
     else:
-        ring = distributions.draw(weights.shape, double, where, distributions.exponential)
+        ring = distributions.draw(weights.shape, double, where, distributions.exponential, weights)
         with np.errstate(divide="ignore"):
             ring /= weights
         found = np.argsort(ring, axis=-1, kind="stable")[..., :num_samples].astype(np.int64)
@@ -100,4 +103,4 @@ def poisson(input: T, generator: Generator | None = None) -> T:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     out = distributions.poisson(rates, source(generator, input.storage.device)).astype(rates.dtype)
     shape, dtype = out.shape, out.dtype
-    return record(out, "PoissonBackward0", (input, lambda g: np.zeros(shape, dtype)))
+    return record(out, "PoissonBackward0", (input, lambda g: np.zeros(shape, dtype, like=g)))

@@ -10,11 +10,16 @@ import numpy as np
 from minitorch_dist.tensors import devices, shared_memory
 from minitorch_dist.tensors.core import base, dtypes
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.ops.elementwise.copying import no_data
+from minitorch_dist.tensors.shape_arrays import mode
+from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
 
 
 def numpy(input: TensorBase, *, force: bool = False) -> Array:
     """The tensor's memory as a numpy array. With `force`, a copy where sharing is not possible."""
     x = input.array
+    if force and input.storage.device is devices.META:
+        raise no_data()
     if not force:
         if input.requires_grad:
             raise RuntimeError(
@@ -26,6 +31,8 @@ def numpy(input: TensorBase, *, force: bool = False) -> Array:
                 f"can't convert {input.storage.device} device type tensor to numpy. Use "
                 "Tensor.cpu() to copy the tensor to host memory first."
             )
+    if not has_numbers(x):
+        raise NumbersNeeded("numpy()")
     if x.dtype == dtypes.bfloat16.numpy:
         raise TypeError("Got unsupported ScalarType BFloat16 (numpy has none: use float() first)")
     return x.copy() if input.storage.device is not devices.CPU else x.view()
@@ -53,6 +60,8 @@ def dlpack(input: TensorBase, **options: Any) -> Any:
     """DLPack's capsule: how other array libraries take over the memory without a copy."""
     if input.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if input.storage.device is devices.META:
+        raise BufferError("Cannot pack tensors on meta")
     if input.array.dtype == dtypes.bfloat16.numpy:
         raise BufferError("numpy cannot export bfloat16 through DLPack, use tensor.float()")
     options.pop("stream", None)
@@ -67,6 +76,8 @@ def dlpack_device(input: TensorBase) -> tuple[int, int]:
 def share_memory_(input: T) -> T:
     """Move the elements into memory that other processes see and write, too: those forked from this one, and
     those that get the tensor through `multiprocessing`."""
+    if input.storage.device is devices.META:
+        raise RuntimeError("_share_fd_: only available on CPU")
     if is_shared(input) or not input.array.nbytes:
         return input
     if input._base is not None:
@@ -175,4 +186,4 @@ def from_numpy(ndarray: Array) -> Any:
             UserWarning,
             stacklevel=2,
         )
-    return base.new(TensorBase.plain, x.view(np.ndarray))
+    return base.new(TensorBase.plain, mode.settled(x.view(np.ndarray), devices.CPU))

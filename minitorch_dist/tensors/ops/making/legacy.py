@@ -14,11 +14,13 @@ from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base, dtypes
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase
 from minitorch_dist.tensors.ops.making import literals
+from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.size import Size
 
 
 def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:
     """A tensor of `dtype` from a shape, a sequence, an array or a tensor (which is shared)."""
+    like = mode.template(devices.CPU)
     if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
         data = args[0]
         if isinstance(data, TensorBase):
@@ -28,18 +30,18 @@ def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:
             out.array, out.storage = data.array, data.storage
             return out
         if isinstance(data, Size):
-            return base.new(cls, np.empty(data, dtype.numpy))
+            return base.new(cls, np.empty(data, dtype.numpy, like=like))
         if isinstance(data, str):
             raise TypeError("new(): invalid data type 'str'")
         if not isinstance(data, (list, tuple, range, np.ndarray)):
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-        return base.new(cls, literals.parse(data, dtype))
+        return base.new(cls, mode.settled(literals.parse(data, dtype), devices.CPU))
     for n in args:
         if not isinstance(n, (int, np.integer)):
             raise TypeError(f"new(): sizes must be ints (got {type(n).__name__})")
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(args)}")
-    return base.new(cls, np.empty(args or (0,), dtype.numpy))
+    return base.new(cls, np.empty(args or (0,), dtype.numpy, like=like))
 
 
 class Legacy(type):

@@ -13,7 +13,15 @@ from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.joint import record_joint
 from minitorch_dist.tensors.generator import Generator, current
-from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype, sizes
+from minitorch_dist.tensors.ops.making.creation import (
+    Device,
+    Dtype,
+    empty,
+    like,
+    made,
+    numpy_dtype,
+    sizes,
+)
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 
 
@@ -26,7 +34,7 @@ def source(generator: Generator | None, device: Device = None) -> Generator:
             f"argument 'generator' must be torch.Generator, not {type(generator).__name__}"
         )
     expected = devices.resolve(device).type
-    if generator.device.type != expected:
+    if generator.device.type != expected and expected != "meta":
         raise RuntimeError(
             f"Expected a '{expected}' device type for generator but found '{generator.device.type}'"
         )
@@ -62,7 +70,9 @@ def rand(
     kind = numpy_dtype(dtype)
     check_floating(kind, "check_uniform_bounds")
     shape = _size("rand", args, size)
-    array = distributions.draw(shape, kind, source(generator, device), distributions.unit(kind))
+    array = distributions.draw(
+        shape, kind, source(generator, device), distributions.unit(kind), like(device)
+    )
     return made(array, device, requires_grad)
 
 
@@ -78,7 +88,9 @@ def randn(
     kind = numpy_dtype(dtype)
     check_floating(kind, "normal_kernel_cpu")
     shape = _size("randn", args, size)
-    array = distributions.draw(shape, kind, source(generator, device), distributions.normal)
+    array = distributions.draw(
+        shape, kind, source(generator, device), distributions.normal, like(device)
+    )
     return made(array, device, requires_grad)
 
 
@@ -141,7 +153,11 @@ def normal(
         shape = sizes("normal", (size,))
         m, s = float(mean), float(std)  # type: ignore[arg-type]
         array = distributions.draw(
-            shape, kind, source(generator, device), lambda w: distributions.normal(w) * s + m
+            shape,
+            kind,
+            source(generator, device),
+            lambda w: distributions.normal(w) * s + m,
+            like(device),
         )
         return made(array, device, requires_grad)
     if size is not None:
@@ -156,11 +172,12 @@ def normal(
         np.dtype(np.float64),
         source(generator, tensors[0].storage.device),
         distributions.normal,
+        like(tensors[0].storage.device),
     )
     out = (z * s + m).astype(tensors[0].array.dtype)
-    like = [(t.array.shape, t.array.dtype) for t in tensors]
+    shapes = [(t.array.shape, t.array.dtype) for t in tensors]
     return record_joint(
-        out, "NormalBackward0", tensors, lambda g: [np.zeros(n, d) for n, d in like]
+        out, "NormalBackward0", tensors, lambda g: [np.zeros(n, d, like=g) for n, d in shapes]
     )
 
 
@@ -227,6 +244,7 @@ def randint(
         kind,
         source(generator, device),
         bounded(int(low), int(high), kind),
+        like(device),
     )
     return made(array, device, requires_grad)
 
@@ -274,5 +292,7 @@ def randperm(
         holds = int(np.iinfo(kind.numpy).max)
     if n > (holds or 1):
         raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow: {n}")
+    if like(device) is not None:
+        return empty(n, dtype=dtype, device=device, requires_grad=requires_grad)
     order = np.argsort(source(generator, device).words(int(n)), kind="stable")
     return made(order.astype(kind.numpy, copy=False), device, requires_grad)

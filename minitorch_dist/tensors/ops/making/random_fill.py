@@ -24,14 +24,16 @@ from minitorch_dist.tensors.ops.making.random import bounded, check_floating, ch
 def _fill(self: T, name: str, of: distributions.Transform, generator: Generator | None) -> T:
     x = self.array
     return _store(
-        self, name, distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of)
+        self,
+        name,
+        distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of, x),
     )
 
 
 def _store(self: T, name: str, array: Array) -> T:
     if self._requires_grad:
         shape, dtype = array.shape, array.dtype
-        return write(self, record(array, name, (self, lambda g: np.zeros(shape, dtype))))
+        return write(self, record(array, name, (self, lambda g: np.zeros(shape, dtype, like=g))))
     self.array[...] = array
     bump(self)
     return self
@@ -151,7 +153,7 @@ def cauchy_(
     x, where = self.array, source(generator, self.storage.device)
     double = np.dtype(np.float64)
     above, below = (
-        distributions.draw(x.shape, double, where, distributions.normal) for _ in range(2)
+        distributions.draw(x.shape, double, where, distributions.normal, x) for _ in range(2)
     )
     with np.errstate(over="ignore"):
         return _store(self, "CauchyBackward0", (above / below * sigma + median).astype(x.dtype))

@@ -68,9 +68,9 @@ def _steps(low: Any, high: Any, by: Any, kind: dtypes.dtype, closed: bool = Fals
     if not kind.is_floating_point:  # a bound between whole numbers still counts as it stands
         count = math.ceil((high - low) / by) if not closed else int((high - low) // by) + 1
         low, by = int(low), int(by)
-        return np.asarray((low + by * np.arange(count, dtype=np.int64)).astype(kind.numpy))
+        return np.asanyarray((low + by * np.arange(count, dtype=np.int64)).astype(kind.numpy))
     count = int((high - low) / by) + 1 if closed else math.ceil((high - low) / by)
-    return np.asarray((low + by * np.arange(count, dtype=np.float64)).astype(kind.numpy))
+    return np.asanyarray((low + by * np.arange(count, dtype=np.float64)).astype(kind.numpy))
 
 
 def range(
@@ -106,7 +106,7 @@ def _even(start: Any, end: Any, steps: int, name: str) -> Array:
         return np.array([float(low)])
     by = (high - low) / max(steps - 1, 1)
     i = np.arange(steps)
-    return np.asarray(np.where(i < steps // 2, low + by * i, high - by * (steps - 1 - i)))
+    return np.asanyarray(np.where(i < steps // 2, low + by * i, high - by * (steps - 1 - i)))
 
 
 def linspace(

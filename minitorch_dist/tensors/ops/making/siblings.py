@@ -80,8 +80,9 @@ def new_full(
     requires_grad: bool = False,
 ) -> T:
     """All `fill_value`, of the given shape."""
-    array = filled("new_full", size, fill_value, self.dtype if dtype is None else dtype)
-    return made(array, _or_own(self, device), requires_grad)  # type: ignore[no-any-return]
+    place = _or_own(self, device)
+    array = filled("new_full", size, fill_value, self.dtype if dtype is None else dtype, place)
+    return made(array, place, requires_grad)  # type: ignore[no-any-return]
 
 
 def _or_own(self: TensorBase, device: Device) -> Device:

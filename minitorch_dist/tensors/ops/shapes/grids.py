@@ -17,6 +17,7 @@ from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.making.creation import made
 from minitorch_dist.tensors.ops.shapes import broadcasting, reshaping
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def _listed(tensors: tuple[Any, ...]) -> list[Any]:
@@ -94,14 +95,14 @@ def combinations(input: T, r: int = 2, with_replacement: bool = False) -> T:
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return result(input, np.empty(0, x.dtype))
+        return result(input, np.empty(0, x.dtype, like=x))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     flat = np.fromiter(itertools.chain.from_iterable(choose(range(x.size), r)), np.int64)
     index = flat.reshape(-1, r)
     size = x.size
 
     def gradient(g: Array) -> Array:
-        whole = np.zeros(size, g.dtype)
+        whole = np.zeros(size, g.dtype, like=g)
         add_at(whole, (index,), g)
         return whole
 
@@ -123,7 +124,8 @@ def block_diag(*tensors: Any) -> Any:
             )
     given = [cast(t, kind) for t in given]
     blocks = [np.atleast_2d(t.array) for t in given]
-    out = np.zeros(np.sum([b.shape for b in blocks], axis=0), kind.numpy)
+    sides = tuple(sum(sizes) for sizes in zip(*[b.shape for b in blocks], strict=True))
+    out = np.zeros(sides, kind.numpy, like=blocks[0])
     inputs: list[Any] = []
     top = left = 0
     for t, block in zip(given, blocks, strict=True):
@@ -161,7 +163,7 @@ def _powers(x: T, powers: Array) -> T:
 
     def gradient(g: Array) -> Array:
         slopes = powers * v ** np.maximum(powers - 1, 0)
-        return np.asarray((g * slopes).sum(-1)).astype(g.dtype)
+        return np.asanyarray((g * slopes).sum(-1)).astype(g.dtype)  # type: ignore[no-any-return]
 
     return record(out, "VanderBackward0", (x, gradient, x))
 
@@ -176,7 +178,9 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> Any:
     if not x.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return result(tensor, np.empty((*x.shape, num_classes), np.int64))
+        return result(tensor, np.empty((*x.shape, num_classes), np.int64, like=x))
+    if not has_numbers(x) and num_classes > 0:
+        return result(tensor, np.empty((*x.shape, num_classes), np.int64, like=x))
     if x.min() < 0:
         raise RuntimeError(f"Class values must be non-negative, got {x.min()}.")
     if num_classes == -1:

@@ -55,7 +55,7 @@ def cat(tensors: Sequence[T], dim: int = 0, *, axis: int | None = None) -> T:
         parts, start, front = [], 0, (slice(None),) * place
         for shape, kind in zip(shapes, kinds, strict=True):
             if shape == (0,):  # may have been passed over
-                parts.append(np.zeros(0, kind))
+                parts.append(np.zeros(0, kind, like=grad))
                 continue
             stop = start + shape[place]
             parts.append(grad[(*front, slice(start, stop))].astype(kind, copy=False))
@@ -121,7 +121,7 @@ def stack(tensors: Sequence[T], dim: int = 0) -> T:
 
     def backward(grad: Array) -> list[Array]:
         parts = np.moveaxis(grad, place, 0)
-        return [np.asarray(p).astype(k, copy=False) for p, k in zip(parts, kinds, strict=True)]
+        return [np.asanyarray(p).astype(k, copy=False) for p, k in zip(parts, kinds, strict=True)]
 
     return record_joint(np.stack(arrays, place), "StackBackward0", given, backward)
 

@@ -107,14 +107,18 @@ def nbytes(input: TensorBase) -> int:
 
 
 def data_ptr(input: TensorBase) -> int:
-    """The address of the first element."""
+    """The address of the first element; 0 where there is none."""
+    return 0 if is_meta(input) else address(input)
+
+
+def address(input: TensorBase) -> int:
     return int(input.array.__array_interface__["data"][0])
 
 
 def storage_offset(input: TensorBase) -> int:
     """How many elements lie in the storage before the first one of this tensor."""
     start = input.storage.array.__array_interface__["data"][0]
-    return int(data_ptr(input) - start) // input.array.itemsize
+    return int(address(input) - start) // input.array.itemsize
 
 
 def untyped_storage(input: TensorBase) -> base.Storage:
@@ -172,7 +176,7 @@ def is_same_size(input: TensorBase, other: TensorBase) -> bool:
 def is_set_to(input: TensorBase, tensor: TensorBase) -> bool:
     """Whether both look at the same elements in the same way."""
     a, b = input.array, tensor.array
-    return data_ptr(input) == data_ptr(tensor) and a.shape == b.shape and a.strides == b.strides
+    return address(input) == address(tensor) and a.shape == b.shape and a.strides == b.strides
 
 
 def dim_order(input: TensorBase) -> tuple[int, ...]:
@@ -196,6 +200,11 @@ def is_cpu(input: TensorBase) -> bool:
 
 def is_cuda(input: TensorBase) -> bool:
     return input.storage.device.type == "cuda"
+
+
+def is_meta(input: TensorBase) -> bool:
+    """Whether it has a shape and a type, and no numbers."""
+    return input.storage.device is devices.META
 
 
 def get_device(input: TensorBase) -> int:

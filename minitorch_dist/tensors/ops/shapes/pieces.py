@@ -22,7 +22,7 @@ def part(input: T, where: tuple[Any, ...], name: str) -> T:
     shape, dtype = x.shape, x.dtype
 
     def widen(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype)
+        whole = np.zeros(shape, dtype, like=grad)
         whole[where] = grad
         return whole
 
@@ -72,7 +72,7 @@ def narrow_copy(input: T, dim: int, start: int, length: int) -> T:
     """`narrow`, as a copy."""
     seen = narrow(input, dim, start, length)
     widen = None if seen._grad_fn is None else seen._grad_fn.vjps[0]
-    return record(np.array(seen.array, order="C"), "NarrowCopyBackward0", (input, widen))
+    return record(seen.array.copy(order="C"), "NarrowCopyBackward0", (input, widen))
 
 
 def unbind(input: T, dim: int = 0) -> tuple[T, ...]:
@@ -235,7 +235,7 @@ def diagonal(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
     shape, dtype = x.shape, x.dtype
 
     def widen(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype)
+        whole = np.zeros(shape, dtype, like=grad)
         line = whole.diagonal(offset, a, b)
         line.flags.writeable = True
         line[...] = grad
@@ -266,10 +266,10 @@ def unfold(input: T, dimension: int, size: int, step: int) -> T:
     before, dtype = x.shape, x.dtype
 
     def widen(grad: Array) -> Array:
-        whole = np.zeros(before or (1,), dtype)
+        whole = np.zeros(before or (1,), dtype, like=grad)
         for offset in range(size):  # each place of the window once: overlaps add up
             entries = slice(offset, offset + (count - 1) * step + 1, step)
             whole[_at(place, entries)] += grad[..., offset]
         return whole.reshape(before)
 
-    return view_of(input, as_strided(line, shape, strides), "UnfoldBackward0", widen)
+    return view_of(input, as_strided(line, shape, strides, subok=True), "UnfoldBackward0", widen)

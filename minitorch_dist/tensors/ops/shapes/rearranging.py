@@ -14,6 +14,7 @@ from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.elementwise.copying import clone, dense
 from minitorch_dist.tensors.ops.shapes.pieces import diagonal
 from minitorch_dist.tensors.ops.shapes.reshaping import ravel, sizes
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def _ints(value: Any) -> tuple[int, ...]:
@@ -96,7 +97,7 @@ def _corner(x: Array, diagonal: int, lower: bool) -> Array:
     """A copy with zeros above (`lower`) or below the diagonal."""
     rows, columns = np.ogrid[: x.shape[-2], : x.shape[-1]]
     keep = columns - rows <= diagonal if lower else columns - rows >= diagonal
-    return np.where(keep, x, np.zeros((), x.dtype))
+    return np.where(keep, x, np.zeros((), x.dtype, like=x))
 
 
 def tril(input: T, diagonal: int = 0) -> T:
@@ -131,7 +132,7 @@ def diag_embed(input: T, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T:
     shape = list(x.shape[:-1])
     for place in sorted((a, b)):
         shape.insert(place, side)
-    out = np.zeros(shape, x.dtype)
+    out = np.zeros(shape, x.dtype, like=x)
     line = out.diagonal(offset, a, b)
     line.flags.writeable = True
     line[...] = x
@@ -156,7 +157,7 @@ def diagflat(input: T, offset: int = 0) -> T:
 def diagonal_copy(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
     """`diagonal`, as a copy."""
     seen = diagonal(input, offset, dim1, dim2)
-    out = np.array(seen.array, order="C")
+    out = seen.array.copy(order="C")
     widen = None if seen._grad_fn is None else seen._grad_fn.vjps[0]
     return record(out, "DiagonalBackward0_copy", (input, widen))
 
@@ -181,8 +182,8 @@ def repeat(input: T, *times: Any, repeats: Any = None) -> T:
     over, before = tuple(range(0, len(split), 2)), x.shape
 
     def fold(grad: Array) -> Array:
-        sums = np.asarray(total(grad.reshape(split), over, False))
-        return sums.astype(grad.dtype, copy=False).reshape(before)
+        sums = np.asanyarray(total(grad.reshape(split), over, False))
+        return sums.astype(grad.dtype, copy=False).reshape(before)  # type: ignore[no-any-return]
 
     out = np.tile(x, given) if given else x.copy()
     return record(out, "RepeatBackward0", (input, fold))
@@ -233,7 +234,7 @@ def repeat_interleave(
     shape = flat.shape
 
     def gather(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype)
+        whole = np.zeros(shape, dtype, like=grad)
         add_at(whole, (slice(None),) * place + (source,), grad)
         return whole.reshape(before)
 
@@ -248,6 +249,6 @@ def _counts(array: Array) -> Array:
         )
     if array.ndim > 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if array.size and array.min() < 0:
+    if array.size and has_numbers(array) and array.min() < 0:
         raise RuntimeError("repeats can not be negative")
     return array

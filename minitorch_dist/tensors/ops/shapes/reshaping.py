@@ -91,7 +91,7 @@ def window(x: Array, target: Shape) -> Array | None:
     if x.flags.c_contiguous:
         return x.reshape(target)
     steps = view_strides(x.shape, x.strides, target)
-    return None if steps is None else as_strided(x, target, steps)
+    return None if steps is None else as_strided(x, target, steps, subok=True)
 
 
 def quick(x: Array, shape: tuple[Any, ...]) -> Array | None:
@@ -232,5 +232,5 @@ def unsqueeze(input: T, dim: int) -> T:
         out = x.reshape(longer)
     else:  # the new stride continues the pattern, as in torch (numpy would say 0)
         step = x.strides[place] * before[place] if place < x.ndim else x.itemsize
-        out = as_strided(x, longer, x.strides[:place] + (step,) + x.strides[place:])
+        out = as_strided(x, longer, x.strides[:place] + (step,) + x.strides[place:], subok=True)
     return view_of(input, out, "UnsqueezeBackward0", lambda g: g.reshape(before))

@@ -6,7 +6,10 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
+from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import T, TensorBase
+from minitorch_dist.tensors.core.graph import result
+from minitorch_dist.tensors.ops.elementwise.conversion import no_data
 from minitorch_dist.tensors.ops.shapes.pieces import unbind
 
 
@@ -15,6 +18,8 @@ def item(input: TensorBase) -> Any:
     x = input.array
     if x.size != 1:
         raise RuntimeError(f"a Tensor with {x.size} elements cannot be converted to Scalar")
+    if input.storage.device is devices.META:
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     value = x.item()
     return value if type(value) in (float, int, bool) else float(value)  # bfloat16 has no item
 
@@ -22,6 +27,8 @@ def item(input: TensorBase) -> Any:
 def tolist(input: TensorBase) -> Any:
     """Nested lists of Python numbers; a 0-dim tensor gives its number."""
     x = input.array
+    if input.storage.device is devices.META:
+        raise no_data()
     return (x if x.dtype.kind in "fiub" else x.astype("float32")).tolist()
 
 
@@ -50,7 +57,7 @@ def truth(input: TensorBase) -> bool:
     if x.size != 1:
         values = "more than one value" if x.size else "no values"
         raise RuntimeError(f"Boolean value of Tensor with {values} is ambiguous")
-    return bool(x.any())
+    return bool(item(input))
 
 
 def as_complex(input: TensorBase) -> complex:
@@ -62,7 +69,7 @@ def is_nonzero(input: TensorBase) -> bool:
     if input.array.size != 1:
         values = "more than one value" if input.array.size else "no values"
         raise RuntimeError(f"Boolean value of Tensor with {values} is ambiguous")
-    return bool(input.array.any())
+    return bool(item(input))
 
 
 def iterate(input: T) -> Iterator[T]:
@@ -80,4 +87,5 @@ def contains(input: TensorBase, element: Any) -> bool:
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."
         )
-    return bool((input.array == element).any())
+    found = (input.array == element).any()
+    return bool(item(result(input, found)))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided as as_window
 
 from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, root
 from minitorch_dist.tensors.core.graph import KINDS
@@ -17,6 +18,7 @@ from minitorch_dist.tensors.ops.shapes.layout import (
     storage_offset,
     stride,
 )
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 Shape = tuple[int, ...]
 
@@ -33,6 +35,10 @@ def memory(owner: Array) -> Array:
 
 def over(owner: Array, dtype: Any, shape: Shape, strides: Shape, offset: int) -> Array:
     """A window on the memory of `owner`; strides and offset in bytes."""
+    if not has_numbers(owner):
+        return as_window(
+            memory(owner)[offset:][: dtype.itemsize].view(dtype), shape, strides, subok=True
+        )
     return np.ndarray(shape, dtype, memory(owner), offset, strides)
 
 
@@ -142,7 +148,7 @@ def resize_(input: T, *shape: Any, size: Any = None, memory_format: Any = None) 
     steps = tuple([s * x.itemsize for s in contiguous_strides(shape)])
     needed = int(np.prod(shape)) * x.itemsize
     if offset + needed > owner.nbytes:
-        fresh = np.zeros(needed // x.itemsize, x.dtype)
+        fresh = np.zeros(needed // x.itemsize, x.dtype, like=x)
         kept = memory(owner)[offset:].view(x.dtype)
         fresh[: len(kept)] = kept
         owner, offset = fresh, 0
@@ -161,7 +167,7 @@ def set_(input: T, source: TensorBase | None = None) -> T:
     """Look at the memory of `source` from now on; without a source, at nothing."""
     check_writable(input)
     if source is None:
-        empty = np.empty(0, input.array.dtype)
+        empty = np.empty(0, input.array.dtype, like=input.array)
         input.array, input.storage = empty, Storage(empty, input.storage.device)
         return input
     if source.array.dtype != input.array.dtype:

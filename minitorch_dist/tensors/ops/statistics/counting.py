@@ -13,6 +13,7 @@ from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, result, same_device
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.distributions import DIGITS
+from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
 
 
 def _no_gradient(g: Array) -> Array:
@@ -54,7 +55,7 @@ def unique_consecutive(
     along = None if dim is None else axis(dim, x.ndim)
     rows = x.reshape(-1) if along is None else np.moveaxis(x, along, 0)
     flat = rows.reshape(len(rows), -1) if rows.size else rows.reshape(len(rows), 0)
-    first = np.ones(len(flat), bool)
+    first = np.ones(len(flat), bool, like=flat)
     if flat.shape[1]:
         first[1:] = (flat[1:] != flat[:-1]).any(1)
     starts = np.flatnonzero(first)
@@ -80,8 +81,10 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
         raise RuntimeError(f"minlength should be >= 0, got {minlength}")
     if x.dtype.kind not in "iu":
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_name(x)[6:-6]}'")
-    if x.ndim != 1 or (x.size and x.min() < 0):
+    if x.ndim != 1 or (x.size and has_numbers(x) and x.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if not has_numbers(x) and (weights is None or weights.array.shape == x.shape):
+        raise NumbersNeeded("bincount()")
     if weights is None:
         return result(input, np.bincount(x.astype(np.int64), minlength=minlength))
     w = weights.array
@@ -166,13 +169,13 @@ def searchsorted(
     edges = sorted_sequence.array
     if sorter is not None:
         edges = np.take_along_axis(edges, sorter.array, -1)
-    values = input.array if isinstance(input, TensorBase) else np.asarray(input)
+    values = input.array if isinstance(input, TensorBase) else np.asanyarray(input)
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
     edges, values = (
         v.astype(np.float32) if v.dtype in dtypes.HALVES else v for v in (edges, values)
     )
     if edges.ndim == 1:
-        found = np.asarray(np.searchsorted(edges, values, where))
+        found = np.asanyarray(np.searchsorted(edges, values, where))
     elif edges.shape[:-1] != values.shape[:-1] or edges.ndim != values.ndim:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
@@ -180,7 +183,7 @@ def searchsorted(
             f"boundaries tensor {list(edges.shape)} and input value tensor {list(values.shape)}"
         )
     else:
-        found = np.empty(values.shape, np.int64)
+        found = np.empty(values.shape, np.int64, like=values)
         for row in np.ndindex(edges.shape[:-1]):
             found[row] = np.searchsorted(edges[row], values[row], where)
     return result(sorted_sequence, found.astype(np.int32 if out_int32 else np.int64, copy=False))

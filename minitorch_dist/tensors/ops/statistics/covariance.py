@@ -29,7 +29,7 @@ def cov(
             "dimensions"
         )
     rows = a.reshape(1, -1) if a.ndim < 2 else a
-    w = np.ones(rows.shape[1], a.dtype)
+    w = np.ones(rows.shape[1], a.dtype, like=a)
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is not None:
             if weights.array.shape != w.shape:
@@ -40,7 +40,7 @@ def cov(
             w = w * weights.array.astype(a.dtype)
     total = w.sum()
     spare = correction if aweights is None else correction * (w * aweights.array).sum() / total
-    freedom = a.dtype.type(max(total - spare, 0))
+    freedom = np.asanyarray(np.maximum(total - spare, 0)).astype(a.dtype)
 
     def apart() -> Any:
         return rows - ((rows * w).sum(1, keepdims=True) / total).astype(a.dtype)

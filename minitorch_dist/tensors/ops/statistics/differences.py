@@ -14,6 +14,7 @@ from minitorch_dist.tensors.core.operations import add, axis, mul, sum as total
 from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.ops.along_axes.scans import cumsum
 from minitorch_dist.tensors.ops.shapes import pieces
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def diff(
@@ -141,10 +142,10 @@ def _slope(input: T, along: int, spacing: Any, edge_order: int) -> T:
 
     def apply(x: Array) -> Array:
         parts = [w * np.take(x, row, along) for row, w in zip(rows, weights, strict=True)]
-        return np.asarray(parts[0] + parts[1] + parts[2])
+        return np.asanyarray(parts[0] + parts[1] + parts[2])
 
     def vjp(g: Array) -> Array:
-        whole = np.zeros(shape, g.dtype)
+        whole = np.zeros(shape, g.dtype, like=g)
         at = (slice(None),) * along
         for row, w in zip(rows, weights, strict=True):
             np.add.at(whole, (*at, row), w * g)
@@ -158,7 +159,9 @@ def _stencil(places: Array, edge_order: int) -> tuple[Array, Array]:
     n = len(places)
     middle = np.clip(np.arange(n), 1, max(n - 2, 1))
     rows = np.stack([middle - 1, middle, np.minimum(middle + 1, n - 1)])
-    weights = np.zeros((3, n))
+    weights = np.zeros((3, n), like=places)
+    if not has_numbers(places):
+        return rows, weights
     h = np.diff(places)
     left, right = h[:-1], h[1:]
     weights[:, 1:-1] = [

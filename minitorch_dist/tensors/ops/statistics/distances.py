@@ -33,19 +33,19 @@ def cdist(x1: T, x2: T, p: float = 2.0, compute_mode: str | None = None) -> T:
             f"X1 and X2 must have the same number of columns. X1: {x.shape[-1]} X2: {y.shape[-1]}"
         )
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    out = np.empty((*batch, x.shape[-2], y.shape[-2]), x.dtype)
+    out = np.empty((*batch, x.shape[-2], y.shape[-2]), x.dtype, like=x)
     for some in _blocks(out, x.shape[-1]):
         out[..., some, :] = _norm(x[..., some, None, :] - y[..., None, :, :], p)
 
     def of_x(g: Array) -> Array:
-        whole = np.empty((*batch, *x.shape[-2:]), g.dtype)
+        whole = np.empty((*batch, *x.shape[-2:]), g.dtype, like=g)
         for some in _blocks(out, x.shape[-1]):
             slope = _slope(x[..., some, None, :] - y[..., None, :, :], out[..., some, :], p)
             whole[..., some, :] = _pull(g[..., some, :], slope, out[..., some, :]).sum(-2)
         return sum_to(whole, x.shape)
 
     def of_y(g: Array) -> Array:
-        whole = np.zeros((*batch, *y.shape[-2:]), g.dtype)
+        whole = np.zeros((*batch, *y.shape[-2:]), g.dtype, like=g)
         for some in _blocks(out, x.shape[-1]):
             slope = _slope(x[..., some, None, :] - y[..., None, :, :], out[..., some, :], p)
             whole -= _pull(g[..., some, :], slope, out[..., some, :]).sum(-3)
@@ -83,14 +83,14 @@ def _norm(d: Array, p: float) -> Array:
     """The p-norm along the last axis."""
     d = np.abs(d)
     if p == 0:
-        return np.asarray((d != 0).sum(-1)).astype(d.dtype)
+        return np.asanyarray((d != 0).sum(-1)).astype(d.dtype)  # type: ignore[no-any-return]
     if p == 1:
-        return np.asarray(d.sum(-1))
+        return np.asanyarray(d.sum(-1))
     if p == 2:
-        return np.asarray(np.sqrt((d * d).sum(-1)))
+        return np.asanyarray(np.sqrt((d * d).sum(-1)))
     if p == np.inf:
-        return np.asarray(d.max(-1, initial=0))
-    return np.asarray((d**p).sum(-1) ** (1 / p)).astype(d.dtype)
+        return np.asanyarray(d.max(-1, initial=0))
+    return np.asanyarray((d**p).sum(-1) ** (1 / p)).astype(d.dtype)  # type: ignore[no-any-return]
 
 
 def _pull(g: Array, slope: Array, norm: Array) -> Any:
@@ -103,10 +103,10 @@ def _slope(d: Array, norm: Array, p: float) -> Array:
     if p == 0:
         return np.zeros_like(d)
     if p == 1:
-        return np.asarray(np.sign(d))
+        return np.asanyarray(np.sign(d))
     norm = norm[..., None]
     if p == np.inf:
-        return np.asarray(np.sign(d) * (np.abs(d) == norm))
+        return np.asanyarray(np.sign(d) * (np.abs(d) == norm))
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = d / norm if p == 2 else np.sign(d) * (np.abs(d) / norm) ** (p - 1)
     return np.where(norm == 0, 0, slope).astype(d.dtype)

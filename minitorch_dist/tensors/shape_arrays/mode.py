@@ -1,0 +1,65 @@
+"""Where new arrays have no numbers: on the device `meta`, and everywhere inside a `without_numbers` block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.core.device_labels import META, device as Device
+from minitorch_dist.tensors.shape_arrays import functions as functions, layouts, selection, ufuncs
+from minitorch_dist.tensors.shape_arrays.array import ShapeArray, has_numbers
+
+Array = np.ndarray[Any, Any]
+
+_active: ContextVar[bool] = ContextVar("without_numbers", default=False)
+_handlers = selection, ufuncs  # they enter themselves
+
+
+@contextmanager
+def without_numbers() -> Iterator[None]:
+    """New tensors of this thread have no numbers, on whatever device they are."""
+    token = _active.set(True)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def active() -> bool:
+    return _active.get()
+
+
+def template(device: Device) -> ShapeArray | None:
+    """For numpy's argument `like`: an array without numbers if a new array on `device` has none, else None."""
+    return _template() if device is META or _active.get() else None
+
+
+_made: list[ShapeArray] = []
+
+
+def _template() -> ShapeArray:
+    if not _made:
+        _made.append(ShapeArray((), np.float32))
+    return _made[0]
+
+
+def settled(array: Array, device: Device) -> Array:
+    """`array` as a tensor on `device` keeps it: without its numbers where tensors have none."""
+    if (device is META or _active.get()) and has_numbers(array):
+        return layouts.like(array)
+    return array
+
+
+def empty_on(device: Device, like: Array, dtype: Any, order: Any = "K") -> Array:
+    """A new array for a tensor on `device`, with the shape and the order in memory of `like`. Only one of the two has
+    numbers."""
+    made = layouts.like(like, dtype=dtype, order=order)
+    if device is META or _active.get():
+        return made
+    axes = sorted(range(made.ndim), key=lambda axis: -made.strides[axis])
+    whole = np.empty([made.shape[axis] for axis in axes], made.dtype)
+    return whole.transpose(np.argsort(axes)) if axes else whole

@@ -1,0 +1,148 @@
+"""Every public operation gives on arrays without numbers the shape, dtype, strides, device and error type that it gives
+on numbers. Each name is called with many lists of arguments; those that it accepts with numbers are compared."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+import minitorch_dist as mtd
+from tests.shape_arrays.agreeing import difference
+
+F = mtd.nn.functional
+
+# The result's shape, or a plain Python value, depends on the numbers.
+NEED_NUMBERS = {
+    "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "histogram", "histc", "equal",
+    "allclose", "is_nonzero", "item", "tolist", "numpy", "histogramdd", "multinomial", "embedding_bag", "repeat_interleave",
+    "one_hot", "where", "from_dlpack", "scalar_tensor",
+}  # fmt: skip
+# Here a tensor may stand for a number, as in `x.split(sizes)` or `x.threshold(tensor)`, and its number is needed.
+TENSOR_AS_NUMBER = {
+    "broadcast_shapes", "dsplit", "hsplit", "vsplit", "tensor_split", "split", "split_with_sizes", "einsum", "flip",
+    "layer_norm", "rms_norm", "logit", "logit_", "pad", "squeeze", "squeeze_", "tensordot", "threshold", "threshold_",
+}  # fmt: skip
+# Not operations, or they change the process: types, switches, files, what another test looks at.
+NOT_OPERATIONS = {
+    "set_default_device", "set_default_dtype", "set_num_threads", "set_num_interop_threads", "set_printoptions",
+    "use_deterministic_algorithms", "set_deterministic_debug_mode", "set_float32_matmul_precision", "save", "load",
+    "launch", "seed", "companion", "manual_seed", "set_rng_state", "set_grad_enabled", "compile", "share_memory_", "is_shared", "to_dlpack",
+    "dlpack", "backward", "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "as_subclass", "data_ptr",
+    "initial_seed", "get_rng_state", "get_num_threads", "get_num_interop_threads", "is_set_to", "apply_", "set_",
+}  # fmt: skip
+
+
+def arguments(
+    shape: tuple[int, ...], turned: bool, kind: Any
+) -> list[Callable[[], tuple[Any, ...]]]:
+    """Lists of arguments, each made anew for every call."""
+
+    def x(seed: int = 0, dtype: Any = None) -> Any:
+        numbers = np.random.default_rng(seed).uniform(0.2, 0.8, shape[::-1] if turned else shape)
+        made = mtd.tensor(numbers, dtype=dtype or kind)
+        return made.permute(*range(len(shape))[::-1]) if turned else made
+
+    def grad(seed: int = 0) -> Any:
+        return x(seed).detach().requires_grad_() * 1
+
+    def index() -> Any:
+        return mtd.zeros(shape, dtype=mtd.int64)
+
+    def mask() -> Any:
+        return x() > 0.5
+
+    def square() -> Any:
+        return mtd.eye(3, dtype=kind) * 2 + 0.1
+
+    last = len(shape) - 1
+    return [
+        lambda: (grad(),),
+        lambda: (grad(), grad(1)),
+        lambda: (grad(), grad(1), grad(2)),
+        lambda: (grad(), 2),
+        lambda: (grad(), 0),
+        lambda: (grad(), last),
+        lambda: (grad(), 0, last),
+        lambda: (grad(), 1, last),
+        lambda: (grad(), 0.5),
+        lambda: (grad(), 0.2, 0.7),
+        lambda: (grad(), shape),
+        lambda: (grad(), (2, *shape)),
+        lambda: (grad(), (-1,)),
+        lambda: (grad(), [1] * len(shape)),
+        lambda: (grad(), tuple(range(len(shape)))[::-1]),
+        lambda: (grad(), grad(1), 1, 0.5),
+        lambda: (grad(), 0, index()),
+        lambda: (grad(), 0, index(), grad(1)),
+        lambda: (grad(), 0, index()[:, 0] if len(shape) > 1 else index()),
+        lambda: (grad(), 0, index()[:, 0] if len(shape) > 1 else index(), grad(1)),
+        lambda: (grad(), index()),
+        lambda: (grad(), mask()),
+        lambda: (grad(), mask(), 0.5),
+        lambda: (grad(), mask(), grad(1)),
+        lambda: (mask(), grad(), grad(1)),
+        lambda: (index(),),
+        lambda: (index(), index()),
+        lambda: (index(), 2),
+        lambda: (index(), grad()),
+        lambda: (mask(),),
+        lambda: (mask(), mask()),
+        lambda: ([grad(), grad(1)],),
+        lambda: ([grad(), grad(1)], last),
+        lambda: (square(),),
+        lambda: (square(), square()),
+        lambda: (square(), 2),
+        lambda: (grad().reshape(-1), grad(1).reshape(-1)),
+        lambda: (grad().reshape(shape[0], -1), grad(1).reshape(shape[0], -1).t()),
+        lambda: (grad().reshape(-1),),
+        lambda: (shape,),
+        lambda: (3,),
+        lambda: (shape, 0.5),
+    ]
+
+
+def names(room: Any) -> list[str]:
+    found = [n for n in dir(room) if not n.startswith("_") and callable(getattr(room, n))]
+    return [n for n in found if n not in NOT_OPERATIONS and not inspect.isclass(getattr(room, n))]
+
+
+ROOMS = {
+    "the package": mtd,
+    "Tensor": mtd.Tensor,
+    "functional": F,
+    "linalg": mtd.linalg,
+    "special": mtd.special,
+}
+SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", ROOMS)
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(shape=SHAPES, turned=st.booleans(), kind=st.sampled_from([mtd.float32, mtd.float64]))
+def test_an_operation_gives_what_it_gives_on_numbers(
+    room: str, shape: tuple[int, ...], turned: bool, kind: Any
+) -> None:
+    lists = arguments(shape, turned, kind)
+    wrong = []
+    for name in names(ROOMS[room]):
+        function = getattr(ROOMS[room], name)
+        for number, given_ in enumerate(lists):
+            found = difference(lambda f=function, a=given_: (f(*a()),))
+            if found == "needs numbers" and name in NEED_NUMBERS | TENSOR_AS_NUMBER:
+                continue
+            if found is not None:
+                wrong.append(f"{name}, arguments {number}: {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_comparison_can_fail() -> None:
+    """A function that reads numbers, and one that keeps them, are found."""
+    x = mtd.ones(3)
+    assert difference(lambda: mtd.ones(1).item()) == "needs numbers"
+    assert "has numbers" in (difference(lambda: x + 1) or "")
