@@ -2,6 +2,7 @@
 
     mtd run --ranks 8 train.py
     mtd run --ranks 8 --net "sim://?latency=2us&rate=100Gb/s" --faults plan.txt --seed 7 train.py
+    mtd run --ranks 8 --device h100 train.py                  # computing takes time as on an H100
     mtd run --ranks 8 --seeds 1000 train.py --epochs 3        # explore; shows the smallest failure
     mtd run --ranks 4 --net tcp:// --faults "drop=0.01" train.py
 
@@ -46,6 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--sizes", default="", help="with --seeds: other numbers of ranks to try, too, like 2,3,5"
     )
     parser.add_argument("--unreliable", action="store_true", help="what is dropped is gone")
+    parser.add_argument(
+        "--device", help="what simulated ranks compute on, like h100 (computing takes no time)"
+    )
     parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")
     parser.add_argument(
         "--timeout",
@@ -69,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         if any(size < 1 for size in arguments.sizes):
             raise ValueError(f"a world has at least one rank, not {min(arguments.sizes)}")
         arguments.net = address_of(arguments.net)
+        arguments.device = _device_of(arguments)
     except (OSError, ValueError) as error:
         return page.refuse("run", error)
     with lessons_for(arguments.script):
@@ -87,12 +92,24 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
         report = sim.run(
             program, arguments.ranks, net=arguments.net, seed=arguments.seed, faults=plan,
             hardships=arguments.hard, journal=arguments.journal, limit=arguments.timeout,
+            device=arguments.device,
         )  # fmt: skip
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1
     print(report)
     return 0
+
+
+def _device_of(arguments: argparse.Namespace) -> sim.Device | None:
+    """The known device that `--device` names; it is for one simulated run."""
+    if arguments.device is None:
+        return None
+    if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
+        raise ValueError(f"--device is simulated, but --net {arguments.net} is real")
+    if arguments.seeds is not None:
+        raise ValueError("--device goes with one run, and not with --seeds")
+    return sim.gpu(arguments.device)
 
 
 def address_of(text: str) -> str:

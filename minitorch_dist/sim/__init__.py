@@ -20,6 +20,8 @@ of the textbooks' formulas, in whole picoseconds.
     report               what a run did
     inside               what a program calls
     power                how fast ranks compute
+    device  device_time  a device that takes time: what an operation costs, and who pays
+    slowness             how long a computation takes on this very rank
     nets                 networks by name, and networks in files
     topologies           networks as they are built: grids, fat trees, rails, dragonflies
     calibration          a real transport, measured
@@ -55,6 +57,8 @@ from minitorch_dist.sim.determinism import (
     NotDeterministic as NotDeterministic,
     check_determinism as check_determinism,
 )
+from minitorch_dist.sim.device import Device as Device, gpu as gpu
+from minitorch_dist.sim.device_time import DeviceUse as DeviceUse
 from minitorch_dist.sim.exhausting import Exhaustion as Exhaustion, exhaust as exhaust
 from minitorch_dist.sim.exploring import (
     SIZES as SIZES,

@@ -271,6 +271,10 @@ class BatchedEngine:
         self.operations[moved.how] += 1
         self._look_back(ranks, moved)
         done = pending.done = moved.clock
+        if self.medium.carried is not None:
+            last = max(instant for instant, _ in pending.came.values())
+            for rank, end in zip(ranks, done.tolist(), strict=True):
+                self.medium.carried(rank, last, end)
         self.medium.passed(
             ranks, moved.tx.tolist(), moved.rx.tolist(), meters.messages.tolist(),
             meters.nbytes.tolist(), meters.messages_in.tolist(), meters.nbytes_in.tolist(),

@@ -7,8 +7,11 @@ from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.sim import stage
+from minitorch_dist.sim import device_time, stage
+from minitorch_dist.sim.device import Product
 from minitorch_dist.sim.power import Power
+from minitorch_dist.sim.slowness import slowed
+from minitorch_dist.tensors.core.dtypes import get_default_dtype
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.clock import PICO, Thread, picoseconds
 from transports.quantities import span
@@ -23,16 +26,13 @@ def compute(duration: str | float = 0.0, *, flops: float | None = None) -> None:
     since = 0 if recorder is None else recorder.now()
     if isinstance(clock, VirtualClock):
         picos = span(duration) if isinstance(duration, str) else picoseconds(duration)
-        power = clock.extras.get("power")
+        devices = device_time.of(clock)
         if flops is not None:
-            picos += (power or Power(None, {})).of(flops)
-        if power is not None:
-            picos = power.span(clock.me().rank, picos)
-        moving = clock.extras.get("medium")
-        if moving is not None and moving.injector is not None:
-            picos = moving.injector.compute(clock.me().rank, picos)
-        if moving is not None and moving.witness is not None:
-            moving.witness("compute", clock.me().rank, picos)
+            picos += _time_of(flops, clock, devices)
+        if devices is not None:
+            devices.streams[clock.me().rank].compute("sim.compute", picos)
+            return
+        picos = slowed(clock, picos)
         if picos:  # no time at all is no look round either: many of those would be a deadlock
             clock.pause(picos)
     if recorder is not None:
@@ -45,6 +45,16 @@ def value(tensor: Any, default: Any) -> Any:
     if not has_numbers(tensor.array):
         return default
     return tensor.item() if tensor.array.size == 1 else tensor.tolist()
+
+
+def _time_of(flops: float, clock: VirtualClock, devices: device_time.DeviceTime | None) -> int:
+    """Picoseconds for so many operations: as `flops=` of the run says, else by the peak of the rank's device."""
+    power: Power = clock.extras.get("power") or Power(None, {})
+    if power.flops is None and devices is not None:
+        stream, dtype = devices.streams[clock.me().rank], get_default_dtype().name
+        stream.flops[dtype] = stream.flops.get(dtype, 0) + round(flops)
+        return stream.device.time(0, dtype, [Product(round(flops))])
+    return power.of(flops)
 
 
 def now() -> float:

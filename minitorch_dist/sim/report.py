@@ -12,6 +12,7 @@ from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.pictures import trace
 from minitorch_dist.pictures.words import preformatted
+from minitorch_dist.sim.device_time import DeviceUse
 from transports.quantities import in_words
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ class RankReport:
     idle: int  # waiting for others
     busy: int  # computing, or sleeping
     peak_bytes: int | None = None  # of its accelerator, where it had one (sim.run(…, memory=…))
+    device: DeviceUse | None = field(default=None, repr=False)  # of sim.run(…, device=…)
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class Report(Generic[T]):
             )
         if len(self.ranks) > ROWS:
             lines.append(f"… and {len(self.ranks) - ROWS} more")
+        lines += self._devices()
         if self.crossings:
             messages = "1 message" if self.crossings == 1 else f"{self.crossings} messages"
             lines.append(
@@ -104,6 +107,23 @@ class Report(Generic[T]):
                 "engine='greenlet' is"
             )
         return "\n".join(lines)
+
+    def _devices(self) -> list[str]:
+        """A table of what each rank's device did, if there were devices."""
+        used = [(rank.rank, rank.device) for rank in self.ranks[:ROWS] if rank.device is not None]
+        if not used:
+            return []
+        lines = ["", _row("rank", "compute", "MFU", "communic.", "hidden", "waiting", "device")]
+        for rank, use in used:
+            compute, communication, hidden, waiting = (
+                in_words(span) for span in (use.compute, use.communication, use.hidden, use.waiting)
+            )
+            mfu = f"{use.mfu:.1%}"
+            lines.append(_row(rank, compute, mfu, communication, hidden, waiting, use.device.name))
+        if len(self.ranks) > ROWS:
+            lines.append(f"… and {len(self.ranks) - ROWS} more")
+        lines.append("communic.: messages moved, nothing hid them; hidden: it computed meanwhile")
+        return lines
 
     def _peak(self, cell: Any) -> list[Any]:
         """A column that is there if anybody's memory was counted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from minitorch_dist.launching import chance, launch
 from minitorch_dist.sim import nets, topologies
 from minitorch_dist.sim.batched_engine import MANY, BatchedEngine
 from minitorch_dist.sim.declared import links_of
+from minitorch_dist.sim.device_time import Devices, DeviceTime
 from minitorch_dist.sim.hardship import Hardship
 from minitorch_dist.sim.power import Power
 from minitorch_dist.sim.report import RankReport, Report
@@ -60,6 +62,7 @@ def run(
     events: int | None = None,
     memory: int | str | None = None,
     shapes: bool = False,
+    device: Devices | None = None,
     prepared: Callable[[SimulationStage], None] | None = None,
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
@@ -83,8 +86,10 @@ def run(
     say that it is none (see `transports.virtual.fault_injector`). The result of a rank that was killed is None.
     `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. With `memory`
     ("80GB") each rank has an accelerator of its own, `cuda`, with so much. An array that does not fit is
-    refused. The report has each rank's `peak_bytes`. With `shapes` all tensors that the program makes have
-    a shape and no numbers, and messages have a length and no bytes. Times, bytes and peaks are the same. `prepared` is called with the stage before
+    refused. The report has each rank's `peak_bytes`. With `device` (`sim.gpu("H100-SXM")`, a list, or a
+    function of the rank) each operation on tensors takes the time that this device needs, and `memory` is the
+    device's; see `device_time`. With `shapes` all tensors that the program makes have a shape and no numbers,
+     and messages have a length and no bytes. Times, bytes and peaks are the same. `prepared` is called with the stage before
     anything happens on it.
     """
     if engine not in ENGINES:
@@ -122,6 +127,9 @@ def run(
             here.extras.setdefault("links", links)
 
     stage.entered.append(equip)
+    computing = None if device is None else DeviceTime(clock, device, world_size)
+    if computing is not None:
+        moving.carried = computing.carried
 
     def called() -> Any:
         if not shapes:
@@ -132,9 +140,10 @@ def run(
     def observed() -> Any:
         me, rank = clock.me(), world.place().given["rank"]
         try:
-            if memory is None:
+            room = memory if computing is None else memory or computing.streams[rank].device.memory
+            if room is None:
                 return stage.live(called)
-            with pools.simulated(1, memory):
+            with pools.simulated(1, room):
                 try:
                     return stage.live(called)
                 finally:
@@ -143,9 +152,10 @@ def run(
             ends[rank] = clock.now(), me.waited, me.slept
 
     try:
-        results = launch(
-            observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal
-        )
+        with nullcontext() if computing is None else computing.attached():
+            results = launch(
+                observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal
+            )
     except Exception as error:
         if not isinstance(error, Overwritten) and (found := stage.overwritten()):
             error.add_note(f"and before that: {found}")
@@ -160,6 +170,7 @@ def run(
             RankReport(
                 rank, time, count.messages_sent, count.bytes_sent, count.messages_received,
                 count.bytes_received, idle, busy, peaks.get(rank),
+                None if computing is None else computing.streams[rank].use(time),
             )
         )  # fmt: skip
     used = together.used()

@@ -1,7 +1,8 @@
 """Counters of multiplications and additions. Usually there is none, and then an operation pays one test.
 
 Products of matrices, attention and convolutions report their operations here, forwards and backwards. A
-multiplication and an addition are two operations. `utils.flop_counter` listens.
+multiplication and an addition are two operations. `utils.flop_counter` listens, and so does a simulated
+device that takes time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from minitorch_dist.tensors.core import observers
 
 on = False  # whether there is a listener
 
-Listener = Callable[[str, int], None]  # the operation, and how much it was
+Sizes = tuple[int, int, int]  # rows and columns of a product, and how many terms each element has
+Listener = Callable[
+    [str, int, "Sizes | None"], None
+]  # the operation, how much it was, and its sizes
+_everywhere: tuple[Listener, ...] = ()  # in all threads
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners_of_work", default=())
 running: ContextVar[Any] = ContextVar(
     "running_node", default=None
@@ -26,15 +31,16 @@ _count = 0  # of listeners, in all threads
 _counting = Lock()
 
 
-def done(name: str, operations: int) -> None:
-    """Called while `on`."""
-    for listener in _listeners.get():
-        listener(name, operations)
+def done(name: str, operations: int, sizes: Sizes | None = None) -> None:
+    """Called while `on`. `sizes` are None for work that is not one product of matrices."""
+    for listener in (*_everywhere, *_listeners.get()):
+        listener(name, operations, sizes)
 
 
 def multiplied(name: str, result: Sequence[int], inside: int) -> None:
     """A product with this shape, each of whose elements is a sum of `inside` products."""
-    done(name, 2 * math.prod(result) * inside)
+    sizes = (*result[-2:], inside) if len(result) > 1 else (1, 1, inside)
+    done(name, 2 * math.prod(result) * inside, sizes)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -47,6 +53,15 @@ def listening(listener: Listener) -> Iterator[None]:
     finally:
         _listeners.reset(token)
         _change(-1)
+
+
+def listen_everywhere(listener: Listener, wanted: bool) -> None:
+    """Call `listener` with what all threads multiply from now on, or no longer."""
+    global _everywhere
+    with _counting:
+        others = tuple(each for each in _everywhere if each is not listener)
+        _everywhere = (*others, listener) if wanted else others
+    _change(+1 if wanted else -1)
 
 
 def is_heard_by(listener: Listener) -> bool:

@@ -126,7 +126,7 @@ class FlopCounterMode:
         if self.display:
             print(self.get_table())
 
-    def _count(self, kind: str, operations: int) -> None:
+    def _count(self, kind: str, operations: int, _: flops.Sizes | None = None) -> None:
         node = flops.running.get()
         around = () if node is None else self._around.get(node, ())
         for name in {GLOBAL, *self._called, *around}:

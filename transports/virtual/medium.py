@@ -209,6 +209,8 @@ class Medium:
         self.reads_late = False  # whether what `begin` sends is read when it lands
         self.overwritten: list[SimMessage] = []  # what was written to meanwhile
         self.witness: Callable[..., None] | None = None  # told of each send, and of computations
+        self.carried: Callable[[int, int, int], None] | None = None
+        """Told of each end of a message that has landed: its rank, and from when to when it held the port."""
         self._ways: dict[tuple[int, int], Way] = {}
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}
@@ -309,6 +311,9 @@ class Medium:
         counters.messages_received += 1
         counters.bytes_received += nbytes
         self._records += _RECORD.pack(message.end, 1, src.rank, dst.rank, nbytes)
+        if self.carried is not None and src.rank != dst.rank:
+            for rank in (src.rank, dst.rank):
+                self.carried(rank, message.end - message.hold, message.end)
         if self.injector is None:
             message.has_landed = True
             dst.take(message)

@@ -18,16 +18,14 @@ from minitorch_dist.tensors.core.observers import Execute
 
 
 def run(
-    node: Node,
-    grads: list[Gradient],
-    owned: list[bool],
-    wanted: Wanted | None,
-    retain_graph: bool,
+    node: Node, grads: list[Gradient], owned: list[bool], wanted: Wanted | None, retain_graph: bool
 ) -> tuple[Sequence[Gradient], bool]:
     """The gradients that `node` hands on, and whether these arrays belong to nobody else."""
     if wanted is not None and not wanted.take(node, grads, owned):
         return [None] * len(node.edges), False
     if isinstance(node, AccumulateGrad):
+        if observers.operations:
+            _tell_of_collecting(node, grads[0])
         collect(node, grads, owned)
         return (), False
     execute = observers.surrounded(node) if observers.around else node.run
@@ -42,6 +40,14 @@ def run(
     if not retain_graph:
         node.release()
     return results, owns
+
+
+def _tell_of_collecting(node: AccumulateGrad, grad: Gradient) -> None:
+    """A gradient that a leaf has already is read and written; the first one is kept as it is."""
+    leaf = node.leaf()
+    if leaf is not None and leaf._grad is not None and grad is not None:
+        present = leaf._grad.array
+        observers.operated("AccumulateGrad", (present, grad), (present,))
 
 
 # ---------------------------------------------------------------------------------------- hooks

@@ -105,6 +105,8 @@ class NodeTask:
         return not self.awaits
 
     def _add(self, output: int, present: Array, grad: Array) -> None:
+        if observers.operations:
+            observers.operated("AccumulateGrad", (present, grad), (present,))
         if self.owned[output]:
             np.add(present, grad, out=present)
             return

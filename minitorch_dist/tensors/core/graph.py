@@ -64,10 +64,9 @@ def record(
 ) -> T:
     """The tensor that holds `array`, computed from the inputs `first, *more`.
 
-    Each input is `(tensor, vjp)` or `(tensor, vjp, *read)`. `vjp` maps the gradient of the result
-    to that of the tensor, and reads the values of the tensors `read`. With `reads_result`, every
-    vjp reads the result as well. A `read` that is None stands for a value that only this node
-    knows, such as a number or a mask. Nobody can write to it, but it is forgotten after the pass, too.
+    Each input is `(tensor, vjp, *read)`. `vjp` maps the gradient of the result to that of the tensor,
+    and reads the values of the tensors `read`. With `reads_result`, every vjp reads the result as
+    well. A `read` that is None is a value that only this node knows, forgotten after the pass, too.
     """
     device, is_recording = first[0].storage.device, grad_mode.mode.get() == grad_mode.ON
     requires, forgets = False, reads_result
@@ -78,9 +77,8 @@ def record(
         tensor = item[0]
         if tensor.storage.device is not device:
             device = common_device([each[0] for each in (first, *more)])
-        edge = None
-        if is_recording and (tensor._requires_grad or tensor._base is not None):
-            edge = edge_of(tensor)
+        wants_grad = is_recording and (tensor._requires_grad or tensor._base is not None)
+        edge = edge_of(tensor) if wants_grad else None
         edges.append(edge)
         vjps.append(None if edge is None else item[1])
         if edge is not None:
@@ -90,6 +88,8 @@ def record(
                 if read is not None:
                     reads.append(read_now(read))
     out: T = base.new(first[0].plain, array, device)
+    if observers.operations:
+        observers.operated(name, [item[0].array for item in (first, *more)], (out.array,))
     if requires:
         if reads_result:
             reads.append((out.storage, 0, out.array))
@@ -135,6 +135,8 @@ def result(like: T, array: Any) -> T:
     out.storage = Storage(array, like.storage.device)
     if grad_mode.mode.get() == grad_mode.INFERENCE:
         out._inference = True
+    if observers.operations:
+        observers.operated("", (like.array,), (array,))
     return out
 
 

@@ -56,6 +56,8 @@ def record_several(
             device = common_device(inputs)
     plain = inputs[0].plain
     outs: list[T] = [base.new(plain, array, device) for array in arrays]
+    if observers.operations:
+        observers.operated(name, [t.array for t in inputs], [out.array for out in outs])
     node = node_for(name, inputs)
     if node is not None:
         node.backward = backward

@@ -2,6 +2,7 @@
 
     recorded    an operation was recorded as a node      checkpointing, `detect_anomaly`, the counter of work
     around      a node computes its gradients            `detect_anomaly`, the counter of work
+    operated    an operation has read and written        a simulated device that takes time
     memory      an accelerator's memory is taken         the ledger
 
 Usually there are no observers, and then an event costs one test.
@@ -20,6 +21,7 @@ Execute: TypeAlias = Callable[
     [Sequence[Any]], Sequence[Any]
 ]  # from a node's gradients to its inputs'
 Around: TypeAlias = Callable[[Any, Execute], Execute]
+OperationListener: TypeAlias = Callable[[str, Sequence[Any], Sequence[Any]], None]
 
 # ------------------------------------------------------------------------------- recorded
 
@@ -94,6 +96,24 @@ def surrounded(node: Any) -> Execute:
     for one in around:
         execute = one(node, execute)
     return execute
+
+
+# ------------------------------------------------------------------------------- operated
+
+operations: tuple[OperationListener, ...] = ()
+
+
+def operated(name: str, reads: Sequence[Any], writes: Sequence[Any]) -> None:
+    """Called while there are `operations`: this one has read and written these arrays."""
+    for listener in operations:
+        listener(name, reads, writes)
+
+
+def watch_operations(listener: OperationListener, wanted: bool) -> None:
+    """Call `listener` after every operation on tensors of the process from now on, or no longer."""
+    global operations
+    with _changing:
+        operations = _with(operations, listener, wanted)
 
 
 # --------------------------------------------------------------------------------- memory

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec
 
-from minitorch_dist.tensors.core import dtypes, grad_mode, graph, joint
+from minitorch_dist.tensors.core import dtypes, grad_mode, graph, joint, observers
 from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import KINDS, Edge
@@ -185,6 +185,13 @@ def rebase(self: TensorBase, edge: Edge) -> None:
     graph.adopt(base, node, 0)
     self._seen_version = -1  # rebuild from the base at the next look
     graph.refresh(self)
+
+
+def wrote(self: TensorBase, *reads: Array) -> None:
+    """Count a write to the whole of `self.array`; observers are told of it, and of the arrays it has read."""
+    bump(self)
+    if observers.operations:
+        observers.operated("InPlace", reads, (self.array,))
 
 
 def bump(self: TensorBase) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import dtypes, grad_mode, graph
+from minitorch_dist.tensors.core import dtypes, grad_mode, graph, observers
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import KINDS
@@ -62,6 +62,8 @@ def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = Fal
         array = x.copy(order="K") if dtype.numpy == x.dtype else convert(x, dtype)
     out.array = array
     out.storage = Storage(array, device)
+    if observers.operations:
+        observers.operated("ToCopyBackward0", (x,), (array,))
     mode = grad_mode.mode.get()
     if input._base is not None:
         graph.refresh(input)

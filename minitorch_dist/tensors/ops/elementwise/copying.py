@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import dtypes, graph, joint
+from minitorch_dist.tensors.core import base, dtypes, joint
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of
+from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of, wrote
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
@@ -101,7 +101,7 @@ def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
             raise TypeError(
                 f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
             )
-        other = graph.result(input, np.array(other))
+        other = base.new(input.plain, np.array(other), input.storage.device)
     x, y = input.array, other.array
     if other.storage.device is devices.META and input.storage.device is not devices.META:
         raise no_data()
@@ -109,7 +109,7 @@ def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
     check_writable(input, recorded=floating and joint.wants_any((other,)))
     node = joint.node_for("CopyBackwards", (input, other)) if floating else None
     fill(x, y)
-    bump(input)
+    wrote(input, y)
     if node is not None:
         shape, source = y.shape, y.dtype
         here, there = input.storage.device, other.storage.device

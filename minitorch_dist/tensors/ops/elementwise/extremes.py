@@ -20,7 +20,7 @@ from minitorch_dist.tensors.core.promotion import (
     promote,
     result_type,
 )
-from minitorch_dist.tensors.core.views import bump, check_writable, inplace
+from minitorch_dist.tensors.core.views import check_writable, inplace, wrote
 from minitorch_dist.tensors.masks import only
 
 Share = Callable[[Array, Array, Array], Any]
@@ -206,7 +206,7 @@ def clamp_(input: T, min: T | Number | None = None, max: T | Number | None = Non
         return _clamp_(input, min, max)
     check_writable(input)
     clipped(input.array, low, high, out=input.array)
-    bump(input)
+    wrote(input, input.array)
     return input
 
 

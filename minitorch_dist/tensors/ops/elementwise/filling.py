@@ -7,7 +7,7 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.promotion import is_number, not_a_tensor
-from minitorch_dist.tensors.core.views import bump, check_writable, rebase
+from minitorch_dist.tensors.core.views import check_writable, rebase, wrote
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 
 
@@ -27,7 +27,7 @@ def fill_(input: T, value: T | Number) -> T:
     else:
         raise not_a_tensor(value, "value")
     x[...] = without_warnings(number.astype, x.dtype)
-    bump(input)
+    wrote(input)
     erased = (input, np.zeros_like)
     if isinstance(value, TensorBase):
         out = record(x, "FillBackward1", erased, (value, np.sum))
@@ -44,7 +44,7 @@ def zero_(input: T) -> T:
     """Set every element to 0."""
     check_writable(input)
     input.array[...] = 0
-    bump(input)
+    wrote(input)
     if input._requires_grad:
         out = record(input.array, "ZeroBackward0", (input, np.zeros_like))
         if out._grad_fn is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import graph, joint
+from minitorch_dist.tensors.core import base, graph, joint
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
@@ -127,7 +127,8 @@ def number(input: TensorBase, value: Any) -> TensorBase:
         fits = x.dtype != np.float32 or not size < math.inf or size <= FLOAT32_MAX
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
-    return graph.result(input, element(value, x.dtype))
+    made: TensorBase = base.new(input.plain, element(value, x.dtype), input.storage.device)
+    return made
 
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)

@@ -13,7 +13,7 @@ from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.promotion import as_element, not_implemented
-from minitorch_dist.tensors.core.views import bump, check_writable, inplace as in_place, rebase
+from minitorch_dist.tensors.core.views import check_writable, inplace as in_place, rebase, wrote
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.extremes import beside_number, clamp, clipped
@@ -38,7 +38,7 @@ def relu_(input: T) -> T:
     if x.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
     beside_number(np.maximum, x, 0, x)
-    bump(input)
+    wrote(input, x)
     if input._requires_grad:
         out = record(x, "ReluBackward0", (input, lambda g: only(g, x != 0), input))
         if out._grad_fn is not None:

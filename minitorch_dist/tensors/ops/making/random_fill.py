@@ -15,7 +15,7 @@ from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.views import bump, check_writable, write
+from minitorch_dist.tensors.core.views import check_writable, write, wrote
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.ops.making.draws import flips
 from minitorch_dist.tensors.ops.making.random import bounded, check_floating, check_spread, source
@@ -35,7 +35,7 @@ def _store(self: T, name: str, array: Array) -> T:
         shape, dtype = array.shape, array.dtype
         return write(self, record(array, name, (self, lambda g: np.zeros(shape, dtype, like=g))))
     self.array[...] = array
-    bump(self)
+    wrote(self)
     return self
 
 

@@ -1,0 +1,182 @@
+"""A device that takes time: how long an operation with these sizes takes on it.
+
+    time = max(FLOP / (peak of the dtype × efficiency), bytes read and written / bandwidth) + launch
+
+This is the roofline of Williams, Waterman and Patterson (CACM 52(4), 2009, doi:10.1145/1498765.1498785). An
+efficiency that depends on the sizes of a product is added, and the time that each launch takes. Only shapes
+and dtypes count, never values.
+
+    efficiency = top · s / (s + half)        s: the smallest of a product's rows, columns and terms
+
+Known devices stand in `devices.toml`, each number with its source. Their `top` is 1 and their `half` 0 until
+somebody fits them: then the roofline alone is predicted, which is faster than any real device.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from minitorch_dist.tensors.flops import Sizes
+from minitorch_dist.tensors.pools import parse_bytes, readable
+from transports.clock import PICO
+from transports.quantities import amount, byte_time, in_words, span
+
+KNOWN: Final = Path(__file__).with_name("devices.toml")
+NOT_FITTED: Final = "not fitted: top is 1 and half is 0"
+
+
+class Product(NamedTuple):
+    """One product of matrices, or other work that is counted in FLOP (then without `sizes`)."""
+
+    flops: int
+    sizes: Sizes | None = None
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device on which a rank computes.
+
+        Device("mine", peak={"float32": "20T", "bfloat16": "300T"}, bandwidth="2TB/s", memory="80GB")
+
+    `peak`: FLOP a second by dtype; `bandwidth` of its memory; `launch`: the time that each launch takes, like
+    "4us". `top` and `half` are the efficiency's (see the module), `fitted` says from which rows they are.
+    `contention`: how many times longer an operation takes while a collective of the same rank is under way.
+    `sources` says where the numbers are from. Numbers may be given for texts: FLOP/s, bytes/s, bytes, and
+    picoseconds for `launch`.
+    """
+
+    name: str
+    peak: Mapping[str, Any]
+    bandwidth: Any
+    memory: Any = None
+    launch: Any = 0
+    top: float = 1.0
+    half: float = 0.0
+    contention: float = 1.0
+    fitted: str = NOT_FITTED
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    per_byte: Fraction = field(init=False, repr=False)  # picoseconds
+
+    def __post_init__(self) -> None:
+        peak = {dtype: _flops(given, dtype) for dtype, given in self.peak.items()}
+        rate = self.bandwidth
+        if isinstance(rate, str):
+            per_byte = byte_time(rate)
+        elif rate > 0:
+            per_byte = Fraction(PICO) / Fraction(rate)
+        else:
+            raise ValueError(f"a device's bandwidth is above 0, not {rate!r}")
+        for name, value in (
+            ("peak", peak),
+            ("per_byte", per_byte),
+            ("bandwidth", float(PICO / per_byte)),
+            ("memory", None if self.memory is None else parse_bytes(self.memory)),
+            ("launch", span(self.launch)),
+        ):
+            object.__setattr__(self, name, value)
+        if not 0 < self.top <= 1 or self.half < 0:
+            raise ValueError(
+                f"an efficiency's top is above 0 and at most 1, and its half is not below 0: got "
+                f"top={self.top!r}, half={self.half!r}"
+            )
+        if self.contention < 1:
+            raise ValueError(f"contention makes nothing faster: {self.contention!r} is below 1")
+
+    def efficiency(self, sizes: Sizes | None) -> float:
+        """The share of the peak that a product with these sizes reaches. Without sizes: the top."""
+        smallest = None if sizes is None else min(sizes)
+        if not smallest or not self.half:
+            return self.top
+        return self.top * smallest / (smallest + self.half)
+
+    def peak_of(self, dtype: str) -> int:
+        """FLOP a second; ValueError for a dtype of which nothing is known."""
+        found = self.peak.get(dtype)
+        if found is None:
+            raise ValueError(
+                f"{self.name} multiplies {dtype}, but its peak is known for {', '.join(self.peak)} only. "
+                f"Say sim.gpu({self.name!r}, peak={{{dtype!r}: …}}), or convert the tensors"
+            )
+        return int(found)
+
+    def time(self, nbytes: int, dtype: str = "", products: Iterable[Product] = ()) -> int:
+        """Picoseconds of an operation that reads and writes so many bytes and makes these products. Each
+        product is a launch; an operation without products is one."""
+        launches, compute = 0, 0.0
+        for product in products:
+            launches += 1
+            if product.flops:
+                rate = self.peak_of(dtype) * self.efficiency(product.sizes)
+                compute += product.flops * PICO / rate
+        memory = nbytes * self.per_byte
+        longer = compute if compute > memory else memory
+        return round(longer) + max(launches, 1) * int(self.launch)
+
+    def __str__(self) -> str:
+        peaks = ", ".join(f"{dtype} {rate / 1e12:g}" for dtype, rate in self.peak.items())
+        holds = "" if self.memory is None else f", {readable(self.memory)}"
+        return (
+            f"{self.name}: {peaks} TFLOP/s, {readable(self.bandwidth)}/s{holds}, launch "
+            f"{in_words(self.launch)}, efficiency {self.top:g} · s / (s + {self.half:g}) "
+            f"({self.fitted}), contention {self.contention:g}"
+        )
+
+
+def _flops(given: Any, dtype: str) -> int:
+    found = amount(given) if isinstance(given, str) else int(given)
+    if found <= 0:
+        raise ValueError(f"a peak is above 0, but that of {dtype} is {given!r}")
+    return found
+
+
+# ----------------------------------------------------------------------------- devices by name
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    with KNOWN.open("rb") as file:
+        return tomllib.load(file)
+
+
+def known() -> list[str]:
+    """The names of the devices in the file."""
+    return list(_table())
+
+
+def gpu(name: str, *, tf32: bool = False, **changes: Any) -> Device:
+    """A known device, such as "H100-SXM"; "h100" will do where only one name begins so.
+
+    `changes` are fields of `Device` that are to be others; `peak` adds to the known ones. With `tf32`, products
+    of float32 run at the peak of tf32, as with torch's `set_float32_matmul_precision("high")`.
+    """
+    row = dict(_table()[_found(name)])
+    peak = {**row.pop("peak"), **changes.pop("peak", {})}
+    if tf32:
+        if "tf32" not in peak:
+            raise ValueError(f"{name} has no tf32; it has {', '.join(peak)}")
+        peak["float32"] = peak["tf32"]
+    return Device(_found(name), peak, **{**row, **changes})
+
+
+def _found(name: str) -> str:
+    names = known()
+    lower = {one.lower(): one for one in names}
+    asked = str(name).lower()
+    if asked in lower:
+        return lower[asked]
+    starts = [one for one in names if asked and one.lower().startswith(asked)]
+    if len(starts) == 1:
+        return starts[0]
+    near = starts or [lower[one] for one in difflib.get_close_matches(asked, lower, 3, 0.4)]
+    said = f" (perhaps {' or '.join(near)}?)" if near else ""
+    raise ValueError(
+        f"no device is called {name!r}{said}; there are {', '.join(names)}. Your own is "
+        'sim.Device("mine", peak={"float32": "20T"}, bandwidth="1TB/s")'
+    )

@@ -1,0 +1,339 @@
+"""Lets each operation on tensors take the time that the rank's device needs (`sim.run(…, device=…)`).
+
+    an operation multiplies ──► `multiplied`     its products are kept
+    it is recorded          ──► `operated`       bytes read and written; products; so the rank is busy for a while
+    a node's gradients      ──► `around`         the same, backwards
+    an optimizer's step     ──► `stepped`        one launch for each group of parameters
+
+This stands outside of the tensors: it attaches to what they tell to observers (`tensors.core.observers`,
+`tensors.flops`), and only while a run has devices. A rank has one compute stream, in program order, so helper
+threads of a rank wait for each other. Its collectives move meanwhile if they are asynchronous.
+
+An array that looks at the memory of another one that was read is a view, and costs nothing. Operations that
+take a few rows out of many (`GATHERS`) read as many bytes as they write.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed import world
+from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from minitorch_dist.sim.device import Device, Product
+from minitorch_dist.sim.slowness import slowed
+from minitorch_dist.tensors import flops
+from minitorch_dist.tensors.core import dtypes, grad_mode, observers
+from minitorch_dist.tensors.core.base import Array, TensorBase, root
+from minitorch_dist.tensors.flops import Sizes
+from transports.clock import PICO
+from transports.virtual.clock import VirtualClock
+from transports.virtual.sim_thread import SimThread
+
+KEY: Final = "devices"  # among the extras of a clock
+IN_PLACE: Final = ("AccumulateGrad", "InPlace")  # operations that write to what they read
+GATHERS: Final = frozenset(
+    ("EmbeddingBackward0", "GatherBackward0", "IndexBackward0", "IndexSelectBackward0", "TakeBackward0")
+)  # fmt: skip
+_SUFFIX: Final = re.compile(r"Backward\d+")  # of the names of nodes
+Devices = Device | Sequence[Device] | Callable[[int], Device]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """The use that a rank made of its time. Spans in picoseconds; `compute`, `communication` and `waiting` add up to
+    the rank's time."""
+
+    device: Device
+    compute: int  # its compute stream was busy
+    communication: int  # its messages moved, and it did not compute: nothing hid them
+    waiting: int  # neither
+    hidden: int  # its messages moved while it computed
+    flops: int  # of products, without those that checkpointing computed again
+    again: int  # FLOP that checkpointing computed again
+    mfu: float  # the share of the device's peak that `flops` are
+    operations: dict[str, tuple[int, int]]  # by name: how many, and the time of all
+
+
+class Spans:
+    """A set of instants: spans in their order that do not touch."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[int, int]] = []
+
+    def add(self, start: int, end: int) -> None:
+        if start >= end:
+            return
+        first = bisect_left(self.spans, start, key=_end_of)  # the spans that touch this one
+        last = bisect_right(self.spans, end, key=_start_of)
+        if first < last:
+            start, end = min(start, self.spans[first][0]), max(end, self.spans[last - 1][1])
+        self.spans[first:last] = [(start, end)]
+
+    def until(self, end: int) -> int:
+        """How long it is before `end`."""
+        return sum(min(stop, end) - start for start, stop in self.spans if start < end)
+
+    def common(self, other: Spans, end: int) -> int:
+        """How much both have in common before `end`."""
+        total, number = 0, 0
+        for start, stop in self.spans:
+            while number < len(other.spans) and other.spans[number][1] <= start:
+                number += 1
+            at = number
+            while at < len(other.spans) and other.spans[at][0] < stop:
+                low, high = max(start, other.spans[at][0]), min(stop, other.spans[at][1], end)
+                total += max(0, high - low)
+                at += 1
+        return total
+
+    def __repr__(self) -> str:
+        return f"<Spans: {self.spans[:4]}{' …' if len(self.spans) > 4 else ''}>"
+
+
+_start_of: Callable[[tuple[int, int]], int] = itemgetter(0)
+_end_of: Callable[[tuple[int, int]], int] = itemgetter(1)
+
+
+class ComputeStream:
+    """Of one rank: its operations, one after the other."""
+
+    def __init__(self, device: Device, rank: int, clock: VirtualClock) -> None:
+        self.device, self.rank, self.clock = device, rank, clock
+        self.free = 0  # the instant at which it has nothing left to do
+        self.busy, self.moving = Spans(), Spans()
+        self.flops: dict[str, int] = {}  # by dtype
+        self.again = 0
+        self.operations: dict[str, tuple[int, int]] = {}
+
+    def compute(self, name: str, picos: int) -> None:
+        """Be busy with it, after what was begun before."""
+        if picos <= 0:
+            return
+        here = world.place().world
+        recorder = None if here is None else here.mailbox.recorder
+        contention = self.device.contention
+        if contention != 1 and here is not None and any(c.under_way() for c in here.channels):
+            picos = round(picos * contention)
+        picos = slowed(self.clock, picos)
+        start = max(self.clock.now(), self.free)
+        self.free = start + picos
+        count, total = self.operations.get(name, (0, 0))
+        self.operations[name] = count + 1, total + picos
+        self.busy.add(start, self.free)
+        self.clock.pause(self.free - self.clock.now())
+        if recorder is not None:
+            recorder.computed(start, f"{name} at {callsite()}")
+
+    def use(self, end: int) -> DeviceUse:
+        compute, moving = self.busy.until(end), self.moving.until(end)
+        hidden = self.busy.common(self.moving, end)
+        ideal = sum(count / self.device.peak_of(dtype) for dtype, count in self.flops.items())
+        return DeviceUse(
+            self.device, compute, moving - hidden, end - compute - moving + hidden, hidden,
+            sum(self.flops.values()), self.again, ideal * PICO / end if end else 0.0, self.operations,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<ComputeStream of rank {self.rank}, {self.device.name}, {len(self.operations)} kinds of operations>"
+
+
+class DeviceTime:
+    """The devices of one run. `attached` is the run."""
+
+    def __init__(self, clock: VirtualClock, devices: Devices, ranks: int) -> None:
+        self.clock = clock
+        self.streams = [
+            ComputeStream(each, rank, clock) for rank, each in enumerate(spread(devices, ranks))
+        ]
+        self._products: dict[
+            SimThread, list[Product]
+        ] = {}  # that no operation has been told for yet
+        self._told: dict[SimThread, int] = {}  # operations of each thread
+        self._before: dict[SimThread, int] = {}  # operations told before the optimizer's step
+        self._within: dict[SimThread, int] = {}  # how many nodes' gradients each thread is in
+        clock.extras[KEY] = self
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Operations take time inside."""
+        operated, around, multiplied = self.operated, self.around, self.multiplied
+        with ExitStack() as stack:
+            observers.watch_operations(operated, True)
+            stack.callback(observers.watch_operations, operated, False)
+            observers.stand_around(around, True)
+            stack.callback(observers.stand_around, around, False)
+            flops.listen_everywhere(multiplied, True)
+            stack.callback(flops.listen_everywhere, multiplied, False)
+            stack.callback(register_optimizer_step_pre_hook(self.stepping).remove)
+            stack.callback(register_optimizer_step_post_hook(self.stepped).remove)
+            yield
+
+    def stream(self) -> ComputeStream | None:
+        """The caller's; None for a thread that is no rank of this run."""
+        if world.place().clock is not self.clock or self.clock.current() is None:
+            return None
+        return self.streams[self.clock.me().rank]
+
+    def carried(self, rank: int, start: int, end: int) -> None:
+        """A message of this rank was on its way, from it or to it."""
+        self.streams[rank].moving.add(start, end)
+
+    # ---------------------------------------------------------------------- what the tensors tell
+
+    def multiplied(self, name: str, operations: int, sizes: Sizes | None) -> None:
+        if self.stream() is not None:
+            self._products.setdefault(self.clock.me(), []).append(Product(operations, sizes))
+
+    def operated(self, name: str, reads: Sequence[Array], writes: Sequence[Array]) -> None:
+        stream = self.stream()
+        if stream is None:
+            return
+        me = self.clock.me()
+        # Recording while a gradient is computed: checkpointing computes a forward pass again.
+        is_again = bool(self._within.get(me)) and grad_mode.mode.get() == grad_mode.ON
+        self._told[me] = self._told.get(me, 0) + (not is_again)
+        self._compute(stream, me, name or _maker(), reads, writes, is_again)
+
+    def around(self, node: Any, execute: observers.Execute) -> observers.Execute:
+        stream = self.stream()
+        return execute if stream is None else self._timed(stream, node, execute)
+
+    def _timed(
+        self, stream: ComputeStream, node: Any, execute: observers.Execute
+    ) -> observers.Execute:
+        def run(grads: Sequence[Any]) -> Sequence[Any]:
+            me = self.clock.me()
+            reads = [*grads, *(array for _, _, array in node.reads or ())]
+            told = self._told.get(me, 0)
+            self._within[me] = self._within.get(me, 0) + 1
+            try:
+                results = execute(grads)
+            finally:
+                self._within[me] -= 1
+            if (
+                self._told.get(me, 0) == told
+            ):  # else it was made of operations, which have told of themselves
+                self._compute(stream, me, f"{node.name_} (backward)", reads, results, False)
+            return results
+
+        return run
+
+    def stepping(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if self.stream() is not None:
+            me = self.clock.me()
+            self._before[me] = self._told.get(me, 0)
+
+    def stepped(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        """One launch for each group, unless the step was made of operations, which told of themselves."""
+        stream = self.stream()
+        if stream is None:
+            return
+        me = self.clock.me()
+        if self._told.get(me, 0) != self._before.pop(me, 0):
+            return
+        for group in optimizer.param_groups:
+            nbytes = 0
+            for p in group["params"]:
+                if p._grad is not None:
+                    state = optimizer.state.get(p) or {}
+                    kept = [each.array for each in state.values() if isinstance(each, TensorBase)]
+                    nbytes += p._grad.array.nbytes + 2 * (
+                        p.array.nbytes + sum(a.nbytes for a in kept)
+                    )
+            if nbytes:
+                stream.compute(f"{type(optimizer).__name__}.step", stream.device.time(nbytes))
+
+    # --------------------------------------------------------------------------------------- costs
+
+    def _compute(
+        self, stream: ComputeStream, me: SimThread, name: str, reads: Sequence[Any],
+        writes: Sequence[Any], is_again: bool,
+    ) -> None:  # fmt: skip
+        products = self._products.pop(me, ())
+        nbytes = traffic(name.partition(" ")[0], reads, writes)
+        if not nbytes and not products:
+            return
+        dtype = dtype_of(reads, writes) if products else ""
+        picos = stream.device.time(nbytes, dtype, products)
+        for product in products:
+            if is_again:
+                stream.again += product.flops
+            else:
+                stream.flops[dtype] = stream.flops.get(dtype, 0) + product.flops
+        stream.compute(_SUFFIX.sub("", name), picos)
+
+    def __repr__(self) -> str:
+        return f"<DeviceTime of {len(self.streams)} ranks>"
+
+
+def _maker() -> str:
+    """The function that made a result without a gradient, such as `argmax`."""
+    return sys._getframe(4).f_code.co_name  # _maker, operated, observers.operated, result, and that
+
+
+def traffic(name: str, reads: Sequence[Any], writes: Sequence[Any]) -> int:
+    """The bytes that an operation reads and writes; 0 if it makes views only. Some entries may be None."""
+    sources = {id(each): each for each in reads if each is not None}
+    made = {id(each): each for each in writes if each is not None}
+    if name not in IN_PLACE:
+        owners = {id(root(each)) for each in sources.values() if isinstance(each, np.ndarray)}
+        made = {
+            key: each for key, each in made.items()
+            if not (isinstance(each, np.ndarray) and id(root(each)) in owners)
+        }  # fmt: skip
+    written = sum(int(each.nbytes) for each in made.values())
+    if not written:
+        return 0
+    read = [int(each.nbytes) for each in sources.values()]
+    return (
+        written + sum(min(each, written) for each in read)
+        if name in GATHERS
+        else written + sum(read)
+    )
+
+
+def dtype_of(reads: Sequence[Any], writes: Sequence[Any]) -> str:
+    """The dtype in which an operation multiplies: that of the first floating array that it reads."""
+    for each in (*reads, *writes):
+        if each is not None and each.dtype in dtypes.FROM_NUMPY:
+            found = dtypes.FROM_NUMPY[each.dtype]
+            if found.is_floating_point:
+                return found.name
+    first = next((each for each in (*reads, *writes) if each is not None), None)
+    return "" if first is None else str(first.dtype)
+
+
+def spread(devices: Devices, ranks: int) -> list[Device]:
+    """The device of each rank: the same for all, by a list, or by a function of the rank."""
+    if isinstance(devices, Device):
+        return [devices] * ranks
+    found = [devices(rank) for rank in range(ranks)] if callable(devices) else list(devices)
+    if len(found) != ranks:
+        raise ValueError(f"{len(found)} devices were given for {ranks} ranks")
+    for rank, each in enumerate(found):
+        if not isinstance(each, Device):
+            raise TypeError(
+                f"the device of rank {rank} is {each!r}; a device is sim.gpu(name) or sim.Device(…)"
+            )
+    return found
+
+
+def of(clock: VirtualClock) -> DeviceTime | None:
+    """The devices of the run with this clock; None where operations take no time."""
+    found = clock.extras.get(KEY)
+    assert found is None or isinstance(found, DeviceTime)
+    return found
