@@ -1,18 +1,21 @@
-"""`mtd calibrate tcp://`: fit latency and bandwidth of a real transport, for `net=` of a simulation."""
+"""`mtd calibrate tcp://`: fit latency and bandwidth of a real transport, for `net=` of a simulation.
+
+`mtd calibrate cpu` measures this machine's products and copies, for `device=`.
+"""
 
 from __future__ import annotations
 
 import argparse
 
 from minitorch_dist.cli import page
-from minitorch_dist.sim import calibration, nets
+from minitorch_dist.sim import calibration, device_calibration, nets
 from transports.quantities import in_words
 from transports.registry import scheme_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("address", help="tcp://, file://, queue://, mqtt://BROKER …")
-    parser.add_argument("--out", help="the file to write (links-SCHEME.json)")
+    parser.add_argument("address", help="tcp://, file://, queue://, mqtt://BROKER …; or cpu")
+    parser.add_argument("--out", help="the file to write (links-SCHEME.json, device-cpu.toml)")
     parser.add_argument("--trips", type=int, default=50, help="of each size (%(default)s)")
     parser.set_defaults(run=run, epilog="mtd calibrate tcp://")
 
@@ -21,6 +24,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         if options.trips < 1:
             raise ValueError(f"at least one trip is needed, not {options.trips}")
+        if options.address == "cpu":
+            return _device(options.out or "device-cpu.toml")
         found = calibration.measure(options.address, options.trips)
     except (ValueError, OSError) as error:
         return page.refuse("calibrate", error)
@@ -40,4 +45,17 @@ def run(options: argparse.Namespace) -> int:
         f"latency {in_words(found.latency)}, {nets.rate_of(found.per_byte) / 1e9:.3g} GB/s: "
         f"written to {path}; use it as net={path!r}"
     )
+    return 0
+
+
+def _device(path: str) -> int:
+    """Measure this machine, and write it as a device."""
+    found = device_calibration.measure()
+    device_calibration.save(found, path)
+    for dtype, rate in found.peak.items():
+        print(f"{dtype:>10} {rate / 1e9:>10.4g} GFLOP/s")
+    print(f"{'memory':>10} {found.bandwidth / 1e9:>10.4g} GB/s")
+    print(f"{'launch':>10} {in_words(found.launch):>10}")
+    print(f"half of the peak at size {found.half:.3g}: written to {path}")
+    print(f"use it as device=sim.gpu({path!r})")
     return 0

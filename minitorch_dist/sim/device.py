@@ -17,7 +17,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -151,18 +151,44 @@ def known() -> list[str]:
 
 
 def gpu(name: str, *, tf32: bool = False, **changes: Any) -> Device:
-    """A known device, such as "H100-SXM"; "h100" will do where only one name begins so.
+    """A known device, such as "H100-SXM"; "h100" will do where only one name begins so. Or a file (`.toml`) that
+    `mtd calibrate cpu` wrote.
 
     `changes` are fields of `Device` that are to be others; `peak` adds to the known ones. With `tf32`, products
     of float32 run at the peak of tf32, as with torch's `set_float32_matmul_precision("high")`.
     """
-    row = dict(_table()[_found(name)])
+    path = Path(name)
+    if path.suffix == ".toml":
+        found, row = _in_file(path)
+    else:
+        found = _found(name)
+        row = dict(_table()[found])
     peak = {**row.pop("peak"), **changes.pop("peak", {})}
     if tf32:
         if "tf32" not in peak:
             raise ValueError(f"{name} has no tf32; it has {', '.join(peak)}")
         peak["float32"] = peak["tf32"]
-    return Device(_found(name), peak, **{**row, **changes})
+    return Device(found, peak, **{**row, **changes})
+
+
+def _in_file(path: Path) -> tuple[str, dict[str, Any]]:
+    """The only device of a file, as `mtd calibrate cpu` writes it."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path} is no file of a device: {error}") from error
+    rows = [(name, dict(row)) for name, row in table.items() if isinstance(row, dict)]
+    if len(rows) != 1 or len(table) != 1 or not isinstance(rows[0][1].get("peak"), dict):
+        raise ValueError(f"{path} is no file of one device; mtd calibrate cpu writes one")
+    name, row = rows[0]
+    allowed = {each.name for each in fields(Device) if each.init} - {"name"}
+    if unknown := set(row) - allowed:
+        raise ValueError(
+            f"{path}: a device has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(allowed))}"
+        )
+    if "bandwidth" not in row:
+        raise ValueError(f"{path}: the bandwidth of {name} is missing")
+    return name, row
 
 
 def _found(name: str) -> str:

@@ -14,10 +14,11 @@ from hypothesis import given, strategies as st
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel
 from minitorch_dist.distributed.pipelining import PipelineStage, ScheduleGPipe
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.sim import declared, device, estimates
+from minitorch_dist.sim import declared, device, device_calibration, estimates
 from minitorch_dist.sim.device_time import Spans, spread
 from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core import observers
@@ -224,6 +225,26 @@ def test_ddp_hides_what_the_formula_says(size: int, rows: int) -> None:
     expected = max(first, second + sent) + sent
     for times in report.results:
         assert times[-1] == expected
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_fsdp_hides_what_it_prefetches(size: int) -> None:
+    """All bytes move in any case; with more to compute, more of that time is hidden."""
+
+    def train(rows: int) -> None:
+        model = nn.Sequential(*[FullyShardedDataParallel(nn.Linear(60, 60)) for _ in range(4)])
+        whole = FullyShardedDataParallel(model)
+        whole(torch.ones(rows, 60)).sum().backward()
+
+    hidden, moving = [], []
+    for rows in (4, 64, 1024):
+        report = sim.run(train, size, (rows,), net=sim.uniform("1us", "1GB/s"), device=MULTIPLIES)
+        use = report.ranks[0].device
+        assert use is not None
+        hidden.append(use.hidden)
+        moving.append(use.hidden + use.communication)
+    assert moving[0] == moving[1] == moving[2]
+    assert 0 < hidden[0] < hidden[1] < hidden[2]
 
 
 @every_size
@@ -531,3 +552,64 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert "H100-SXM" in capsys.readouterr().out
     mine = part.partition("mine = ")[2].partition("\n```")[0]
     assert eval(mine, {"sim": sim}).peak["bfloat16"] == 300 * 10**12
+
+
+# -------------------------------------------------------------------------------------- this machine
+
+
+@given(
+    st.floats(1e9, 1e15), st.floats(0, 500), st.sampled_from([0.0, 1e-6]),
+    st.lists(st.sampled_from([8, 16, 64, 100, 512, 2048]), min_size=2, unique=True),
+)  # fmt: skip
+def test_the_fit_finds_the_curve_that_made_the_times(
+    peak: float, half: float, launch: float, sizes: list[int]
+) -> None:
+    made = sim.Device("made", {"float32": round(peak)}, 1e30, half=half)
+    times = {
+        size: launch + 2 * size**3 / (made.peak_of("float32") * made.efficiency((size,) * 3))
+        for size in sizes
+    }
+    if launch > 50 * min(times[size] - launch for size in sizes):
+        return  # nothing can be seen beside such a launch
+    found = device_calibration.fit(times, launch)
+    assert found.peak == pytest.approx(peak, rel=1e-3)
+    assert found.half == pytest.approx(half, rel=1e-3, abs=1e-3 * max(sizes))
+
+
+def test_a_curve_needs_two_sizes_and_never_falls() -> None:
+    with pytest.raises(ValueError, match="two sizes at least, not of 1"):
+        device_calibration.fit({8: 1.0}, 0)
+    faster_when_small = device_calibration.fit({10: 2e-6, 100: 4e-3}, 0)
+    assert faster_when_small.half == 0 and faster_when_small.peak > 0
+
+
+def test_a_measured_machine_goes_through_a_file(tmp_path: Path) -> None:
+    found = device_calibration.measure(sizes=(4, 8), repeats=1, copied=1 << 12)
+    device_calibration.save(found, tmp_path / "cpu.toml")
+    again = sim.gpu(str(tmp_path / "cpu.toml"))
+    assert again.peak == found.peak and again.launch == found.launch > 0
+    assert again.half == found.half and again.bandwidth == pytest.approx(found.bandwidth)
+    assert "4 products" in again.fitted and "this machine" in again.sources["peak"]
+    assert sim.run(work, 1, device=again).time == again.time(
+        3 * 64 * 64 * 4, "float32", [device.Product(2 * 64**3, (64, 64, 64))]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no file of one device"),
+        ("x = 1", "no file of one device"),
+        ("[a]\npeak = {float32 = 1}\n[b]\npeak = {float32 = 1}", "no file of one device"),
+        ("[a]\npeak = 3", "no file of one device"),
+        ("[a]\npeak = {float32 = 1}", "bandwidth of a is missing"),
+        ("[a]\npeak = {float32 = 1}\nbandwidth = 1\ncolour = 2", "a device has no colour"),
+        ("[a\n", "no file of a device"),
+    ],
+)
+def test_a_file_that_is_none_is_said(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(ValueError, match=said):
+        sim.gpu(str(tmp_path / "x.toml"))
+    with pytest.raises(ValueError, match="no file of a device"):
+        sim.gpu(str(tmp_path / "missing.toml"))
