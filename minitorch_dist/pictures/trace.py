@@ -17,6 +17,7 @@ from minitorch_dist.pictures.scene import LaneSpan, Scene
 MOST: Final = 200_000  # events
 MOST_LANES: Final = 10_000
 PER_MICROSECOND: Final = 10**6  # picoseconds
+NAMED: Final = ("operation", "compute")  # kinds of spans that have names of their own
 WORKER: Final = 100_000  # what is added to a rank for what it does beside
 
 
@@ -67,7 +68,7 @@ def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
 
 def _span(span: LaneSpan, per_node: int) -> dict[str, Any]:
     return {
-        "ph": "X", "name": span.name if span.kind == "operation" else span.kind, "cat": span.kind,
+        "ph": "X", "name": (span.kind in NAMED and span.name) or span.kind, "cat": span.kind,
         "pid": span.lane // per_node, "tid": span.lane + (WORKER if span.is_beside else 0),
         "ts": span.start / PER_MICROSECOND, "dur": (span.end - span.start) / PER_MICROSECOND,
         "args": {"what": span.text, "group": span.group},

@@ -34,6 +34,7 @@ from minitorch_dist.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 from minitorch_dist.sim.device import Device, Product
+from minitorch_dist.sim.module_names import ModuleNames, Names
 from minitorch_dist.sim.slowness import slowed
 from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core import dtypes, grad_mode, observers
@@ -66,6 +67,7 @@ class DeviceUse:
     again: int  # FLOP that checkpointing computed again
     mfu: float  # the share of the device's peak that `flops` are
     operations: dict[str, tuple[int, int]]  # by name: how many, and the time of all
+    modules: dict[str, int]  # by name: the time of its operations, forwards and backwards
 
 
 class Spans:
@@ -118,9 +120,10 @@ class ComputeStream:
         self.flops: dict[str, int] = {}  # by dtype
         self.again = 0
         self.operations: dict[str, tuple[int, int]] = {}
+        self.modules: dict[str, int] = {}
 
-    def compute(self, name: str, picos: int) -> None:
-        """Be busy with it, after what was begun before."""
+    def compute(self, name: str, picos: int, modules: Names = ()) -> None:
+        """Be busy with it, after what was begun before. `modules`: those that it belongs to."""
         if picos <= 0:
             return
         here = world.place().world
@@ -133,10 +136,13 @@ class ComputeStream:
         self.free = start + picos
         count, total = self.operations.get(name, (0, 0))
         self.operations[name] = count + 1, total + picos
+        for module in modules:
+            self.modules[module] = self.modules.get(module, 0) + picos
         self.busy.add(start, self.free)
         self.clock.pause(self.free - self.clock.now())
         if recorder is not None:
-            recorder.computed(start, f"{name} at {callsite()}")
+            within = f" in {modules[-1]}" if modules else ""
+            recorder.computed(start, callsite(), f"{name}{within}")
 
     def use(self, end: int) -> DeviceUse:
         compute, moving = self.busy.until(end), self.moving.until(end)
@@ -145,6 +151,7 @@ class ComputeStream:
         return DeviceUse(
             self.device, compute, moving - hidden, end - compute - moving + hidden, hidden,
             sum(self.flops.values()), self.again, ideal * PICO / end if end else 0.0, self.operations,
+            self.modules,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -165,6 +172,7 @@ class DeviceTime:
         self._told: dict[SimThread, int] = {}  # operations of each thread
         self._before: dict[SimThread, int] = {}  # operations told before the optimizer's step
         self._within: dict[SimThread, int] = {}  # how many nodes' gradients each thread is in
+        self.names = ModuleNames(lambda: self.clock.me() if self.stream() is not None else None)
         clock.extras[KEY] = self
 
     @contextmanager
@@ -178,6 +186,7 @@ class DeviceTime:
             stack.callback(observers.stand_around, around, False)
             flops.listen_everywhere(multiplied, True)
             stack.callback(flops.listen_everywhere, multiplied, False)
+            stack.enter_context(self.names.attached())
             stack.callback(register_optimizer_step_pre_hook(self.stepping).remove)
             stack.callback(register_optimizer_step_post_hook(self.stepped).remove)
             yield
@@ -206,7 +215,7 @@ class DeviceTime:
         # Recording while a gradient is computed: checkpointing computes a forward pass again.
         is_again = bool(self._within.get(me)) and grad_mode.mode.get() == grad_mode.ON
         self._told[me] = self._told.get(me, 0) + (not is_again)
-        self._compute(stream, me, name or _maker(), reads, writes, is_again)
+        self._compute(stream, me, name or _maker(), reads, writes, self.names.now(), is_again)
 
     def around(self, node: Any, execute: observers.Execute) -> observers.Execute:
         stream = self.stream()
@@ -227,7 +236,9 @@ class DeviceTime:
             if (
                 self._told.get(me, 0) == told
             ):  # else it was made of operations, which have told of themselves
-                self._compute(stream, me, f"{node.name_} (backward)", reads, results, False)
+                self._compute(
+                    stream, me, f"{node.name_} (backward)", reads, results, self.names.of(node)
+                )
             return results
 
         return run
@@ -261,7 +272,7 @@ class DeviceTime:
 
     def _compute(
         self, stream: ComputeStream, me: SimThread, name: str, reads: Sequence[Any],
-        writes: Sequence[Any], is_again: bool,
+        writes: Sequence[Any], modules: Names, is_again: bool = False,
     ) -> None:  # fmt: skip
         products = self._products.pop(me, ())
         nbytes = traffic(name.partition(" ")[0], reads, writes)
@@ -274,7 +285,7 @@ class DeviceTime:
                 stream.again += product.flops
             else:
                 stream.flops[dtype] = stream.flops.get(dtype, 0) + product.flops
-        stream.compute(_SUFFIX.sub("", name), picos)
+        stream.compute(_SUFFIX.sub("", name), picos, modules)
 
     def __repr__(self) -> str:
         return f"<DeviceTime of {len(self.streams)} ranks>"

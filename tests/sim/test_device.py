@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -425,17 +426,39 @@ def test_computing_again_is_no_part_of_mfu() -> None:
         assert use.compute == use.flops + use.again
 
 
+def test_time_is_told_by_module(tmp_path: Path) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(8, 16, bias=False), nn.Linear(16, 4, bias=False))
+        model(torch.ones(2, 8)).sum().backward()
+
+    report = sim.run(train, 2, device=MULTIPLIES, journal=tmp_path / "run.mtd")
+    first, second = 2 * 2 * 8 * 16, 2 * 2 * 16 * 4
+    for rank in report.ranks:
+        assert rank.device is not None
+        assert rank.device.modules == {
+            "Sequential": 2 * first + 3 * second,  # the first input needs no gradient
+            "Sequential.0": 2 * first,
+            "Sequential.1": 3 * second,
+        }
+    said = {event.operation for event in report.journal.events if event.what == "compute"}
+    assert {"Mm in Sequential.0", "Mm (backward) in Sequential.1"} <= said
+
+
 def test_a_journal_has_the_operations(tmp_path: Any) -> None:
     report = sim.run(work, 1, device=TOY, journal=tmp_path / "run.mtd")
-    said = [event.site for event in report.journal.events if event.what == "compute"]
-    assert said and said[0].startswith("Mm at test_device.py:")
+    said = [str(event) for event in report.journal.events if event.what == "compute"]
+    assert said and said[0].startswith("rank 0 computes Mm at test_device.py:")
     report.save_trace(tmp_path / "trace.json")
-    assert "Mm at test_device.py" in (tmp_path / "trace.json").read_text()
+    spans = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    (product,) = [span for span in spans if span["name"] == "Mm"]
+    assert product["cat"] == "compute"
+    assert product["dur"] == TOY.time(0, "float32", [device.Product(2 * 64**3)]) / 1e6
 
 
 def test_nothing_stays_attached() -> None:
     def before_and_after() -> list[Any]:
-        return [observers.operations, observers.around, flops.on, flops._everywhere]
+        attached = [observers.operations, observers.around, observers.on]
+        return [*attached, flops.on, flops._everywhere]
 
     there = before_and_after()
     sim.run(work, 2, device=TOY)

@@ -14,7 +14,7 @@ same events over tcp and in a simulation. `at` and `until` are the clock's picos
     receive    the rank had it (`until`), which `arrived` earlier        from bytes
     post       irecv or recv asked for it; p2p has a tag and no seq      from tag
     wait       nothing to do but to wait: for a rank, or for an operation
-    compute    `sim.compute`
+    compute    `sim.compute`, or an operation of a device that takes time     op
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Event(NamedTuple):
     def _deed(self) -> str:
         what = self.what
         if what == "compute":
-            return "computes"
+            return f"computes {self.operation}".rstrip()
         if what in DEEDS:
             return f"{'fails in' if what == 'end' and self.error else DEEDS[what]} {self.name}"
         tag = f" with tag {self.step}" if self.sequence < 0 and self.step else ""

@@ -141,9 +141,11 @@ class RankRecorder:
                     f'{origin}{more},"at":{since},"until":{self.now()}{_error(error)}',
                 )  # fmt: skip
 
-    def computed(self, since: int, site: str) -> None:
+    def computed(self, since: int, site: str, operation: str = "") -> None:
         held = self.gauge()
-        more = {} if held == self._held else {"memory": held}
+        more: dict[str, Any] = {} if held == self._held else {"memory": held}
+        if operation:
+            more["op"] = operation
         self._held = held
         self._line("compute", site=site, at=since, until=self.now(), **more)
 

@@ -81,7 +81,7 @@ class Recorder(Protocol):
     def waiting(self, doing: Any, source: int | None) -> AbstractContextManager[Any]:
         """The rank waits within this block, for a rank or for what its own worker does."""
 
-    def computed(self, since: int, site: str) -> None:
+    def computed(self, since: int, site: str, operation: str = "") -> None:
         """It was busy since then, by the words of `sim.compute`."""
 
     def close(self) -> None: ...
