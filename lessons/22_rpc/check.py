@@ -9,7 +9,7 @@ import calls
 
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lamp
+from minitorch_dist.course import MeasuredCost, lamp, real_wires
 from minitorch_dist.course.envelopes import letters_scene
 from minitorch_dist.course.single_faults import in_words, single_faults
 from minitorch_dist.distributed import rpc, world
@@ -191,6 +191,12 @@ def busy():
 def memory():
     """How many answers rank 0 still remembers after 80 calls: one for each caller."""
     return MeasuredCost(sim.run(busy, 3).results[0], 2.0, unit=" remembered")
+
+
+@lamp("real wire", star=3, processes=True)
+def real_wire():
+    """Your file in three processes, over tcp, over a folder, over mqtt: each result is the simulator's, bit for bit."""
+    real_wires.demand(__file__)
 
 
 # --------------------------------------------------------------------------------------- questions

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import wires
 
-from minitorch_dist.course import MeasuredCost, lamp, lossy_wires
+from minitorch_dist.course import MeasuredCost, lamp, lossy_wires, real_wires
 from transports import conformance
 from transports.clock import SYSTEM
 
@@ -179,6 +179,12 @@ def memory():
             rule.take(came, "x")
     kept = sum(len(value) for value in vars(rule).values() if hasattr(value, "__len__"))
     return MeasuredCost(1 + kept, 1, unit=" numbers remembered")
+
+
+@lamp("real wire", star=3, processes=True)
+def real_wire():
+    """Your file in three processes, over tcp, over a folder, over mqtt: each result is the simulator's, bit for bit."""
+    real_wires.demand(__file__)
 
 
 def arrivals_of_eight():

@@ -8,12 +8,14 @@ A lesson, and a learner's folder:
     workspace  progress  achievements      the learner's folder; how far one is; what one did beside the lessons
     predicting          a number that is said before a run
     notebooks  cells  executing     a lesson as a notebook, and running one
+    bridging            the same in PyTorch, at a lesson's end
     building  judging   for who writes lessons: what is made from them, and are they as they should be?
 
 A check, and what it measures with:
 
     lamps  verdict      how it says what it asks for, and what it found
     checking            against a file; `examination` and `candidate`: in a process that can be stopped
+    real_wires/         over tcp, over a folder, over mqtt: a learner's file in processes
     explain  bounds     what was raised, in words; what lamps ask for
     lab                 a run in virtual time, its meters, its picture
     post  single_faults  envelopes  letters between ranks, lost and doubled, and drawn

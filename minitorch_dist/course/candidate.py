@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,9 +20,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from minitorch_dist.course import checking
+from minitorch_dist.course import checking, real_wires
 from minitorch_dist.course.explain import in_words, is_blank
 from minitorch_dist.course.lesson import Lesson, number_of, read
+from minitorch_dist.course.path import folders, searched
 from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.pictures.scene import Scene
 from transports.clock import SystemClock
@@ -39,7 +41,7 @@ Say = Callable[..., None]
 class CheckOrder:
     """One order to the process: the code, and what to do with it."""
 
-    task: str  # check, picture, truth
+    task: str  # check, picture, truth, wire
     lesson: str  # its folder
     own: str  # the folder of the learner's file
     solved: dict[float, str]
@@ -51,6 +53,7 @@ class CheckOrder:
     only: list[str] | None = None
     truths: list[str] | None = None  # names of functions of the check
     token: str | None = None  # of the one run to be made
+    wire: dict[str, Any] | None = None  # over which wires, with how many ranks, on which network
 
     def text(self) -> str:
         return json.dumps(asdict(self))
@@ -73,6 +76,7 @@ def main(arguments: list[str]) -> int:
             out.write(json.dumps({"event": event, **what}, default=float) + "\n")
             out.flush()
 
+        tempfile.tempdir = str(Path(order.out).parent)  # it goes away, however this process ends
         set_apart(lambda words: say("remark", words=words))
         clock = SystemClock()
         clock.start(lambda: watch(order, lesson, say, clock), "watchman")
@@ -87,6 +91,10 @@ def main(arguments: list[str]) -> int:
         if order.task == "truth":
             for name in order.truths or []:
                 say("truth", name=name, value=checking.truth(lesson, name, own, solved, room))
+        if order.task == "wire":
+            with searched(folders(lesson, own, solved, room), room):
+                for run in real_wires.swap_wires(lesson, **order.wire or {}):
+                    say("wire", run=asdict(run))
         if order.task == "picture" or (order.task == "check" and not verdict.is_passed):
             _draw(lesson, own, solved, room, say, verdict if order.task == "check" else None)
         say("done")

@@ -83,7 +83,8 @@ class NotebookLesson:
         """Judge what stands in the cells now."""
         verdict = CheckVerdict(self._lesson)
         begun = time.process_time()
-        checking.ask_all(verdict, self._lesson, self._lesson.folder / self._lesson.file)
+        file = self._lesson.folder / self._lesson.file
+        checking.ask_all(verdict, self._lesson, file, processes=False)
         verdict.seconds = time.process_time() - begun
         return verdict
 

@@ -78,19 +78,28 @@ def check(
 def ask_all(
     verdict: CheckVerdict, lesson: Lesson, file: Path, only: set[str] | None = None,
     telling: Callable[[CheckVerdict, tuple[str, ...]], None] | None = None, is_replay: bool = False,
+    processes: bool = True,
 ) -> None:  # fmt: skip
     """Run the lesson's check with the modules that are found now; `file` is the learner's. Of a replay only what
-    brings several lamps: that is what has tokens."""
+    brings several lamps: that is what has tokens. Without `processes` lamps that start some are left out."""
     try:
         asked = asked_by(load(lesson))
     except (Exception, SystemExit) as error:
         _cannot_run(verdict, error, file)
         return
     for one in asked:
+        if one.has_processes and not processes:
+            continue
         if (only is None or only & set(one.lamps)) and not (is_replay and len(one.lamps) == 1):
             if telling is not None:
                 telling(verdict, one.lamps)
-            _ask(verdict, one, file, lesson.folder / "check.py")
+            is_early = one.has_processes and not all(verdict.lamps.values())
+            asked_now = replace(one, function=_not_yet) if is_early else one
+            _ask(verdict, asked_now, file, lesson.folder / "check.py")
+
+
+def _not_yet() -> Skipped:
+    return Skipped("it is tried when all other lamps burn")
 
 
 def explain(verdict: CheckVerdict, text: str) -> None:

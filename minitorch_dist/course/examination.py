@@ -29,6 +29,7 @@ import minitorch_dist
 from minitorch_dist.course.candidate import STOPPED, CheckOrder
 from minitorch_dist.course.lesson import ROOM, Lesson, LessonError
 from minitorch_dist.course.progress import Progress
+from minitorch_dist.course.real_wires import LIMIT, SETTLING, WIRES, WireRun
 from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.pictures.scene import Scene
@@ -49,7 +50,7 @@ class Examination:
     def __init__(
         self, lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM,
         task: str = "check", *, only: Sequence[str] | None = None, truths: Sequence[str] | None = None,
-        limit: float | None = None, token: str | None = None,
+        limit: float | None = None, token: str | None = None, wire: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.lesson, self.own = lesson, own
         self.asks: tuple[str, ...] = ()  # the lamps that are looked at
@@ -63,15 +64,19 @@ class Examination:
         self.stopped = ""  # why the code was stopped
         self.where: list[str] = []
         self.printed = ""
+        self.runs: list[WireRun] = []  # over the wires that were tried
         self.remarks: list[str] = []  # what the library logged during the check
         self.is_over = False
         self._folder = Path(tempfile.mkdtemp(prefix="mtd-check-"))
         processor, seconds = limits(lesson, limit)
+        if wire is not None:  # each wire has a limit of its own
+            seconds += len(WIRES) * (SETTLING + LIMIT)
         order = CheckOrder(
             task, str(lesson.folder), str(own.resolve()),
             {number: str(path.resolve()) for number, path in (solved or {}).items()}, str(room),
             str(self._folder / "found"), str(self._folder / "stop"), processor, seconds,
             None if only is None else list(only), None if truths is None else list(truths), token,
+            None if wire is None else dict(wire),
         )  # fmt: skip
         self._found = (self._folder / "found").open("w+", encoding="utf-8")
         self._output = (self._folder / "printed").open("w+b")
@@ -155,6 +160,8 @@ class Examination:
                     self._printed, self.asks = found["printed"], ()
                 case "remark" if self.verdict is None and found["words"] not in self.remarks:
                     self.remarks.append(found["words"])
+                case "wire":
+                    self.runs.append(WireRun(**found["run"]))
                 case "scene":
                     self.scene, self.caption = Scene.from_json(found["scene"]), found["caption"]
                 case "text":

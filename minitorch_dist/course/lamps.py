@@ -8,6 +8,7 @@
     def bytes(): return MeasuredCost(sent, least)          burns if `found` is at most `limit` times the least
     @lamp("torch", bonus=True)
     def torch(): return Skipped("torch is not installed")      neither burns nor is out
+    @lamp("real wire", star=3, processes=True)     starts processes: is asked when all before it burn
 
 Each lamp is worth a star: ★ right, ★★ never stuck, ★★★ as cheap as can be.
 """
@@ -68,18 +69,22 @@ class Asked:
     star: int | None  # None: what each lamp's name is worth
     is_bonus: bool  # its lamps need not burn for the lesson to be passed
     function: Callable[[], Any]
+    has_processes: bool = False  # it starts some that import the learner's file
 
     def worth(self, name: str) -> int:
         return self.star or STARS.get(name, 1)
 
 
-def lamp(*names: str, star: int | None = None, bonus: bool = False) -> Callable[[F], F]:
-    """This function decides whether these lamps burn."""
+def lamp(
+    *names: str, star: int | None = None, bonus: bool = False, processes: bool = False
+) -> Callable[[F], F]:
+    """This function decides whether these lamps burn. One with `processes` is asked only when all lamps before it
+    burn, and not in a notebook, whose cells are no file."""
     if not names:
         raise ValueError('lamp() takes at least one name, like @lamp("right")')
 
     def mark(function: F) -> F:
-        function.__dict__["asked"] = Asked(names, star, bonus, function)
+        function.__dict__["asked"] = Asked(names, star, bonus, function, processes)
         return function
 
     return mark

@@ -8,6 +8,8 @@ lessons/13_ring/
   hints.md      three of them: # Nudge, # Plan, # Near code
   mutants/      wrong versions; whole files, or only the wrong lines of the blanks
   plot.py       what the notebook draws
+  wire.py       what runs over real wires (see `real_wires`), where a lesson has it
+  torch_bridge.py  the same in PyTorch (see `bridging`), from lesson 05 on
   train.py      where `given` in lesson.toml names some: files for the learner's folder, as they are
 """
 
@@ -26,6 +28,7 @@ from typing import Any
 from minitorch_dist.course.sizes import completed, hints, sized
 from minitorch_dist.course.source import Source, parse
 
+BRIDGE = "torch_bridge.py"
 VARIABLE = "MTD_LESSONS"  # another folder of lessons: one's own
 ROOM = Path(
     os.environ.get(VARIABLE)
@@ -138,6 +141,12 @@ class Lesson:
     @property
     def text(self) -> str:
         return (self.folder / "text.md").read_text("utf-8")
+
+    @property
+    def bridge(self) -> str:
+        """The same in PyTorch; "" where there is nothing yet."""
+        path = self.folder / BRIDGE
+        return path.read_text("utf-8") if path.is_file() else ""
 
     @cached_property
     def hints(self) -> list[str]:

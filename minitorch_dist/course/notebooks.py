@@ -5,6 +5,7 @@ predict                     its questions; the measured answers are folded in
 the solution                one idea per cell; comments show where a learner's blanks are
 check, picture              of the functions that stand in the notebook (see `cells`)
 plots                       from plot.py
+the same in PyTorch         from torch_bridge.py, to be read
 what others got wrong       the mutants that somebody has met
 
 No outputs are kept, and the same lesson always makes the same file, so that a notebook that was not made
@@ -20,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from minitorch_dist.course import checking
+from minitorch_dist.course import bridging, checking
 from minitorch_dist.course.lesson import ROOM, Lesson
 
 FOLDER = ROOM.parent / "notebooks"
@@ -65,6 +66,7 @@ def cells_of(lesson: Lesson, answers: Mapping[str, float]) -> list[NotebookCell]
         NotebookCell("lesson.picture()", True),
         *cells_in((lesson.folder / "plot.py").read_text("utf-8")),
         NotebookCell(_hints(lesson)),
+        *([NotebookCell(bridging.page(lesson).strip())] if lesson.bridge else []),
         *_museum(lesson),
     ]
 

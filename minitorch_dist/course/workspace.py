@@ -22,7 +22,7 @@ from pathlib import Path
 
 from minitorch_dist.course import progress as progresses
 from minitorch_dist.course.carrying import CarriedText, carry
-from minitorch_dist.course.lesson import FOLDER, ROOM, Lesson, LessonError, all_lessons
+from minitorch_dist.course.lesson import BRIDGE, FOLDER, ROOM, Lesson, LessonError, all_lessons
 from minitorch_dist.course.progress import Passed, Progress, digest
 from minitorch_dist.course.sizes import SIZES
 from minitorch_dist.course.source import Source, unwritten
@@ -345,6 +345,8 @@ def _choose(workspace: Workspace, progress: Progress, size: str) -> None:
 def ours(lesson: Lesson, size: str) -> dict[str, str]:
     """The files that a learner is given, by name."""
     made = {lesson.file: lesson.sized(size).skeleton(lesson.number), "text.md": lesson.text}
+    if lesson.bridge:
+        made[BRIDGE] = lesson.bridge
     return made | {name: (lesson.folder / name).read_text("utf-8") for name in lesson.given}
 
 

@@ -57,8 +57,9 @@ def run(
     timeout: timedelta,
     journal: Path | None = None,
     limit: float | None = None,
+    start_method: str = "spawn",
 ) -> list[Any]:
-    """The results by rank, or the exception of the first rank that failed."""
+    """The results by rank, or the exception of the first rank that failed. `start_method` is multiprocessing's."""
     if journal is not None:
         sheets.begin_anew(journal)
     where = "" if journal is None else str(journal)
@@ -75,7 +76,7 @@ def run(
             )
             for rank in range(world_size)
         ]
-        pool = ProcessPool(_serve, orders, "spawn", name="rank")
+        pool = ProcessPool(_serve, orders, start_method, name="rank")
         results = _collect(pool, world_size, transport, limit)
         patience = GRACE
         return results

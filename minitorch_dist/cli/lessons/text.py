@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from minitorch_dist.cli.lessons import report
+from minitorch_dist.cli.lessons import bridge, report
 from minitorch_dist.cli.lessons.commands import takes_lesson
 from minitorch_dist.cli.page import Page, marked
 from minitorch_dist.course import progress as progresses
@@ -35,3 +35,6 @@ def show(page: Page, lesson: Lesson) -> None:
     report.heading(page, lesson)
     page.say()
     page.prose(lesson.text)
+    if lesson.bridge:
+        page.say()
+        bridge.show(page, lesson)

@@ -1,0 +1,25 @@
+"""The same in PyTorch, on three ranks: torchrun --nproc-per-node 3 torch_bridge.py
+
+The wrapper broadcasts, averages gradients in its hooks, and broadcasts buffers, as yours does.
+
+Leads to: Getting Started with Distributed Data Parallel, https://pytorch.org/tutorials/intermediate/ddp_tutorial.html
+Here: programs/ddp_basic.py
+"""
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank, size = dist.get_rank(), dist.get_world_size()
+model = torch.nn.Linear(2, 1, bias=False)
+torch.nn.init.constant_(model.weight, 0.5)
+ddp = DistributedDataParallel(model)
+optimizer = torch.optim.SGD(ddp.parameters(), lr=0.25)
+for step in range(3):
+    optimizer.zero_grad()
+    x = torch.tensor([[float(rank), float(step)]])
+    ddp(x).square().sum().backward()
+    optimizer.step()
+print([round(w, 5) for w in model.weight[0].tolist()])
+dist.destroy_process_group()
