@@ -2,6 +2,7 @@
 
 torch does not retry a user's call. After a timeout the call has run, or it has not: the caller cannot know.
 So only calls that may run twice may be tried again, or they carry a number as yours do.
+A ValueError arrives as one; torch makes a RuntimeError of most other kinds.
 
 Leads to: Getting Started with Distributed RPC Framework, https://pytorch.org/tutorials/intermediate/rpc_tutorial.html
 Here: programs/rpc_intro.py
@@ -19,7 +20,7 @@ if rank == 0:
     future = rpc.rpc_async("w2", max, args=(3, 5))
     print(future.wait())
     try:
-        rpc.rpc_sync("w1", divmod, args=(1, 0), timeout=30)
-    except ZeroDivisionError:
+        rpc.rpc_sync("w1", int, args=("seven",), timeout=30)
+    except ValueError:
         print("raised here, as it was there")
 rpc.shutdown()
