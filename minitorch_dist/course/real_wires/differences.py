@@ -43,7 +43,7 @@ def first(expected: Any, found: Any, place: str = "") -> tuple[str, Any, Any] | 
 def kept_by_module(text: str, ours: str) -> list[tuple[str, int]]:
     """Names that the learner's module sets outside of its functions, ours does not, and a function uses; and
     their lines. In the simulator all ranks share what these names stand for."""
-    given = {name for name, _ in _set_outside(text if ours == text else ours)}
+    given = {name for name, _ in _set_outside(ours)}
     used = {
         node.id
         for function in ast.walk(ast.parse(text))
