@@ -18,11 +18,13 @@ class Stage:
     def __init__(self, factor):
         self.weight = torch.tensor([factor], requires_grad=True)
 
-    def forward(self, x_rref):
-        return self.weight * x_rref.to_here()
 
-    def gradient(self, context_id):
-        return dist_autograd.get_gradients(context_id)[self.weight]
+def forward(stage, x):
+    return stage.local_value().weight * x.to_here()
+
+
+def gradient(stage, context_id):
+    return dist_autograd.get_gradients(context_id)[stage.local_value().weight].item()
 
 
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -31,8 +33,10 @@ if rank == 0:
     first, second = rpc.remote("w1", Stage, args=(2.0,)), rpc.remote("w2", Stage, args=(3.0,))
     with dist_autograd.context() as context_id:
         halves = [rpc.RRef(half) for half in torch.arange(4.0).split(2)]
-        futures = [second.rpc_async().forward(first.remote().forward(half)) for half in halves]
+        between = [rpc.remote("w1", forward, args=(first, half)) for half in halves]
+        futures = [rpc.rpc_async("w2", forward, args=(second, y)) for y in between]
         loss = torch.cat([future.wait() for future in futures]).sum()
         dist_autograd.backward(context_id, [loss])
-        print(loss.item(), *(one.rpc_sync().gradient(context_id).item() for one in (first, second)))
+        print(loss.item(), rpc.rpc_sync("w1", gradient, args=(first, context_id)))
+        print(rpc.rpc_sync("w2", gradient, args=(second, context_id)))
 rpc.shutdown()
