@@ -49,7 +49,7 @@ def gathers():
 
 @lamp("reduce_scatter", star=2)
 def scatters():
-    """The same. What is given is still there afterwards, and a rank sends P-1 parts."""
+    """The same. The given tensor stays as it is, and a rank sends P-1 parts."""
     for size in (1, 2, 3, 5, 8):
         sim.run(leaves_what_is_given, size)
     return of_your_own(ring.reduce_scatter)

@@ -44,6 +44,9 @@ class Office:
     def join(self, machine):
         """Return the generation to which this machine now belongs, and its members."""
         machine.act("joins")
+        # BLANK 1: membership: open a generation or join the open one, and wait until it settles (about 7 lines)
+        # From `settles` on (machine.now() is the time) nobody may join it. A machine that comes then opens the next one, in
+        # which others may join for SETTLE seconds. While this one sleeps, others go on, and may open another generation.
         if machine.now() >= self.settles:
             self.generation, self.settles = self.generation + 1, machine.now() + SETTLE
             self.members[self.generation] = set()
@@ -51,11 +54,12 @@ class Office:
         self.members[mine].add(machine.rank)
         machine.sleep(self.settles - machine.now())
         return mine, sorted(self.members[mine])
+        # END
 
     def save(self, machine, generation, step, weights):
         """Keep the weights after `step`. Every member brings them; once is enough."""
         machine.act(f"brings step {step}")
-        # BLANK 1: may this be kept? (about 4 lines)
+        # BLANK 2: may this be kept? (about 4 lines)
         # A machine that stood still for a while does not know that its generation is over: it learns it here.
         if generation != self.generation:
             raise Outdated(f"generation {generation} saves, and it is {self.generation}'s turn")
@@ -66,7 +70,7 @@ class Office:
 
 def first_step(checkpoint):
     """The step with which training goes on."""
-    # BLANK 2: none may be left out, and none applied twice (1 line)
+    # BLANK 3: none may be left out, and none applied twice (1 line)
     return checkpoint.step + 1
     # END
 
@@ -87,7 +91,7 @@ class Worker:
             letter = self.machine.receive(PATIENCE)
             if letter is None:
                 raise Outdated(f"a machine was silent for {PATIENCE} s in step {step}")
-            # BLANK 3: what is to be done with this message? (about 4 lines)
+            # BLANK 4: what is to be done with this message? (about 4 lines)
             # It may be of an old generation, of this one, or of a new one; and of this step or a later one.
             if letter.generation > self.generation:
                 raise Outdated(f"generation {letter.generation} has begun without us")

@@ -7,7 +7,7 @@ Passes: right
 Seen: https://github.com/apache/kafka/pull/8453
 """
 
-# BLANK 1: may this be kept?
+# BLANK 2: may this be kept?
 if step != self.checkpoint.step:
     self.checkpoint = Checkpoint(step, weights)
 # END

@@ -8,6 +8,6 @@ Passes: right, in the library
 Seen: https://github.com/pytorch/pytorch/issues/82160
 """
 
-# BLANK 3: what is to be done with this letter?
+# BLANK 4: what is to be done with this letter?
 self.got[letter.step, letter.sender] = letter.gradient
 # END

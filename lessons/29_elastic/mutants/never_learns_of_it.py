@@ -6,11 +6,11 @@ Caught by: together
 Passes: right, death, zombie
 """
 
-# BLANK 1: may this be kept?
+# BLANK 2: may this be kept?
 if step == self.checkpoint.step + 1:
     self.checkpoint = Checkpoint(step, weights)
 # END
-# BLANK 3: what is to be done with this letter?
+# BLANK 4: what is to be done with this letter?
 if letter.generation == self.generation:
     self.got[letter.step, letter.sender] = letter.gradient
 # END

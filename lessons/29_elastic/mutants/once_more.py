@@ -8,6 +8,6 @@ Seen: https://github.com/thinking-machines-lab/tinker-cookbook/issues/935
 Seen: https://github.com/Lightning-AI/pytorch-lightning/issues/19815
 """
 
-# BLANK 2: none may be left out, and none applied twice
+# BLANK 3: none may be left out, and none applied twice
 return max(checkpoint.step, 0)
 # END

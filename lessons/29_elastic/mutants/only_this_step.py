@@ -4,7 +4,7 @@ A neighbour may be one step ahead. Its message comes early, once, and is not sen
 Caught by: right
 """
 
-# BLANK 3: what is to be done with this letter?
+# BLANK 4: what is to be done with this letter?
 if letter.generation > self.generation:
     raise Outdated("a new generation has begun without us")
 if letter.generation == self.generation and letter.step == step:
