@@ -4,6 +4,8 @@ wire        the header of a message: where it belongs, and what its sender was d
 receives    where a message goes: into the array that waits for it, or into a buffer
 pairing     receives that wait for their message, and messages that came before their receive
 mailbox     all of one rank's: what a transport delivers to, and what everybody above waits in
+notice_sink where a message goes that is for the mailbox itself
+texts       what the errors say: which rank, in which operation
 held        how much there is that nobody has asked for
 recorder    what a journal is told, if one is kept
 """

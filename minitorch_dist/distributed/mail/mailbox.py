@@ -29,54 +29,28 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
 from typing import Final, Protocol
 
 from minitorch_dist.distributed.exceptions import (
-    DistError,
-    DistMismatch,
     DistTimeout,
     PeerLost,
 )
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.held import MailboxBounds, megabytes
+from minitorch_dist.distributed.mail.notice_sink import NoticeSink
 from minitorch_dist.distributed.mail.pairing import Announcing, Pairing
-from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, PostedReceive, copy
+from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, PostedReceive
 from minitorch_dist.distributed.mail.recorder import Recorder
+from minitorch_dist.distributed.mail.texts import POINT_TO_POINT, ChannelLike, MailboxTexts
 from transports.clock import Deadline, picoseconds
-from transports.contract import ExplainedQuestion, Sink, Transport, Waiting, is_unwritten
+from transports.contract import ExplainedQuestion, Sink, Transport, Waiting
 from transports.errors import CLOSED, Lost
 
 AT: Final = wire.MATCH.size
-_POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 MAX_NOTICE: Final = 8192  # bytes
 SLOW: Final = 10.0  # seconds of waiting, after which the log says for which rank; 0 is never
 SLOW_VARIABLE: Final = "MINITORCH_DIST_SLOW"
-ALIKE: Final = (
-    "All ranks of a group must call the same operations in the same order, with tensors of the same "
-    "shape and dtype."
-)
-GROUPS: Final = (
-    "Every rank of the world must make the same groups in the same order, also those it is not a "
-    "member of (or pass use_local_synchronization=True)."
-)
 _log = logging.getLogger("minitorch_dist.distributed")
-
-
-class ChannelLike(Protocol):
-    """All that the mailbox must know of a group (see `operations.GroupChannel`)."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def number(self) -> int: ...
-
-    def strange(self, header: bytes, sender: int) -> None:
-        """A message that no receive waits for: compare it with what the group is doing."""
-
-    def noticed(self, sender: int, payload: bytes) -> None:
-        """A peer says that an operation has failed there."""
 
 
 class BoardOwner(Owner, Protocol):
@@ -86,73 +60,22 @@ class BoardOwner(Owner, Protocol):
     error: Exception | None
 
 
-class Flight(Protocol):
-    """An object that knows what all ranks do, for texts about long waits (see `flight`)."""
-
-    def pin(self, receive: PostedReceive, seconds: float) -> None: ...
-    def unpin(self) -> None: ...
-    def contradiction(self, receive: PostedReceive) -> Exception | None: ...
-    def report(self, receive: PostedReceive) -> str: ...
-
-
-class Mailbox:
+class Mailbox(MailboxTexts):
     """The inbox of one rank."""
 
-    flight: Flight | None = None
-
     def __init__(self, transport: Transport) -> None:
-        self.transport, self.clock = transport, transport.clock
-        self.rank, self.world_size = transport.rank, transport.world_size
-        self.lock = Lock()
-        self.channels: dict[int, ChannelLike] = {}
-        self._pairing = Pairing()
+        super().__init__(transport)
+        self.transport, self.world_size = transport, transport.world_size
         self.held = MailboxBounds(self.rank, self.said)
-        self._last: dict[int, tuple[bytes, PostedReceive | Arrival | None]] = {}
         self._notices: dict[int, list[PostedReceive]] = {}  # for groups that are not made here yet
-        self._gone: dict[int, Lost] = {}
         self.farewells: dict[
             int, bytes
         ] = {}  # the last operation of a rank that has left (see `exit_check`)
-        self.left_after: Callable[[int, int], str] = lambda rank, group: ""  # (see `exit_check`)
         self.on_missed: Callable[[int, bytes], None] | None = None
-        self.last_words: dict[int, str] = {}  # the error that a failed rank raised, before it left
         self._closed: set[int] = set()  # groups that are no more
         self.recorder: Recorder | None = None
-        self.last_shown: Callable[[int], bytes | None] = lambda src: None  # header, on a board
         slow = float(os.environ.get(SLOW_VARIABLE) or SLOW)
         self.slow = 0.0 if self.clock.is_virtual else slow
-
-    def assign(self, receive: PostedReceive, source: int) -> None:
-        """Let a posted receive from anybody take what comes from `source`."""
-        if self.withdraw(receive):
-            receive.source = source
-            self.post(receive)
-        with self.lock:
-            for waiting in self._pairing.waiting():
-                error = self._unreachable(waiting)
-                if error is not None:
-                    self._pairing.withdraw(waiting)
-                    waiting.fail(error)
-                    waiting.owner.fail(error)
-
-    @property
-    def pairing(self) -> Pairing:
-        return self._pairing
-
-    @pairing.setter
-    def pairing(self, pairing: Pairing) -> None:
-        """Another way to pair; it takes over what waits."""
-        pairing.take_over(self._pairing)
-        self._pairing = pairing
-
-    @property
-    def choose_source(self) -> Callable[[Sequence[int]], int] | None:
-        """Which of several messages a receive from anybody takes; None: the one that came first."""
-        return self._pairing.choose
-
-    @choose_source.setter
-    def choose_source(self, choose: Callable[[Sequence[int]], int] | None) -> None:
-        self._pairing.choose = choose
 
     # --------------------------------------------------------------------------- for those above
 
@@ -328,13 +251,6 @@ class Mailbox:
         receive.begin(src, header, nbytes)
         return sink
 
-    def into(self, receive: PostedReceive, src: int, header: bytes, nbytes: int) -> Sink:
-        """As `sink`, for a message that this receive was claimed for."""
-        with self.lock:
-            sink = self._into(receive, src, header, nbytes)
-        receive.begin(src, header, nbytes)
-        return sink
-
     def _into(self, receive: PostedReceive, src: int, header: bytes, nbytes: int) -> Sink:
         """The sink of a message that goes into this receive. The lock is held."""
         error = self._misfit(receive, src, header, nbytes)
@@ -346,26 +262,6 @@ class Mailbox:
         if self.recorder is not None:
             return self.recorder.arriving(receive, receive, src, header, nbytes)
         return receive
-
-    def is_awaited(self, header: bytes) -> bool:
-        """Whether such a message is taken by a receive that somebody has to post."""
-        group, sequence, step = wire.MATCH.unpack_from(header)
-        is_told = sequence in (wire.NOTICE, wire.FAREWELL) or group in self._closed
-        return not (is_told or (sequence != wire.POINT_TO_POINT and step & wire.GATE))
-
-    def claim(self, src: int, header: bytes) -> PostedReceive | None:
-        """The receive that waits for this message, if there is one: no other message will get it."""
-        with self.lock:
-            receive = self._pairing.take_receive(src, header[:AT])
-            if receive is None and not header.startswith(_POINT_TO_POINT, 8):
-                channel = self.channels.get(int.from_bytes(header[:8], "little"))
-                if channel is not None:
-                    channel.strange(header, src)
-        return receive
-
-    def tell_of_receives(self, act: Callable[[], None]) -> None:
-        """Call `act` whenever a receive was posted. The lock is held."""
-        self.pairing = Announcing(act)
 
     def lost(self, src: int, reason: Exception) -> None:
         with self.lock:
@@ -392,6 +288,67 @@ class Mailbox:
             if receive.error is not None:
                 receive.owner.fail(receive.error)
 
+    # ------------------------------------------- for simulations that choose which message goes where
+
+    def assign(self, receive: PostedReceive, source: int) -> None:
+        """Let a posted receive from anybody take what comes from `source`."""
+        if self.withdraw(receive):
+            receive.source = source
+            self.post(receive)
+        with self.lock:
+            for waiting in self._pairing.waiting():
+                error = self._unreachable(waiting)
+                if error is not None:
+                    self._pairing.withdraw(waiting)
+                    waiting.fail(error)
+                    waiting.owner.fail(error)
+
+    @property
+    def pairing(self) -> Pairing:
+        return self._pairing
+
+    @pairing.setter
+    def pairing(self, pairing: Pairing) -> None:
+        """Another way to pair; it takes over what waits."""
+        pairing.take_over(self._pairing)
+        self._pairing = pairing
+
+    @property
+    def choose_source(self) -> Callable[[Sequence[int]], int] | None:
+        """Which of several messages a receive from anybody takes; None: the one that came first."""
+        return self._pairing.choose
+
+    @choose_source.setter
+    def choose_source(self, choose: Callable[[Sequence[int]], int] | None) -> None:
+        self._pairing.choose = choose
+
+    def into(self, receive: PostedReceive, src: int, header: bytes, nbytes: int) -> Sink:
+        """As `sink`, for a message that this receive was claimed for."""
+        with self.lock:
+            sink = self._into(receive, src, header, nbytes)
+        receive.begin(src, header, nbytes)
+        return sink
+
+    def is_awaited(self, header: bytes) -> bool:
+        """Whether such a message is taken by a receive that somebody has to post."""
+        group, sequence, step = wire.MATCH.unpack_from(header)
+        is_told = sequence in (wire.NOTICE, wire.FAREWELL) or group in self._closed
+        return not (is_told or (sequence != wire.POINT_TO_POINT and step & wire.GATE))
+
+    def claim(self, src: int, header: bytes) -> PostedReceive | None:
+        """The receive that waits for this message, if there is one: no other message will get it."""
+        with self.lock:
+            receive = self._pairing.take_receive(src, header[:AT])
+            if receive is None and not header.startswith(POINT_TO_POINT, 8):
+                channel = self.channels.get(int.from_bytes(header[:8], "little"))
+                if channel is not None:
+                    channel.strange(header, src)
+        return receive
+
+    def tell_of_receives(self, act: Callable[[], None]) -> None:
+        """Call `act` whenever a receive was posted. The lock is held."""
+        self.pairing = Announcing(act)
+
     # ---------------------------------------------------------------------------------- matching
 
     def _unexpected(self, src: int, header: bytes, nbytes: int) -> Sink:
@@ -417,7 +374,7 @@ class Mailbox:
                 why = self.held.refusal(pairing.early(), pairing.held + nbytes)
                 self._lose(src, Lost("lost", why))
             return DISCARD
-        arrival = Early(self, src, header, nbytes)
+        arrival = Arrival(self.lock, src, header, nbytes)
         self._last[src] = header, arrival
         channel = self.channels.get(group)
         if channel is not None and sequence != wire.POINT_TO_POINT:
@@ -459,41 +416,6 @@ class Mailbox:
         doing = receive.owner.describe()
         return self.other_count(doing, src, header, nbytes, receive.nbytes, "bytes")
 
-    def other_count(
-        self, doing: str, src: int, header: bytes, given: int, wanted: int, what: str
-    ) -> DistMismatch:
-        """A rank sent another number of elements than this one takes."""
-        return DistMismatch(
-            f"rank {src} sent {given} {what}, but rank {self.rank} expects {wanted}: rank "
-            f"{self.rank} is in {doing}; rank {src} is in {self.said(header)}. "
-            "Sender and receiver must name the same number of elements of the same dtype."
-        )
-
-    def difference(
-        self, doing: str, src: int, header: bytes, expects: bytes, and_it: str = "is in"
-    ) -> DistMismatch:
-        """Two ranks that should do the same do not; the lower rank is named first."""
-        if header.startswith(_POINT_TO_POINT, 8):
-            return DistMismatch(
-                f"the message does not fit the receive: rank {self.rank} {doing}; rank {src} is in "
-                f"{self.said(header)}. Sender and receiver must name the same dtype, and use tags "
-                "where messages of one pair may come in another order."
-            )
-        algorithms = wire.algorithms_that_differ(expects, header)
-        if algorithms is not None:
-            (low, one), (high, other) = sorted([(self.rank, algorithms[0]), (src, algorithms[1])])
-            return DistMismatch(
-                f"rank {low} does it by {one or '?'} and rank {high} by {other or '?'}: rank "
-                f"{self.rank} {doing}. Pass the same algorithm= on all ranks, and set "
-                "MINITORCH_DIST_ALGORITHM alike."
-            )
-        both = sorted([(self.rank, doing), (src, f"{and_it} {self.said(header)}")])
-        makes = f"{doing} {self.said(header)}".count("_group #")
-        return DistMismatch(
-            f"these ranks should do the same: {'; '.join(f'rank {r} {what}' for r, what in both)}. "
-            f"{GROUPS if makes else ALIKE}"
-        )
-
     def _unreachable(self, receive: PostedReceive) -> PeerLost | None:
         """Why this receive can wait for ever."""
         if not self._gone:
@@ -507,73 +429,6 @@ class Mailbox:
             return None
         return self._loss(receive, source, self._gone[source])
 
-    def _loss(self, receive: PostedReceive, source: int, reason: Lost) -> PeerLost:
-        group = int.from_bytes(receive.match[:8], "little")
-        why = self.why_lost(source, reason, group)
-        is_alone = receive.match[8:16] == _POINT_TO_POINT
-        heard = self._last_heard(source) if why is reason or is_alone else ""
-        heard += self._untaken(receive, source)
-        doing = f"rank {self.rank} needs in {receive.owner.describe()}{heard}"
-        return PeerLost(source, why, doing)
-
-    def why_lost(self, rank: int, reason: Lost, group: int) -> Lost:
-        """The reason. For a rank that has left, it names the last operation of that rank in this group.
-        If this rank gave it up before, that reason is better, and stays."""
-        after = self.left_after(rank, group) if reason.kind == "closed" else ""
-        return Lost("left", f"it has left, {after}") if after else reason
-
-    def _untaken(self, receive: PostedReceive, source: int) -> str:
-        """The messages that `source` sent instead, for a receive of a message. The lock is held."""
-        if receive.match[8:16] != _POINT_TO_POINT:
-            return ""
-        early = [each.header for each in self._pairing.early() if each.sender == source]
-        sends = [self.said(header) for header in early if header[8:16] == _POINT_TO_POINT]
-        if not sends:
-            return ""
-        more = f", and {len(sends) - 1} more" if len(sends) > 1 else ""
-        return (
-            f"; what rank {source} did send, and no recv has taken, is {sends[0]}{more} (do tag and "
-            "group agree?)"
-        )
-
-    def late(self, receive: PostedReceive, seconds: float) -> str:
-        """A text: this rank waits for that rank, in this operation; that rank was last heard in another."""
-        if receive.source is None:
-            source, last = "anybody", ""
-        else:
-            source, last = f"rank {receive.source}", self._last_heard(receive.source)
-            with self.lock:
-                last += self._untaken(receive, receive.source)
-        return (
-            f"rank {self.rank} waited {seconds:.1f} s{self.clock.of_time} for {source} in {receive.owner.describe()}"
-            f"{last}. Either it never comes to this operation (look for an error or a branch that "
-            "only some ranks take), or it needs longer: pass a larger timeout"
-            f"{'' if self.flight is None else self.flight.report(receive)}"
-        )
-
-    def last_heard(self, rank: int) -> str:
-        """The operation that a rank is in, as far as this rank knows."""
-        if rank in self._gone:
-            return f"is lost ({self._gone[rank]})"
-        text = self._last_heard(rank).removeprefix("; ")
-        return text.removeprefix(f"rank {rank} was ")
-
-    def _last_heard(self, src: int) -> str:
-        shown = self.last_shown(src)
-        header = self._last[src][0] if shown is None and src in self._last else shown
-        if header is None:
-            return f"; nothing was heard of rank {src} since the start"
-        return f"; rank {src} was last heard in {self.said(header)}"
-
-    def said(self, header: bytes) -> str:
-        """The operation of this header's sender, in words."""
-        try:
-            decoded = wire.decode(header)
-        except wire.WireError as error:
-            return f"an unknown operation ({error})"
-        channel = self.channels.get(decoded.group)
-        return f"{decoded} of group {channel.name!r}" if channel else str(decoded)
-
     def __repr__(self) -> str:
         with self.lock:
             posted = len(self._pairing.waiting())
@@ -583,64 +438,3 @@ class Mailbox:
             f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages "
             f"({held}){lost}>"
         )
-
-
-class Early(Arrival):
-    """An arrival that is handed over when it is whole, if it was claimed meanwhile."""
-
-    __slots__ = ("_mailbox",)
-
-    def __init__(self, mailbox: Mailbox, sender: int, header: bytes, nbytes: int) -> None:
-        super().__init__(sender, header, nbytes)
-        self._mailbox = mailbox
-
-    def write(self, piece: memoryview) -> None:
-        to = self.filled + piece.nbytes
-        if is_unwritten(piece) and piece.nbytes == self.nbytes:
-            self.octets = piece  # a length without bytes
-        else:
-            copy(self.octets[self.filled : to], piece)
-        self.advance(piece.nbytes)
-
-    def space(self) -> memoryview | None:
-        return self.octets[self.filled :]
-
-    def advance(self, nbytes: int) -> None:
-        with self._mailbox.lock:
-            self.filled += nbytes
-            claimed = self.claimed if self.is_whole else None
-        if claimed is not None and claimed.error is None:
-            self.hand_over(claimed)
-
-
-class NoticeSink:
-    """The sink of a notice."""
-
-    def __init__(self, mailbox: Mailbox, group: int, src: int, header: bytes, nbytes: int) -> None:
-        self._mailbox, self._group = mailbox, group
-        self._receive = PostedReceive(src, header[:AT], _NOBODY, None)
-        self._receive.begin(src, header, nbytes)
-
-    def write(self, piece: memoryview) -> None:
-        self._receive.write(piece)
-        if self._receive.done:
-            self._mailbox.heed(self._group, self._receive)
-
-    def space(self) -> memoryview | None:
-        return None
-
-    def advance(self, nbytes: int) -> None:
-        raise DistError("a notice is written, never advanced")
-
-
-class _Nobody:
-    expects = b""
-
-    def describe(self) -> str:
-        return "a notice"
-
-    def fail(self, error: Exception) -> None:
-        pass
-
-
-_NOBODY = _Nobody()

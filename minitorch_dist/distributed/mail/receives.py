@@ -11,6 +11,7 @@ An `Arrival` is a message that came before its receive was posted.
 
 from __future__ import annotations
 
+from threading import Lock  # noqa: TID251 - the mailbox's; nothing waits while holding it
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import NOTHING, octets
 from minitorch_dist.distributed.reductions import CombineFunction
-from transports.contract import Waiting
+from transports.contract import Waiting, is_unwritten
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -186,11 +187,14 @@ class PostedReceive:
 
 
 class Arrival:
-    """A message that nobody has asked for yet."""
+    """A message that nobody has asked for yet. It is handed over when it is whole, if it was claimed meanwhile."""
 
-    __slots__ = ("came", "claimed", "filled", "header", "nbytes", "octets", "sender", "serial")
+    __slots__ = (
+        "_lock", "came", "claimed", "filled", "header", "nbytes", "octets", "sender", "serial"
+    )  # fmt: skip
 
-    def __init__(self, sender: int, header: bytes, nbytes: int) -> None:
+    def __init__(self, lock: Lock, sender: int, header: bytes, nbytes: int) -> None:
+        self._lock = lock  # the mailbox's
         self.sender, self.header, self.nbytes, self.serial = sender, header, nbytes, 0
         self.octets = np.empty(nbytes, np.uint8).data
         self.filled = 0
@@ -200,6 +204,24 @@ class Arrival:
     @property
     def is_whole(self) -> bool:
         return self.filled >= self.nbytes
+
+    def write(self, piece: memoryview) -> None:
+        to = self.filled + piece.nbytes
+        if is_unwritten(piece) and piece.nbytes == self.nbytes:
+            self.octets = piece  # a length without bytes
+        else:
+            copy(self.octets[self.filled : to], piece)
+        self.advance(piece.nbytes)
+
+    def space(self) -> memoryview | None:
+        return self.octets[self.filled :]
+
+    def advance(self, nbytes: int) -> None:
+        with self._lock:
+            self.filled += nbytes
+            claimed = self.claimed if self.is_whole else None
+        if claimed is not None and claimed.error is None:
+            self.hand_over(claimed)
 
     def hand_over(self, receive: PostedReceive) -> None:
         receive.came = self.came
