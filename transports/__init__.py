@@ -22,7 +22,6 @@ All of them share these:
     rendezvous      each rank leaves a card in the store
     joinable        worlds whose ranks come later
     frames          messages out of a stream
-    turn            at most one thread drives
     driven          one thread drives a transport, and the others wait beside it
     polled          media that wake nobody and have to be looked at
     threaded        media where the sender's thread writes into the receiver's inbox

@@ -18,9 +18,8 @@ from typing import Protocol
 
 from transports.clock import ASIDE, LONGEST_NAP, PICO, SYSTEM, Backoff, Clock, Thread, Yielding
 from transports.contract import Buffer, Inbox, flat
-from transports.driven import DrivenTransport
+from transports.driven import DrivenTransport, Turn
 from transports.errors import CLOSED, Damaged, Interrupted, Lost, PeerLost
-from transports.turn import Turn
 
 AMID = ", amid a message to us"
 LOOKS, YIELDS = 40, 400  # before a rank that waits sleeps; an answer comes within a few looks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from transports.clock import SYSTEM
-from transports.turn import Turn
+from transports.driven import Turn
 
 
 def test_one_at_a_time() -> None:

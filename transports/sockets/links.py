@@ -16,8 +16,8 @@ from contextlib import suppress
 from transports import frames
 from transports.clock import Clock
 from transports.contract import Inbox, Sink
+from transports.driven import Turn
 from transports.errors import PeerLost
-from transports.turn import Turn
 
 BUFFER = 1 << 17
 SCRATCH = 1 << 18

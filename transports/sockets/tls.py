@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from transports.clock import Clock
+from transports.driven import Turn
 from transports.errors import TrustError
-from transports.turn import Turn
 
 OPTIONS = ("certificate", "key", "authority")
 OTHERS = ("rank", "world_size")  # what torch's addresses may carry, read elsewhere

@@ -46,7 +46,7 @@ from minitorch_dist.tensors.core.without_warnings import (
     without_warnings,
 )
 from transports.board import EVENTS, FRONT, HEAD, SLOTS, Board
-from transports.turn import Turn
+from transports.driven import Turn
 
 Arrays = Mapping[Any, Array]
 DRIVE: Final = 64  # operations, after which the transport is driven although nobody had to wait
