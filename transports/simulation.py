@@ -27,7 +27,8 @@ from transports.sim import SimTransport
 from transports.stores.store import HashStore
 from transports.virtual import medium
 from transports.virtual.clock import VirtualClock
-from transports.virtual.medium import Counters, Network
+from transports.virtual.medium import Counters
+from transports.virtual.network import Network
 from transports.virtual.sim_thread import SimThread
 from transports.virtual.topology import Topology
 

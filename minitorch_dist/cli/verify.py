@@ -8,7 +8,7 @@ from pathlib import Path
 from minitorch_dist.cli import page
 from minitorch_dist.sim import calibration, nets
 from transports.quantities import amount, in_words
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

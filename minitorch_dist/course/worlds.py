@@ -37,7 +37,7 @@ from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.launching import launch
 from transports.clock import SYSTEM
 from transports.virtual.clock import VirtualClock
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 
 ALONE, SIMULATOR, TCP, FILE, MQTT, FAULTS, TORCH = NAMES = (
     "alone", "simulator", "tcp", "file", "mqtt", "faults", "torch",

@@ -121,7 +121,7 @@ from transports.faults.plans import (
     slow as slow,
 )
 from transports.virtual.fault_injector import Plan as Plan
-from transports.virtual.medium import Network as Network
+from transports.virtual.network import Network as Network
 from transports.virtual.topology import (
     Link as Link,
     link as link,

@@ -44,7 +44,8 @@ from minitorch_dist.sim.pending_collective import CollectiveWaiter, PendingColle
 from minitorch_dist.sim.stepwise import Stepwise
 from transports.sim import SimTransport
 from transports.virtual.clock import VirtualClock
-from transports.virtual.medium import FIRST_COME, Medium
+from transports.virtual.medium import Medium
+from transports.virtual.network import FIRST_COME
 
 TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 MANY = 64  # ranks of a group, from which on `auto` does not send its messages one by one

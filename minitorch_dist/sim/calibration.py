@@ -36,7 +36,7 @@ from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import estimates, nets
 from minitorch_dist.sim.runner import run
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Link, Uniform
 
 SIZES = (0, 1 << 10, 1 << 14, 1 << 17, 1 << 20)

@@ -28,7 +28,8 @@ from transports.errors import DistError
 from transports.faults.plans import Fault
 from transports.quantities import in_words
 from transports.virtual.fault_injector import Plan
-from transports.virtual.medium import Medium, Network
+from transports.virtual.medium import Medium
+from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
 DEPTH = 8  # lines of a stack

@@ -13,7 +13,8 @@ from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
 from minitorch_dist.sim import declared, lockstep, payloadless, topologies, two_level_bounds
 from transports.virtual.clock import VirtualClock
-from transports.virtual.medium import FIRST_COME, MAX_MIN, Medium, Network
+from transports.virtual.medium import Medium
+from transports.virtual.network import FIRST_COME, MAX_MIN, Network
 from transports.virtual.topology import Topology, TwoLevel
 
 

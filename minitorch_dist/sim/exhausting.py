@@ -28,7 +28,7 @@ from minitorch_dist.sim.failure import Failure, ProgramSetup, RunOutcome
 from minitorch_dist.sim.report import Report
 from transports.faults import plans
 from transports.faults.plans import Fault
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
 MOST = 10_000  # runs

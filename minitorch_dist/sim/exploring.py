@@ -33,7 +33,7 @@ from transports.errors import NeedsBuffering
 from transports.faults import plans
 from transports.faults.plans import Fault
 from transports.virtual.fault_injector import Plan
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
 F = TypeVar("F", bound=Callable[..., Any])

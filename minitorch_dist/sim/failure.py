@@ -17,7 +17,7 @@ from minitorch_dist.sim.shrinking import simpler
 from minitorch_dist.sim.stage import Fall, SimulationStage
 from transports.faults.plans import Fault, Strike
 from transports.virtual.fault_injector import Hit
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
 EVENTS = 1_000_000  # of a run, before it is a livelock

@@ -28,7 +28,8 @@ from minitorch_dist.tensors.core import attended
 from transports.faults import plans
 from transports.faults.rules import chance
 from transports.quantities import span
-from transports.virtual.medium import Medium, Network, SimMessage
+from transports.virtual.medium import Medium, SimMessage
+from transports.virtual.network import Network
 
 NAMES = {
     "o": "order", "j": "jitter", "r": "rendezvous", "w": "window", "a": "any source",

@@ -19,7 +19,7 @@ from typing import Any
 from minitorch_dist.sim.topologies import dragonfly, fat_tree, mesh, rails, torus
 from transports.quantities import byte_time, span
 from transports.virtual import topology
-from transports.virtual.medium import FIRST_COME, Network
+from transports.virtual.network import FIRST_COME, Network
 from transports.virtual.topology import Link, Topology, Uniform
 
 FORMAT = "minitorch_dist network 1"

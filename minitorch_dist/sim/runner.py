@@ -32,7 +32,7 @@ from transports.quantities import byte_time
 from transports.virtual import medium
 from transports.virtual.clock import VirtualClock, has_greenlets
 from transports.virtual.fault_injector import FaultInjector, Plan
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from minitorch_dist.tensors import ledger
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.testing.trials import length_of, program
 from minitorch_dist.testing.verdict import ReplayCase, Verdict
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Link, Uniform
 
 METERED = (5, 8)  # numbers of ranks at which costs are measured, if they are among those asked for

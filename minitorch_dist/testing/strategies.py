@@ -32,7 +32,7 @@ from minitorch_dist.tensors.tensor import Tensor
 from transports.faults import plans
 from transports.faults.plans import Fault
 from transports.virtual import topology
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 DTYPES = (np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8)

@@ -9,7 +9,8 @@ from functools import partial
 from transports.virtual.clock import VirtualClock
 from transports.virtual.event_queue import EventQueue
 from transports.virtual.fair_sharing import FairSharing
-from transports.virtual.medium import MAX_MIN, Medium, Network, SimMessage
+from transports.virtual.medium import Medium, SimMessage
+from transports.virtual.network import MAX_MIN, Network
 from transports.virtual.topology import Topology
 
 Letter = tuple[int, int, int, int]  # from, to, bytes, the instant at which it leaves

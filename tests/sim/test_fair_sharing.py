@@ -14,7 +14,7 @@ from minitorch_dist.distributed.schedules import BUILT_IN
 from minitorch_dist.sim import estimates
 from tests.sim.messages import ends_of
 from transports.virtual.fair_sharing import Flow, max_min
-from transports.virtual.medium import FIRST_COME, MAX_MIN, Network
+from transports.virtual.network import FIRST_COME, MAX_MIN, Network
 
 BETA = 1000  # 1 GB/s
 PURE = sim.uniform(0, BETA)

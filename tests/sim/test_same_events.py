@@ -24,7 +24,7 @@ from minitorch_dist.sim.hardship import ALL
 from tests.sim.programs import collective
 from transports import simulation
 from transports.virtual.clock import has_greenlets
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 
 NETS: dict[str, Any] = {
     "alike": sim.uniform("5us", "100Gb/s"),

@@ -22,7 +22,7 @@ from minitorch_dist.distributed.schedules import BUILT_IN, choice
 from minitorch_dist.sim import declared, estimates, nets
 from minitorch_dist.sim.topologies import link_rows
 from tests.sim.messages import Letter, ends_of
-from transports.virtual.medium import FIRST_COME, MAX_MIN, SHARING
+from transports.virtual.network import FIRST_COME, MAX_MIN, SHARING
 
 ALPHA, BETA = 1_000_000, 1000  # 1 µs, 1 GB/s
 LINK, FAST, SLOW = (

@@ -22,7 +22,7 @@ from transports.queue import QueueTransport
 from transports.sim import SimTransport
 from transports.virtual import medium
 from transports.virtual.clock import VirtualClock
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 from transports.virtual.topology import uniform
 from transports.wrapping import WrappedTransport
 

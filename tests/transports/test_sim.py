@@ -24,7 +24,7 @@ from transports.simulation import SimulatedNode, SimulationOutcome, each_rank, r
 from transports.stores.store import HashStore
 from transports.virtual import medium
 from transports.virtual.clock import VirtualClock
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Link, Topology, link, matrix, two_level, uniform
 
 ALPHA, BETA = 5_000_000, 80  # 5 µs, 100 Gb/s

@@ -13,7 +13,8 @@ worlds          how the ranks of one world find each other
 topology        a network's parts: links with latency and bandwidth, ports that serve in turn
 stations        links inside the network, which messages of all ranks pass one after another
 fair_sharing    the same as flows that share the links' rates
-medium          the network itself: messages pass through it and land
+network         the description of a network: its links, and how sends behave in it
+medium          the network at work: messages pass through it and land
 late            a message that is read only when it lands
 rendezvous      sends that wait for their receives
 fault_injector  carries out a plan of faults on messages and ranks

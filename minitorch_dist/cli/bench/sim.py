@@ -29,7 +29,7 @@ from transports import simulation
 from transports.errors import Deadlock
 from transports.simulation import SimulatedNode
 from transports.virtual.clock import has_greenlets
-from transports.virtual.medium import Network
+from transports.virtual.network import Network
 from transports.virtual.topology import uniform
 
 
