@@ -20,8 +20,8 @@ gradients have arrived. A *leaf*, such as `a`, adds what arrives to `a.grad`."""
 *optimizer* walks over its parameters. The rule of SGD changes each array in place, piece by piece, so that a piece stays in
 the processor's cache.""",
     "all_reduce": """\
-The first call of a kind is prepared. Its arguments are checked. `choice` asks several *algorithms* for their steps and takes
-the cheapest one, so the files of all these algorithms are listed. `planner` turns the steps of this rank into a *plan*: which
+The first call of a kind is prepared. Its arguments are checked. `choice` asks several *algorithms* for their steps, plays their
+messages in *virtual time* and takes the quickest one. So the files of all these algorithms are listed. `planner` turns the steps of this rank into a *plan*: which
 bytes go to which rank, and what has to wait for what. The result is a *prepared call*, and the *group* keeps it. Then the
 call is run: the *executor* sends and posts receives as the plan says. The *mailbox* matches each arriving message with its
 receive, and the *transport* moves the bytes. `lending` only looks whether the ranks are threads; over tcp they are not.
