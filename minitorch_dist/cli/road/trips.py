@@ -145,16 +145,16 @@ TRIPS = {
         Trip("step", "a training step: `Linear`, `cross_entropy`, `SGD`", training_step,
              {"step": Limit(16, 567, 14, 620)}),
         Trip("all_reduce", "`dist.all_reduce(tensor)` over tcp", all_reduce,
-             {"all_reduce, first call": Limit(39, 1960, 28, 1100),
+             {"all_reduce, first call": Limit(36, 1913, 28, 1100),
               "all_reduce, second call": Limit(18, 760, 14, 500)}),
         Trip("send", "`dist.send(tensor, 1)` over tcp", send, {"send": Limit(12, 280, 11, 220)}),
         Trip("ddp", "`loss.backward()` under `DistributedDataParallel`, over tcp", ddp_backward,
-             {"DDP's backward, second step": Limit(34, 1430, 20, 900)}),
+             {"DDP's backward, second step": Limit(33, 1430, 20, 900)}),
         Trip("fsdp", "`model(inputs)` under `FullyShardedDataParallel`, over tcp", fsdp_forward,
-             {"FSDP's forward, first": Limit(49, 1570, 24, 900),
+             {"FSDP's forward, first": Limit(47, 1413, 24, 900),
               "FSDP's forward, second": Limit(15, 320, 12, 300)}),
         Trip("rpc_sync", "`rpc.rpc_sync(\"worker1\", abs, (-1,))` over tcp", rpc_sync,
-             {"rpc_sync, the caller's side": Limit(22, 840, 14, 420)}),
+             {"rpc_sync, the caller's side": Limit(21, 804, 14, 420)}),
     )
 }  # fmt: skip
 
