@@ -18,6 +18,7 @@ from minitorch_dist import (
     compiler as compiler,
     cpu as cpu,
     cuda as cuda,
+    fft as fft,
     linalg as linalg,
     random as random,
     special as special,
@@ -39,8 +40,11 @@ from minitorch_dist.tensors.core.dtypes import (
     bfloat16 as bfloat16,
     bool_ as bool,
     can_cast as can_cast,
+    complex64 as cfloat,
+    complex64 as complex64,
+    complex128 as cdouble,
+    complex128 as complex128,
     dtype as dtype,
-    finfo as finfo,
     float16 as float16,
     float16 as half,
     float32 as float,
@@ -48,7 +52,6 @@ from minitorch_dist.tensors.core.dtypes import (
     float64 as double,
     float64 as float64,
     get_default_dtype as get_default_dtype,
-    iinfo as iinfo,
     int8 as int8,
     int16 as int16,
     int16 as short,
@@ -99,6 +102,7 @@ from minitorch_dist.tensors.generator import (
     set_rng_state as set_rng_state,
 )
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
+from minitorch_dist.tensors.limits import finfo as finfo, iinfo as iinfo
 from minitorch_dist.tensors.ops.along_axes.extrema import (
     amax as amax,
     amin as amin,
@@ -145,6 +149,23 @@ from minitorch_dist.tensors.ops.along_axes.variance import (
     var as var,
     var_mean as var_mean,
 )
+from minitorch_dist.tensors.ops.complex_numbers import (
+    angle as angle,
+    complex as complex,
+    conj as conj,
+    conj_physical as conj_physical,
+    conj_physical_ as conj_physical_,
+    imag as imag,
+    is_conj as is_conj,
+    is_neg as is_neg,
+    isreal as isreal,
+    polar as polar,
+    real as real,
+    resolve_conj as resolve_conj,
+    resolve_neg as resolve_neg,
+    view_as_complex as view_as_complex,
+    view_as_real as view_as_real,
+)
 from minitorch_dist.tensors.ops.elementwise.arithmetic import (
     neg as neg,
     neg_ as neg_,
@@ -171,7 +192,6 @@ from minitorch_dist.tensors.ops.elementwise.comparison import (
     isnan as isnan,
     isneginf as isneginf,
     isposinf as isposinf,
-    isreal as isreal,
     le as le,
     less as less,
     less_equal as less_equal,
@@ -275,16 +295,6 @@ from minitorch_dist.tensors.ops.elementwise.powers import (
     sqrt_ as sqrt_,
     square as square,
     square_ as square_,
-)
-from minitorch_dist.tensors.ops.elementwise.realness import (
-    conj as conj,
-    conj_physical as conj_physical,
-    imag as imag,
-    is_conj as is_conj,
-    is_neg as is_neg,
-    real as real,
-    resolve_conj as resolve_conj,
-    resolve_neg as resolve_neg,
 )
 from minitorch_dist.tensors.ops.elementwise.rounding import (
     abs as abs,

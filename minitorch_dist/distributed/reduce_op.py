@@ -106,9 +106,17 @@ def name_of(op: ReduceOp | RedOpType | int) -> str:
     return kind.name.lower()
 
 
-def reduction_of(op: Any, dtype: np.dtype[Any]) -> ReduceStep:
+def _check_complex(op: ReduceOp | RedOpType | int, what: str) -> None:
+    kind = op.op if isinstance(op, ReduceOp) else RedOpType(op)
+    if not supports_complex(kind):
+        raise ValueError(f"{what} does not support {kind} on complex tensors")
+
+
+def reduction_of(op: Any, dtype: np.dtype[Any], what: str = "all_reduce") -> ReduceStep:
     """The reduce op in the core's terms; errors where it makes no sense for this dtype."""
     name = name_of(op)
+    if dtype.kind == "c":
+        _check_complex(op, what)
     if name not in COMBINES:
         raise RuntimeError(f"Cannot use ReduceOp.{name.upper()}: it reduces nothing")
     is_integral = dtype.kind in "biu"

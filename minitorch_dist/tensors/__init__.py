@@ -6,6 +6,7 @@ Lowest first: a module imports only what stands before it.
     malloc_tuning threads           numpy's memory and its threads
     names                           arguments that have several names
     size return_types determinism   values without behaviour; torch's switches
+    limits                          the largest and smallest numbers of each type
     portable_math                   logarithms with the same bits everywhere
     pools devices                   the simulated accelerators that exist
     shared_memory                   memory that several processes see

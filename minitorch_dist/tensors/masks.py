@@ -17,4 +17,8 @@ BITS: Final = {2: np.int16, 4: np.int32, 8: np.int64}  # by the size of an eleme
 
 def only(grad: Array, mask: Any) -> Any:
     """`grad` where the bools of `mask` are true and 0 elsewhere, also if `grad` is inf or nan there."""
-    return np.multiply(grad.view(BITS[grad.dtype.itemsize]), mask).view(grad.dtype)
+    try:
+        bits = BITS[grad.dtype.itemsize]
+    except KeyError:  # complex128
+        return np.where(mask, grad, grad.dtype.type(0))
+    return np.multiply(grad.view(bits), mask).view(grad.dtype)

@@ -84,7 +84,8 @@ def to_text(self: TensorBase, *, tensor_contents: str | None = None, name: str =
         if self.dtype is not dtypes.get_default_dtype():
             notes.append(f"dtype={self.dtype}")
     else:
-        if self.dtype not in (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_):
+        usual = dtypes.get_default_dtype()
+        if self.dtype not in (usual, dtypes.to_complex(usual), dtypes.int64, dtypes.bool_):
             notes.append(f"dtype={self.dtype}")
         text = numbers(x, len(name) + 1) if tensor_contents is None else tensor_contents
     if self._base is not None:
@@ -147,6 +148,8 @@ def _edges(x: Array) -> Array:
 
 def notation(x: Array) -> tuple[Callable[[Any], str], int]:
     """How to write an element of `x`, and how wide that is."""
+    if x.dtype.kind == "c":
+        return _of_two_parts(x)
     if x.dtype.kind != "f":
         width = max([1, *(len(str(v)) for v in x.ravel().tolist())])
         return lambda v: str(v).rjust(width), width
@@ -167,6 +170,17 @@ def notation(x: Array) -> tuple[Callable[[Any], str], int]:
 
     width = max([1, *(len(digits(v)) for v in ordinary.tolist())])
     return lambda v: digits(v).rjust(width), width
+
+
+def _of_two_parts(x: Array) -> tuple[Callable[[Any], str], int]:
+    """A complex number as `1.+2.j`; each part has a notation of its own."""
+    (real, width), (imag, more) = notation(x.real), notation(x.imag)
+
+    def write(v: complex) -> str:
+        second = imag(v.imag).lstrip() + "j"
+        return real(v.real) + ("" if second[0] in "+-" else "+") + second
+
+    return write, width + more + 1
 
 
 def to_format(self: TensorBase, spec: str) -> str:

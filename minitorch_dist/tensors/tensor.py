@@ -8,7 +8,7 @@ from minitorch_dist.tensors import ledger_observer, printing
 from minitorch_dist.tensors.core import operations
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.graph import Node
-from minitorch_dist.tensors.ops import gradients, operators
+from minitorch_dist.tensors.ops import complex_numbers, gradients, operators
 from minitorch_dist.tensors.ops.along_axes import (
     extrema,
     norms,
@@ -32,7 +32,6 @@ from minitorch_dist.tensors.ops.elementwise import (
     logic,
     mixtures,
     powers,
-    realness,
     rounding,
     trigonometry,
     updating,
@@ -289,7 +288,7 @@ class Tensor(TensorBase):
     isfinite = comparison.isfinite
     isposinf = comparison.isposinf
     isneginf = comparison.isneginf
-    isreal = comparison.isreal
+    isreal = complex_numbers.isreal
     isclose = comparison.isclose
     allclose = comparison.allclose
     equal = comparison.equal
@@ -497,7 +496,7 @@ class Tensor(TensorBase):
     T = property(axes.T_)
     mT = property(axes.mT)  # noqa: N815 - torch's name
     H = property(axes.H)
-    mH = property(axes.mT)  # noqa: N815 - torch's name
+    mH = property(axes.adjoint)  # noqa: N815 - torch's name
 
     # pieces
     select = pieces.select
@@ -530,6 +529,8 @@ class Tensor(TensorBase):
     bfloat16 = conversion.bfloat16
     float = conversion.float_
     double = conversion.double
+    cfloat = conversion.cfloat
+    cdouble = conversion.cdouble
     byte = conversion.byte
     char = conversion.char
     short = conversion.short
@@ -551,15 +552,17 @@ class Tensor(TensorBase):
     __deepcopy__ = duplication.deep
     __reduce_ex__ = duplication.reduce
 
-    # realness
-    conj = realness.conj
-    conj_physical = realness.conj_physical
-    resolve_conj = realness.resolve_conj
-    resolve_neg = realness.resolve_neg
-    real = property(realness.real)
-    imag = property(realness.imag)
-    is_conj = realness.is_conj
-    is_neg = realness.is_neg
+    # complex numbers
+    conj = complex_numbers.conj
+    conj_physical = complex_numbers.conj_physical
+    conj_physical_ = complex_numbers.conj_physical_
+    resolve_conj = complex_numbers.resolve_conj
+    resolve_neg = complex_numbers.resolve_neg
+    real = property(complex_numbers.real)
+    imag = property(complex_numbers.imag)
+    is_conj = complex_numbers.is_conj
+    is_neg = complex_numbers.is_neg
+    angle = complex_numbers.angle
 
     # striding
     as_strided = striding.as_strided

@@ -31,7 +31,7 @@ def tensor(t: ModuleType, array: Any, grad: bool) -> Any:
         made = t.from_numpy(array.astype(np.float32)).to(t.bfloat16)
     else:
         made = t.from_numpy(array)
-    if grad and made.dtype.is_floating_point:
+    if grad and (made.dtype.is_floating_point or made.dtype.is_complex):
         made = made.detach().requires_grad_()
     return made
 
@@ -71,7 +71,13 @@ def gradients(t: ModuleType, outputs: list[Any], inputs: list[Any]) -> list[Any]
     for number, out in enumerate(outputs):
         if hasattr(out, "requires_grad") and out.requires_grad:
             weight = np.cos(np.arange(out.numel()) + number).reshape(tuple(out.shape))
-            term = (out * t.from_numpy(np.asarray(weight)).to(out.dtype)).sum()
+            if (
+                out.dtype.is_complex
+            ):  # the gradient of `out` is then this weight, turned by one radian
+                turned = t.from_numpy(np.asarray(weight * np.exp(-1j))).to(out.dtype)
+                term = (out * turned).sum().real
+            else:
+                term = (out * t.from_numpy(np.asarray(weight)).to(out.dtype)).sum()
             loss = term if loss is None else loss + term
     if loss is not None:
         loss.backward()

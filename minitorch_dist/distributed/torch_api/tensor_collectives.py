@@ -137,7 +137,7 @@ def reduce(
     which = groups.resolve(group)
     root = root_of(which, dst, group_dst)
     check_tensor(tensor, "tensor")
-    reduction = reduction_of(op, tensor.array.dtype)
+    reduction = reduction_of(op, tensor.array.dtype, "reduce")
     array: Any = to_send(tensor)
     written: Callable[[], None] | None = None
     if which.rank() == root:
@@ -270,7 +270,7 @@ def reduce_scatter(
         return warn_not_in_group("reduce_scatter")
     which = groups.resolve(group)
     check_length("input tensor", input_list, which)
-    reduction = reduction_of(op, output.array.dtype)
+    reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
     inputs = [to_send(part) for part in input_list]
     own = inputs[which.rank()].size
     if own != output.array.size:
@@ -308,7 +308,7 @@ def reduce_scatter_single(
             return warn_not_in_group("reduce_scatter_single")
         which = groups.resolve(group)
         check_pair(input, output, which.size(), "input")
-        reduction = reduction_of(op, output.array.dtype)
+        reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
         if which.noting is not None:
             return which.noting("reduce_scatter_single", input, output, op, async_op)
         if key is None or which.size() == 1:  # one's own values are only copied

@@ -19,7 +19,7 @@ import numpy as np
 from minitorch_dist.tensors.core import device_labels, dtypes, grad_mode, observers
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Number: TypeAlias = "int | float | bool"
+Number: TypeAlias = "int | float | bool | complex"
 T = TypeVar("T", bound="TensorBase")
 
 

@@ -64,9 +64,8 @@ def record(
 ) -> T:
     """The tensor that holds `array`, computed from the inputs `first, *more`.
 
-    Each input is `(tensor, vjp, *read)`. `vjp` maps the gradient of the result to that of the tensor,
-    and reads the values of the tensors `read`. With `reads_result`, every vjp reads the result as
-    well. A `read` that is None is a value that only this node knows, forgotten after the pass, too.
+    Each input is `(tensor, vjp)` or `(tensor, vjp, *read)`. `vjp` maps the gradient of the result to that of the
+    tensor. It reads the tensors `read` (and the result, with `reads_result`), or if None, a value of its own.
     """
     device, is_recording = first[0].storage.device, grad_mode.mode.get() == grad_mode.ON
     requires, forgets = False, reads_result
@@ -174,6 +173,8 @@ class Node(NodeApi):
         vjps, backward, grad = self.vjps, self.backward, grads[0]  # another thread may release them
         if self.reads is not None:
             self.check_versions()
+            if grad is not None and grad.dtype.kind == "c":
+                return self.run_complex(grads)
         if vjps is not None:
             if grad is not None:
                 return [None if vjp is None else vjp(grad) for vjp in vjps]
@@ -189,7 +190,7 @@ class Node(NodeApi):
     ) -> Sequence[Gradient]:
         """As `run`; a gradient that leads to no wanted node is not computed."""
         vjps, grad = self.vjps, grads[0]
-        if vjps is None or grad is None:
+        if vjps is None or grad is None or grad.dtype.kind == "c":
             return self.run(grads)
         self.check_versions()
         return [
@@ -289,7 +290,7 @@ def refresh(view: TensorBase) -> None:
     if edge is not None:
         if view._view_note:
             raise refusal(view, base)
-        window, name = view_geometry.Window(base.array, view.array), "AsStridedBackward0"
+        window, name = view_geometry.window_of(base.array, view.array), "AsStridedBackward0"
         adopt(view, KINDS[name](name, (edge,), view.storage.device, (window.widen,)), 0)
     view._seen_version = version
 

@@ -63,6 +63,21 @@ class NodeApi:
             self.hooks = NodeHooks()
         return self.hooks
 
+    # For complex numbers (see `ops.complex_numbers`).
+
+    def run_complex(self, grads: Sequence[Array | None]) -> Sequence[Array | None]:
+        """The gradients of the inputs, where those of the outputs are complex and values are read.
+
+        A complex gradient is torch's, the conjugate of ∂L/∂z. The functions of a node multiply ∂L/∂z with
+        derivatives, as they do for real numbers. So gradients are conjugated on their way in and on their way out.
+        """
+        given = [None if grad is None else grad.conj() for grad in grads]
+        if self.vjps is None:
+            results = list(self.backward(*given)) if self.backward is not None else []
+        else:
+            results = [None if vjp is None else vjp(given[0]) for vjp in self.vjps]  # type: ignore[arg-type]
+        return [None if result is None else result.conj() for result in results]
+
     # For users of torch's nodes.
 
     def name(self) -> str:

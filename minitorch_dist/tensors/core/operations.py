@@ -20,8 +20,8 @@ from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.promotion import (
     NotAnOperand,
-    broadcast_error,
     cast,
+    misfit,
     plain,
     promote,
     result_type,
@@ -52,12 +52,12 @@ def mul(input: T, other: T | Number) -> T:
 
 
 def compute(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Any:
-    """function(x, y), silently; shapes that do not broadcast are an error in torch's words."""
+    """function(x, y), silently; operands that it does not take are an error in torch's words."""
     before = enter_silence()
     try:
         return function(x, y)
-    except ValueError:
-        raise broadcast_error(x.shape, y.shape) from None
+    except (ValueError, TypeError):
+        raise misfit(function, x, y) from None
     finally:
         leave_silence(before)
 
@@ -123,7 +123,11 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
     category = result_type(input, other).category
     if isinstance(alpha, bool) and category != dtypes.BOOL:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and category != dtypes.FLOATING:
+    if isinstance(alpha, complex) and category != dtypes.COMPLEX:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+    if isinstance(alpha, float) and category < dtypes.FLOATING:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
@@ -263,7 +267,7 @@ def sum(
 
 def _sum_as(dtype: dtypes.dtype, input: T, dim: Dims, keepdim: bool) -> T:
     """The sum in another type than that of `input`."""
-    if dtype.is_floating_point:
+    if dtype.category >= dtypes.FLOATING:
         return sum(cast(input, dtype), dim, keepdim)
     x = input.array.astype(dtype.numpy)
     return result(input, add_up(x, axes(dim, x.ndim), keepdims=keepdim))

@@ -22,11 +22,31 @@ def cast(input: T, dtype: dtypes.dtype) -> T:
     """`input` in another element type; recorded, so that its gradient is cast back."""
     if input.array.dtype == dtype.numpy:
         return input
-    source = input.array.dtype
-    out = without_warnings(input.array.astype, dtype.numpy)
-    if not dtype.is_floating_point:
+    source = input.dtype
+    out = converted(input.array, dtype)
+    if dtype.category < dtypes.FLOATING:
         return result(input, out)
-    return record(out, "ToCopyBackward0", (input, lambda g: g.astype(source)))
+    return record(out, "ToCopyBackward0", (input, lambda g: converted(g, source)))
+
+
+def converted(x: Array, dtype: dtypes.dtype) -> Array:
+    """A copy of `x` as `dtype`: floats are cut off towards zero, and of a complex number the real part stays."""
+    if x.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
+        x = x.real
+    return np.asanyarray(without_warnings(x.astype, dtype.numpy))
+
+
+def real_floating(input: T, kernel: str) -> T:
+    """As `floating`, for functions that are not defined for complex numbers."""
+    try:
+        kind = input.array.dtype.kind
+    except AttributeError:
+        raise not_a_tensor(input) from None
+    if kind not in "iubc":
+        return input
+    if kind == "c":
+        raise not_implemented(kernel, input.array)
+    return cast(input, dtypes.get_default_dtype())
 
 
 def floating(input: T) -> T:
@@ -46,13 +66,13 @@ def promote(input: T | Number, other: T | Number, floating: bool = False) -> tup
         b, a = promote(other, input, floating)
         return a, b
     dtype = result_type(input, other)
-    if floating and not dtype.is_floating_point:
+    if floating and dtype.category < dtypes.FLOATING:
         dtype = dtypes.get_default_dtype()
     if isinstance(other, TensorBase):
         if other.storage.device is not input.storage.device:
             common_device((input, other))
         return cast(input, dtype), cast(other, dtype)
-    number = without_warnings(np.asanyarray(other).astype, dtype.numpy)
+    number = converted(np.asanyarray(other), dtype)
     return cast(input, dtype), result(input, number)
 
 
@@ -68,7 +88,7 @@ def as_element(number: Any, dtype: dtypes.dtype) -> Any:
         if not low <= number <= limits.max:
             name = f"{dtype.name}_t"
             raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    return without_warnings(np.asanyarray(number).astype, dtype.numpy)
+    return converted(np.asanyarray(number), dtype)
 
 
 def result_type(tensor: TensorBase | Number, other: TensorBase | Number) -> dtypes.dtype:
@@ -87,7 +107,7 @@ def result_type(tensor: TensorBase | Number, other: TensorBase | Number) -> dtyp
 
 
 def is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.number, np.bool_))
+    return isinstance(value, (int, float, complex, np.number, np.bool_))
 
 
 def not_implemented(name: str, x: Array) -> NotImplementedError:
@@ -126,13 +146,26 @@ def plain(x: Array, other: Any) -> bool:
 
 def with_number(function: Callable[[Array, Any], Any], x: Array, number: Any) -> Any:
     """function(x, number) for a floating x. Halves compute in float32 and round once."""
-    if x.dtype.char in "fd":
+    if x.dtype.char in "fdFD":
         before = enter_silence()
         try:
             return function(x, number)
         finally:
             leave_silence(before)
     return without_warnings(function, x.astype(np.float32), number).astype(x.dtype)
+
+
+def misfit(function: Callable[..., Any], x: Array, y: Array) -> Exception:
+    """Why this function does not take these operands: their shapes do not fit, or it knows no such type."""
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return broadcast_error(x.shape, y.shape)
+    name = getattr(function, "__name__", "")
+    return not_implemented(f"{_KERNELS.get(name, name)}_cpu", x)
+
+
+_KERNELS = {"arctan2": "atan2", "floor_divide": "div_floor"}  # where torch's name is not numpy's
 
 
 def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:

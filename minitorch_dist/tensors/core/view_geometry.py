@@ -58,6 +58,40 @@ class Window:
         return whole
 
 
+class PairWindow(Window):
+    """A window whose view (or whose base) reads pairs of floating numbers as complex numbers."""
+
+    def __init__(self, base: Array, view: Array) -> None:
+        super().__init__(pairs(base), pairs(view))
+        self.of_base, self.of_view = base.dtype, view.dtype
+
+    def widen(self, grad: Array) -> Array:
+        return joined(super().widen(pairs(grad)), self.of_base)
+
+    def cut(self, grad: Array) -> Array:
+        return joined(super().cut(pairs(grad)), self.of_view)
+
+    def blank(self, grad: Array) -> Array:
+        return joined(super().blank(pairs(grad)), self.of_base)
+
+
+def window_of(base: Array, view: Array) -> Window:
+    """The window that a view is, also if it shows the parts of complex numbers."""
+    return (Window if base.dtype == view.dtype else PairWindow)(base, view)
+
+
+def pairs(x: Array) -> Array:
+    """The same memory with a last axis for the two parts, if `x` is complex; else `x` itself."""
+    if x.dtype.kind != "c":
+        return x
+    return as_strided(x.real, (*x.shape, 2), (*x.strides, x.itemsize // 2))
+
+
+def joined(x: Array, dtype: np.dtype[Any]) -> Array:
+    """The opposite of `pairs`, if `dtype` is complex; it copies where the pairs do not lie together."""
+    return np.ascontiguousarray(x).view(dtype)[..., 0] if dtype.kind == "c" else x
+
+
 def overlaps(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether two elements can lie at one place (some dimension steps less far than the others reach)."""
     reach = 0

@@ -18,7 +18,7 @@ from minitorch_dist.tensors.core import dtypes, grad_mode, graph, joint, observe
 from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import KINDS, Edge
-from minitorch_dist.tensors.core.view_geometry import Window
+from minitorch_dist.tensors.core.view_geometry import Window as Window, window_of
 from minitorch_dist.tensors.core.view_notes import INFERENCE, MULTI as MULTI, NO_GRAD, refusal
 
 P = ParamSpec("P")
@@ -178,7 +178,7 @@ def rebase(self: TensorBase, edge: Edge) -> None:
     if base is None:
         graph.adopt(self, *edge)
         return
-    window = Window(base.array, self.array)
+    window = window_of(base.array, self.array)
     before = graph.edge_of(base)
     vjps = (None if before is None else window.blank, window.cut)
     node = KINDS["CopySlices"]("CopySlices", (before, edge), self.storage.device, vjps)

@@ -10,6 +10,7 @@
     layers/            what networks are made of, and the losses that judge them
     images/            convolution, pooling, resampling
     accumulation       adding to places that may be named twice: the gradient of reading by index
+    complex_numbers    their two parts, angles and conjugates
     autocasting        which of them `autocast` computes in a lower type
     gradients          what a tensor can be asked about its gradient
     operators          what `x + y` and `~x` mean

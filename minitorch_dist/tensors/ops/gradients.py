@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import base, engine, graph
+from minitorch_dist.tensors.core import base, dtypes, engine, graph
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import Edge, Node
 from minitorch_dist.tensors.core.hooks import RemovableHandle
@@ -46,9 +46,14 @@ def backward_from(
 def _root(tensor: TensorBase, index: int = 0) -> tuple[Edge, Array]:
     """Where the gradient of a single element starts: with 1."""
     edge, x = _edge_of_root(tensor, index), tensor.array
-    if x.size != 1:
-        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if x.size != 1 or x.dtype.kind == "c":
+        raise _needs_a_weight(x)
     return edge, np.ones(x.shape, x.dtype, like=x)
+
+
+def _needs_a_weight(x: Array) -> RuntimeError:
+    real = f"real scalar outputs but got {dtypes.FROM_NUMPY[x.dtype]}" if x.size == 1 else ""
+    return RuntimeError(f"grad can be implicitly created only for {real or 'scalar outputs'}")
 
 
 def _edge_of_root(tensor: TensorBase, index: int) -> Edge:
@@ -174,6 +179,12 @@ def _weighted_root(tensor: TensorBase, weight: TensorBase, index: int) -> tuple[
             f"Mismatch in shape: grad_output[{index}] has a shape of "
             f"torch.Size({list(weight.array.shape)}) and output[{index}] has a shape of "
             f"torch.Size({list(x.shape)})."
+        )
+    if "c" in (weight.array.dtype.kind, x.dtype.kind) and weight.array.dtype != x.dtype:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            f"Mismatch in dtype: grad_output[{index}] has a dtype of {weight.dtype} and "
+            f"output[{index}] has a dtype of {tensor.dtype}."
         )
     if weight.storage.device is not tensor.storage.device:
         raise RuntimeError(

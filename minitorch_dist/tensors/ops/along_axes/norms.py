@@ -38,7 +38,7 @@ def norm(
 
 def vector_norm(
     input: T,
-    ord: Number = 2,
+    ord: Any = 2,
     dim: Dims = None,
     keepdim: bool = False,
     *,
@@ -89,10 +89,10 @@ def _norm(x: Array, p: Number, over: tuple[int, ...], keepdim: bool) -> Array:
         out = size.min(over, keepdims=keepdim)
     else:
         out = np.power(add_up(np.power(size, p), over, keepdims=keepdim), 1 / p)
-    return np.asanyarray(out).astype(x.dtype)  # type: ignore[no-any-return]
+    return np.asanyarray(out).astype(x.dtype if wide is not x else size.dtype)  # type: ignore[no-any-return]
 
 
-def _slope(x: Array, p: Number, out: Array, over: tuple[int, ...]) -> Any:
+def _slope(x: Array, p: Any, out: Array, over: tuple[int, ...]) -> Any:
     """The derivative of the norm by each element; where it has a corner (at 0), torch says 0."""
     zero = x.dtype.type(0)
     if p == 1:

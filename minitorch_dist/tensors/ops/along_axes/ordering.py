@@ -25,6 +25,8 @@ def order(x: Array, along: int, descending: bool) -> Array:
     """The indices that sort `x`."""
     if x.dtype in dtypes.HALVES:
         x = x.astype(np.float32)
+    elif x.dtype.kind == "c":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
     if not descending:
         return np.argsort(x, along, kind="stable")
     # Equal elements keep their order: sort the mirror image, and look at it in a mirror.
@@ -81,8 +83,9 @@ def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = T
         raise RuntimeError(
             f"selected index k out of range: {k} of {x.shape[along] if x.ndim else 1} elements"
         )
-    if x.dtype.kind == "b":
-        raise RuntimeError("topk does not support bool dtypes on CPU")
+    if x.dtype.kind in "bc":
+        kind = "bool" if x.dtype.kind == "b" else "complex"
+        raise RuntimeError(f"topk does not support {kind} dtypes on CPU")
     if not x.ndim:
         return return_types.topk(*_lone(input, "TopkBackward0"))
     index = _first(x, k, along, largest)

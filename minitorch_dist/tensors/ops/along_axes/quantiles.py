@@ -36,7 +36,7 @@ def _middle(x: Array, along: int, ignore_nan: bool) -> Array:
 def _median(input: T, dim: int | None, keepdim: bool, ignore_nan: bool, name: str) -> Any:
     x = input.array
     along = 0 if dim is None else _axis(x, dim, name)
-    if x.dtype.kind == "b" and x.size and (x.ndim or dim is None):
+    if x.dtype.kind in "bc" and x.size and (x.ndim or dim is None):
         raise not_implemented("median_cpu", x)
     node = "NanmedianBackward" if ignore_nan else "MedianBackward"
     if dim is None:
@@ -77,6 +77,8 @@ def mode(input: T, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element (of several, the smallest) and its index"""
     x = input.array
     along = _axis(x, dim, "mode")
+    if x.dtype.kind == "c":
+        raise not_implemented("mode_cpu", x)
     if not x.ndim:
         return return_types.mode(*_scalar(input, "ModeBackward0"))
     order = np.argsort(x, along, kind="stable")

@@ -104,7 +104,9 @@ def nansum(
 ) -> T:
     """The sum over `dim`, where nan counts as 0"""
     x = input.array
-    if x.dtype.kind in "iub":
+    if x.dtype.kind in "iubc":
+        if x.dtype.kind == "c":
+            raise RuntimeError("nansum on CPU does not support complex inputs")
         return sum(input, dim, keepdim, dtype=dtype)
     if dtype is not None:
         input = cast(input, dtype)

@@ -15,7 +15,7 @@ from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.core.promotion import cast
+from minitorch_dist.tensors.core.promotion import cast, not_implemented
 from minitorch_dist.tensors.core.views import check_writable, inplace, write
 from minitorch_dist.tensors.distributions import DIGITS
 from minitorch_dist.tensors.masks import only
@@ -39,7 +39,7 @@ def _from_the_end(ufunc: np.ufunc, x: Array, along: int) -> Array:
 
 def _typed(input: T, dtype: dtypes.dtype | None) -> T:
     """Whole numbers are added up in int64."""
-    kind = dtype or (input.dtype if input.dtype.is_floating_point else dtypes.int64)
+    kind = dtype or (input.dtype if input.dtype.category >= dtypes.FLOATING else dtypes.int64)
     return cast(input, kind)
 
 
@@ -113,6 +113,8 @@ def cummin(input: T, dim: int) -> Any:
 def _extreme(ufunc: np.ufunc, input: T, dim: int, name: str) -> tuple[T, T]:
     x = input.array
     along = axis(dim, x.ndim)
+    if x.dtype.kind == "c":
+        raise not_implemented(f"{name[:6].lower()}_cpu", x)
     if not x.ndim:
         indices = result(input, np.zeros((), np.int64, like=input.array))
         return record(x.copy(), name, (input, lambda g: g, indices)), indices

@@ -50,16 +50,20 @@ class Moments:
         wide = self.x.astype(np.float32) if self.x.dtype in dtypes.HALVES else self.x
         mean = add_up(wide, self.over, keepdims=True) / self.count
         apart = wide - mean
+        if apart.dtype.kind == "c":
+            apart = np.abs(apart)
         apart *= apart
-        var = add_up(apart, self.over, keepdims=True) / wide.dtype.type(max(self.freedom, 0))
+        var = add_up(apart, self.over, keepdims=True) / apart.dtype.type(max(self.freedom, 0))
         if not self.keepdim and self.over:
             mean, var = mean.squeeze(self.over), var.squeeze(self.over)
+        self.dtype = var.dtype if wide is self.x else self.x.dtype
         self.mean, self.var = np.asanyarray(mean), np.asanyarray(var)
 
     def var_gradient(self, g: Array) -> Array:
         mean = spread(self.mean, self.x.shape, self.over, self.keepdim)
         factor = spread(g, self.x.shape, self.over, self.keepdim) * 2
-        return np.asanyarray(factor * (self.x - mean) / self.freedom).astype(g.dtype, copy=False)  # type: ignore[no-any-return]
+        slope = np.asanyarray(factor * (self.x - mean) / self.freedom)
+        return slope.astype(self.x.dtype, copy=False)  # type: ignore[no-any-return]
 
     def std_gradient(self, g: Array) -> Array:
         """Of equal elements the deviation is 0, and has no slope; torch says 0."""
@@ -81,7 +85,7 @@ def var(
 ) -> T:
     """The mean squared distance from the mean, over `dim`"""
     m = Moments("var", input.array, dim, unbiased, keepdim, correction)
-    out = m.var.astype(m.x.dtype)
+    out = m.var.astype(m.dtype)
     return record(out, "VarBackward0", (input, m.var_gradient, input))
 
 
@@ -96,7 +100,7 @@ def std(
 ) -> T:
     """The root of the mean squared distance from the mean, over `dim`"""
     m = Moments("std", input.array, dim, unbiased, keepdim, correction)
-    out = without_warnings(np.sqrt, m.var).astype(m.x.dtype)
+    out = without_warnings(np.sqrt, m.var).astype(m.dtype)
     return record(out, "StdBackward0", (input, m.std_gradient, input))
 
 
@@ -137,8 +141,11 @@ def _with_mean(input: T, m: Moments, name: str, measure: Array, gradient: Any) -
             parts.append(m.mean_gradient(g_mean))
         return (parts[0] if len(parts) == 1 else parts[0] + parts[1],)
 
-    dtype = m.x.dtype
     first, second = record_several(
-        (measure.astype(dtype), m.mean.astype(dtype)), name, (input,), backward, reads=(input,)
+        (measure.astype(m.dtype), m.mean.astype(m.x.dtype)),
+        name,
+        (input,),
+        backward,
+        reads=(input,),
     )
     return first, second

@@ -2,6 +2,6 @@
 
 arithmetic  division  powers  updating  mixtures      two tensors or more; in place; fused
 exponentials  trigonometry  error_function  gamma     functions from the table
-rounding  extremes  comparison  logic  realness       signs, bounds, truth
+rounding  extremes  comparison  logic                 signs, bounds, truth
 copying  conversion  filling                          the same values again; in another type; one value
 """

@@ -10,7 +10,12 @@ from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import common_device, record, result, same_device
 from minitorch_dist.tensors.core.operations import compute, sum_to
-from minitorch_dist.tensors.core.promotion import not_a_tensor, on_result_device, promote
+from minitorch_dist.tensors.core.promotion import (
+    not_a_tensor,
+    not_implemented,
+    on_result_device,
+    promote,
+)
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.names import also_called
@@ -20,15 +25,30 @@ from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
 def _compare(ufunc: np.ufunc, input: T, other: T | Number) -> T:
     x = input.array
     if isinstance(other, TensorBase):
-        y = other.array
+        y, like = other.array, input
         if y.dtype is not x.dtype:
             a, b = promote(input, other)
             x, y = a.array, b.array
-        return result(on_result_device(input, other), compute(ufunc, x, y))
+        if other.storage.device is not input.storage.device:
+            like = on_result_device(input, other)
+        if x.dtype.kind == "c":
+            check_order(ufunc, x)
+        return result(like, compute(ufunc, x, y))
     if (type(other) is float or type(other) is int) and x.dtype.kind == "f":
         return result(input, without_warnings(ufunc, x, x.dtype.type(other)))
     a, b = promote(input, other)
+    if a.array.dtype.kind == "c":
+        check_order(ufunc, a.array)
     return result(input, without_warnings(ufunc, a.array, b.array))
+
+
+_ORDERS = {np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge"}
+
+
+def check_order(ufunc: np.ufunc, x: Array) -> None:
+    """Raise if complex numbers are asked which of them is larger."""
+    if ufunc in _ORDERS:
+        raise not_implemented(f"{_ORDERS[ufunc]}_cpu", x)
 
 
 def eq(input: T, other: T | Number) -> T:
@@ -124,12 +144,10 @@ def isneginf(input: T) -> T:
 
 
 def _equals(x: Array, value: float) -> Array:
+    if x.dtype.kind == "c":
+        name = "isposinf" if value > 0 else "isneginf"
+        raise RuntimeError(f"{name} does not support complex inputs.")
     return np.zeros(x.shape, bool, like=x) if x.dtype.kind in "iub" else np.asanyarray(x == value)
-
-
-def isreal(input: T) -> T:
-    """True everywhere: no element is complex"""
-    return result(input, np.ones(input.array.shape, bool, like=input.array))
 
 
 # ------------------------------------------------------------------------------------- whole tensors
@@ -150,7 +168,9 @@ def isclose(
     def close(x: Array, y: Array) -> Array:
         near: Any = x == y
         if x.dtype.kind != "b":
-            wide = np.float32 if x.dtype in dtypes.HALVES else np.float64
+            wide: Any = np.float32 if x.dtype in dtypes.HALVES else np.float64
+            if x.dtype.kind == "c":
+                wide = np.complex128
             a, b = x.astype(wide), y.astype(wide)
             distance = np.abs(np.subtract(a, b))
             near = near | (np.isfinite(distance) & (distance <= atol + rtol * np.abs(b)))

@@ -12,6 +12,7 @@ from minitorch_dist.tensors.core import dtypes, grad_mode, graph, observers
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import KINDS
+from minitorch_dist.tensors.core.promotion import converted
 from minitorch_dist.tensors.ops.elementwise.copying import convert, no_data as no_data
 from minitorch_dist.tensors.shape_arrays.mode import empty_on
 
@@ -67,9 +68,11 @@ def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = Fal
     mode = grad_mode.mode.get()
     if input._base is not None:
         graph.refresh(input)
-    if input._requires_grad and dtype.is_floating_point and mode == grad_mode.ON:
-        source, name, edge = x.dtype, "ToCopyBackward0", graph.edge_of(input)
-        vjps = (lambda g: g.astype(source, copy=device is not home),)
+    if input._requires_grad and dtype.category >= dtypes.FLOATING and mode == grad_mode.ON:
+        source, name, edge = input.dtype, "ToCopyBackward0", graph.edge_of(input)
+        vjps = (
+            lambda g: converted(g, source) if g.dtype != source.numpy or device is not home else g,
+        )
         # The node's device is where its gradient goes: back home.
         out._grad_fn, out._requires_grad = KINDS[name](name, (edge,), home, vjps), True
         if device is not devices.CPU:
@@ -125,6 +128,8 @@ half = _as(dtypes.float16, "half")
 bfloat16 = _as(dtypes.bfloat16, "bfloat16")
 float_ = _as(dtypes.float32, "float")
 double = _as(dtypes.float64, "double")
+cfloat = _as(dtypes.complex64, "cfloat")
+cdouble = _as(dtypes.complex128, "cdouble")
 byte = _as(dtypes.uint8, "byte")
 char = _as(dtypes.int8, "char")
 short = _as(dtypes.int16, "short")

@@ -12,6 +12,7 @@ from minitorch_dist.tensors.core import base, dtypes, joint
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.promotion import converted
 from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of, wrote
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
@@ -97,7 +98,7 @@ def set_data(input: TensorBase, other: TensorBase) -> None:
 def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
     """Write the values of `src` (broadcast, of any dtype, on any device) into `input`."""
     if not isinstance(other, TensorBase):
-        if not isinstance(other, (int, float)):
+        if not isinstance(other, (int, float, complex)):
             raise TypeError(
                 f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
             )
@@ -111,11 +112,11 @@ def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
     fill(x, y)
     wrote(input, y)
     if node is not None:
-        shape, source = y.shape, y.dtype
+        shape, source = y.shape, other.dtype
         here, there = input.storage.device, other.storage.device
 
         def to_source(grad: Array) -> Array:
-            return sum_to(grad.astype(source, copy=False), shape)
+            return sum_to(grad if grad.dtype is source.numpy else converted(grad, source), shape)
 
         mine, theirs = node.edges
         node.vjps = (np.zeros_like if mine else None, to_source if theirs else None)
@@ -176,5 +177,4 @@ def fill(x: Array, y: Array) -> None:
 
 def convert(x: Array, dtype: dtypes.dtype) -> Array:
     """`x` as `dtype`, as C would convert: floats are cut off towards zero, without a warning."""
-    with np.errstate(all="ignore"):
-        return x.astype(dtype.numpy)
+    return converted(x, dtype)

@@ -24,7 +24,7 @@ import numpy as np
 from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.promotion import floating, not_implemented
+from minitorch_dist.tensors.core.promotion import not_implemented, real_floating
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
@@ -182,21 +182,21 @@ def bell(x: Array) -> Any:
 
 def erf(input: T) -> T:
     """The error function"""
-    x = floating(input)
+    x = real_floating(input, "erf_vml_cpu")
     a = x.array
     return record(without_warnings(erf_values, a), "ErfBackward0", (x, lambda g: g * bell(a), x))
 
 
 def erfc(input: T) -> T:
     """1 - erf(input), exact where that is tiny"""
-    x = floating(input)
+    x = real_floating(input, "erfc_vml_cpu")
     a = x.array
     return record(without_warnings(erfc_values, a), "ErfcBackward0", (x, lambda g: -g * bell(a), x))
 
 
 def erfinv(input: T) -> T:
     """The inverse of `erf`, for elements from -1 to 1"""
-    x = floating(input)
+    x = real_floating(input, "erfinv_vml_cpu")
     out = without_warnings(erfinv_values, x.array)
     return record(out, "ErfinvBackward0", (x, lambda g: g / bell(out)), reads_result=True)
 
@@ -213,7 +213,7 @@ def normal_cdf(x: Array) -> Any:
 
 def ndtr(input: T) -> T:
     """The part of the normal distribution below each element"""
-    x = floating(input)
+    x = real_floating(input, "ndtr_vml_cpu")
     a = x.array
 
     def slope(g: Array) -> Any:
@@ -224,7 +224,7 @@ def ndtr(input: T) -> T:
 
 def ndtri(input: T) -> T:
     """The inverse of `ndtr`, for elements from 0 to 1"""
-    x = floating(input)
+    x = real_floating(input, "ndtri_vml_cpu")
     if x.array.dtype in dtypes.HALVES:
         raise not_implemented("ndtri_cpu", x.array)
     p = x.array.astype(np.float64)
@@ -240,7 +240,7 @@ def ndtri(input: T) -> T:
 
 def erfcx(input: T) -> T:
     """exp(input²) * erfc(input), which falls slowly where both factors explode"""
-    x = floating(input)
+    x = real_floating(input, "erfcx_vml_cpu")
     out = without_warnings(erfcx_values, x.array)
     a = x.array
     slope = 2 / math.sqrt(math.pi)
@@ -265,7 +265,7 @@ def erfcx_values(x: Array) -> Array:
 
 def log_ndtr(input: T) -> T:
     """log(ndtr(input)), exact where that is tiny"""
-    x = floating(input)
+    x = real_floating(input, "log_ndtr_vml_cpu")
     a = x.array
 
     def value(x: Array) -> Any:

@@ -11,7 +11,12 @@ from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.core.base import Array, Number, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import compute, mul, sum_to
-from minitorch_dist.tensors.core.promotion import floating, not_implemented, promote
+from minitorch_dist.tensors.core.promotion import (
+    floating,
+    not_implemented,
+    promote,
+    real_floating,
+)
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.masks import only
@@ -95,7 +100,7 @@ def logaddexp(input: T, other: T) -> T:
     """log(exp(input) + exp(other)), without overflow"""
     input, other = promote(input, other)
     x, y = input.array, other.array
-    if x.dtype.kind in "iub":
+    if x.dtype.kind in "iubc":
         raise not_implemented("logaddexp_cpu", x)
     return record(
         compute(np.logaddexp, x, y),
@@ -109,7 +114,7 @@ def logaddexp2(input: T, other: T) -> T:
     """log2(2 ** input + 2 ** other), without overflow"""
     input, other = promote(input, other)
     x, y = input.array, other.array
-    if x.dtype.kind in "iub":
+    if x.dtype.kind in "iubc":
         raise not_implemented("logaddexp2_cpu", x)
     ln2 = x.dtype.type(LN2)
     return record(
@@ -133,7 +138,7 @@ def ldexp(input: T, other: T) -> T:
 
 def logit(input: T, eps: float | None = None) -> T:
     """log(p / (1 - p)), where `eps` keeps p away from 0 and 1; the inverse of `sigmoid`"""
-    x = floating(input)
+    x = real_floating(input, "logit_cpu")
     p = x.array
 
     def odds(p: Array) -> Any:
@@ -154,6 +159,8 @@ def xlogy(input: T, other: T | Number) -> T:
     """input * log(other), and 0 where input is 0"""
     input, other = promote(input, other, floating=True)
     x, y = input.array, other.array
+    if x.dtype.kind == "c":
+        raise not_implemented("xlogy_cpu", x)
     return record(
         compute(_xlogy, x, y),
         "XlogyBackward0",

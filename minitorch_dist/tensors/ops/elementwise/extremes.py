@@ -32,6 +32,8 @@ def _pick(ufunc: np.ufunc, name: str, input: T, other: T, first: Share, second: 
         raise not_a_tensor(other)
     input, other = promote(input, other)
     x, y = input.array, other.array
+    if x.dtype.kind == "c":
+        raise RuntimeError(f"{ufunc.__name__} not implemented for complex tensors.")
     return record(
         compute(ufunc, x, y),
         name,
@@ -146,6 +148,8 @@ def _bounded(input: T, min: Any, max: Any) -> tuple[T, Any, Any]:
             if bound is not None:
                 dtype = dtypes.promote_types(dtype, result_type(input, bound))
         input = cast(input, dtype)
+        if dtype.is_complex:
+            raise NotImplementedError("clamp is not supported for complex types")
         if dtype.category == dtypes.BOOL:
             name = "clamp_max" if min is None else "clamp_min" if max is None else "clamp"
             raise not_implemented(f"{name}_scalar_cpu", input.array)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Number, T, TensorBase
+from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.promotion import is_number, not_a_tensor
+from minitorch_dist.tensors.core.promotion import converted, is_number, not_a_tensor
 from minitorch_dist.tensors.core.views import check_writable, rebase, wrote
-from minitorch_dist.tensors.core.without_warnings import without_warnings
 
 
 def fill_(input: T, value: T | Number) -> T:
@@ -23,10 +23,13 @@ def fill_(input: T, value: T | Number) -> T:
             )
         number = value.array
     elif is_number(value):
+        if isinstance(value, complex) and x.dtype.kind != "c":
+            kind = type_name(x)[6:-6].lower()
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
         number = np.asanyarray(value)
     else:
         raise not_a_tensor(value, "value")
-    x[...] = without_warnings(number.astype, x.dtype)
+    x[...] = converted(number, input.dtype)
     wrote(input)
     erased = (input, np.zeros_like)
     if isinstance(value, TensorBase):

@@ -20,7 +20,7 @@ from minitorch_dist.tensors.ops.elementwise.updating import direct, overwrite
 def addcmul(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
     """input + value * tensor1 * tensor2"""
     if not isinstance(value, int) and _integers(input, tensor1, tensor2):
-        value = int(value)
+        value = int(value)  # type: ignore[arg-type]
     product = mul(tensor1, tensor2)
     return add(input, product if value == 1 else mul(product, value))
 

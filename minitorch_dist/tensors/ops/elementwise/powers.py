@@ -60,8 +60,8 @@ def pow(input: T, exponent: T | Number) -> T:
 
 
 def _to_number(input: T, n: Any) -> T:
-    if isinstance(n, np.generic):
-        n = n.item()
+    if type(n) is not int and type(n) is not float:
+        input, n = _unusual(input, n)
     x = input.array
     if x.dtype.kind in "iub":
         if isinstance(n, float):
@@ -79,6 +79,13 @@ def _to_number(input: T, n: Any) -> T:
         "PowBackward0",
         (input, lambda g: g * with_number(lambda x, n: n * raised(x, n - 1), x, n), input),
     )
+
+
+def _unusual(input: T, n: Any) -> tuple[T, Any]:
+    """The operands of a power whose exponent is a number of numpy's, a bool, or complex."""
+    if isinstance(n, np.generic):
+        n = n.item()
+    return cast(input, result_type(input, n)) if isinstance(n, complex) else input, n
 
 
 def _integer_power(x: Array, y: Array) -> Any:
@@ -101,8 +108,9 @@ def _growth(x: Array, y: Array, out: Array) -> Any:
 
 def float_power(input: T, exponent: T | Number) -> T:
     """input ** exponent, computed in float64 whatever their types are."""
-    base = cast(input, dtypes.float64) if isinstance(input, TensorBase) else input
-    power = cast(exponent, dtypes.float64) if isinstance(exponent, TensorBase) else exponent
+    kind = dtypes.promote_types(result_type(input, exponent), dtypes.float64)
+    base = cast(input, kind) if isinstance(input, TensorBase) else input
+    power = cast(exponent, kind) if isinstance(exponent, TensorBase) else exponent
     return pow(base, power)
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.core.base import Array, Number, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import compute, sum_to
 from minitorch_dist.tensors.core.promotion import not_implemented, promote
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.limits import finfo
+from minitorch_dist.tensors.ops.complex_numbers import directions, sgn_of_complex
 
 
 def _step(function: Callable[[Array], Any], input: T, name: str, kernel: str) -> T:
@@ -21,7 +22,7 @@ def _step(function: Callable[[Array], Any], input: T, name: str, kernel: str) ->
     x = input.array
     if x.dtype.kind in "iu":
         return result(input, x.copy())
-    if x.dtype.kind == "b":
+    if x.dtype.kind in "bc":
         raise not_implemented(kernel, x)
     return record(without_warnings(function, x), name, (input, np.zeros_like))
 
@@ -56,7 +57,7 @@ def round(input: T, *, decimals: int = 0) -> T:
 def frac(input: T) -> T:
     """The part that `trunc` cuts off, with the sign of the elements"""
     x = input.array
-    if x.dtype.kind in "iub":
+    if x.dtype.kind in "iubc":
         raise not_implemented("frac_cpu", x)
     return record(
         without_warnings(lambda x: x - np.trunc(x), x), "FracBackward0", (input, lambda g: g)
@@ -72,19 +73,26 @@ def abs(input: T) -> T:
 
 
 def signs(x: Array) -> Any:
-    """-1, 0 or 1, and 0 for nan, in the type of x"""
-    if x.dtype.kind == "u":
-        return (x > 0).astype(x.dtype)
+    """-1, 0 or 1, and 0 for nan, in the type of x; of a complex number its direction"""
+    if x.dtype.kind in "uc":
+        return directions(x) if x.dtype.kind == "c" else (x > 0).astype(x.dtype)
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 def sign(input: T) -> T:
     """-1, 0 or 1"""
+    if input.array.dtype.kind == "c":
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+            "torch.sgn instead."
+        )
     return _sign(input, "SignBackward0")
 
 
 def sgn(input: T) -> T:
-    """`sign`, which complex numbers would have too"""
+    """`sign`; of a complex number, the number of magnitude 1 in its direction"""
+    if input.array.dtype.kind == "c":
+        return sgn_of_complex(input)
     return _sign(input, "SgnBackward0")
 
 
@@ -98,6 +106,8 @@ def _sign(input: T, name: str) -> T:
 def signbit(input: T) -> T:
     """Whether the sign is negative, that of -0.0 included"""
     x = input.array
+    if x.dtype.kind == "c":
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
     return result(input, x < 0 if x.dtype.kind in "iub" else np.signbit(x))
 
 
@@ -142,9 +152,11 @@ def nan_to_num(
 ) -> T:
     """`nan` (0) in place of nan, and the largest finite numbers in place of the infinities"""
     x = input.array
-    if x.dtype.kind in "iub":
+    if x.dtype.kind in "iubc":
+        if x.dtype.kind == "c":
+            raise NotImplementedError("nan_to_num is not offered for complex tensors")
         return result(input, x.copy())
-    limits = dtypes.finfo(input.dtype)
+    limits = finfo(input.dtype)
     out = x.copy()
     out[np.isnan(x)] = 0.0 if nan is None else nan
     out[x == np.inf] = limits.max if posinf is None else posinf

@@ -88,8 +88,13 @@ def acosh(input: T) -> T:
     x = floating(input)
     a = x.array
     return record(
-        without_warnings(np.arccosh, a), "AcoshBackward0", (x, lambda g: g / np.sqrt(a * a - 1), x)
+        without_warnings(np.arccosh, a), "AcoshBackward0", (x, lambda g: g / _root_above_one(a), x)
     )
+
+
+def _root_above_one(x: Array) -> Any:
+    """√(x² - 1), on the branch of complex numbers that `acosh` takes"""
+    return np.sqrt(x - 1) * np.sqrt(x + 1) if x.dtype.kind == "c" else np.sqrt(x * x - 1)
 
 
 def atanh(input: T) -> T:
@@ -145,6 +150,8 @@ def rad2deg(input: T) -> T:
 
 
 def _scaled(input: T, factor: float, name: str) -> T:
+    if input.array.dtype.kind == "c":
+        raise RuntimeError(f"{name[:7].lower()} is not supported for complex tensors.")
     x = floating(input)
     c = x.array.dtype.type(factor)
     return record(without_warnings(np.multiply, x.array, c), name, (x, lambda g: g * c))

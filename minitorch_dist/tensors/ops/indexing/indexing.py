@@ -117,6 +117,11 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
 def number(input: TensorBase, value: Any) -> TensorBase:
     """A Python number as a 0-dim tensor of the dtype of `input`."""
     x = input.array
+    if isinstance(value, complex) and x.dtype.kind == "c":
+        return graph.result(input, element(value, x.dtype))
+    if isinstance(value, complex):
+        kind = type_name(x)[6:-6].lower()
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
     if not isinstance(value, (int, float, np.integer)):
         raise TypeError(f"can't assign a {_type_of(value)} to a {type_name(x)}")
     if x.dtype.kind in "iu":

@@ -45,6 +45,8 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
             f"{list(_common(x, where))}"
         )
     number, source = number_or_tensor(value, "masked_fill_")
+    if isinstance(value, complex):
+        number = indexing.number(input, value).array
 
     def write(array: Array) -> None:
         np.copyto(array, indexing.element(number, array.dtype), where=where)

@@ -35,7 +35,7 @@ def pointwise(input: T, name: str, kernel: str, function: Function, slope: Funct
 def applied(input: T, name: str, kernel: str, function: Function, gradient: Gradient) -> T:
     """function(input), where `gradient` makes the gradient of x from that of function(x), and x."""
     x = input.array
-    if x.dtype.kind in "iub":
+    if x.dtype.kind in "iubc":
         raise not_implemented(kernel, x)
     if x.dtype not in dtypes.HALVES:
         return record(without_warnings(function, x), name, (input, lambda g: gradient(g, x), input))

@@ -22,6 +22,7 @@ from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import Gradient
 from minitorch_dist.tensors.core.joint import record_joint, wants
 from minitorch_dist.tensors.core.without_warnings import silent
+from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 
 
@@ -39,7 +40,7 @@ def rms_norm(
 ) -> T:
     """Divide by the root of the mean square over the last axes; eps=None is the type's own epsilon."""
     _check("rms_norm", input, normalized_shape, weight, None)
-    eps = dtypes.finfo(input.dtype).eps if eps is None else eps
+    eps = finfo(input.dtype).eps if eps is None else eps
     return _by_rows(input, normalized_shape, weight, None, eps, False, "FusedRmsNormBackward0")
 
 

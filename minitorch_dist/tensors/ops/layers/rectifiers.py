@@ -25,18 +25,24 @@ def relu(input: T, inplace: bool = False) -> T:
     if inplace:
         return relu_(input)
     x = input.array
-    if x.dtype.kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu")
+    if x.dtype.kind in "bc":
+        raise no_relu(x)
     out = beside_number(np.maximum, x, 0)
     return record(out, "ReluBackward0", (input, lambda g: only(g, out != 0)), reads_result=True)
+
+
+def no_relu(x: Array) -> Exception:
+    if x.dtype.kind == "c":
+        return NotImplementedError("clamp is not supported for complex types")
+    return RuntimeError("Boolean inputs not supported for relu")
 
 
 def relu_(input: T) -> T:
     """In-place relu. It keeps its result and not its input, so the input's memory is reused."""
     check_writable(input)
     x = input.array
-    if x.dtype.kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu")
+    if x.dtype.kind in "bc":
+        raise no_relu(x)
     beside_number(np.maximum, x, 0, x)
     wrote(input, x)
     if input._requires_grad:

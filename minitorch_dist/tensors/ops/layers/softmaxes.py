@@ -36,7 +36,7 @@ def _prepared(input: T, dim: int, dtype: dtypes.dtype | None, kernel: str) -> tu
         input = cast(input, dtype)
     x = input.array
     along = axis(dim, x.ndim)
-    if x.dtype.kind in "iub":
+    if x.dtype.kind in "iubc":
         raise not_implemented(kernel, x)
     return input, x, along
 

@@ -4,5 +4,6 @@ products  added_products  chains      vectors, matrices, batches; plus a tensor;
 contraction  subscripts               `einsum`, and the reading of its equations
 matrices                              what square matrices share: checks, errors, transposes
 decompositions  pseudoinverse         factors, and what follows from the singular values
+fourier                               discrete Fourier transforms
 solving  matrix_norms                 equations, inverses, determinants; norms
 """

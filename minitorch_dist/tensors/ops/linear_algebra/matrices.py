@@ -28,7 +28,7 @@ def mT(x: Array) -> Array:
     return x.swapaxes(-1, -2)
 
 
-def matrix(t: TensorBase, name: str, square: bool = True) -> Array:
+def matrix(t: TensorBase, name: str, square: bool = True, may_be_complex: bool = False) -> Array:
     """The array of `t`, if it holds (square) matrices of float32 or float64."""
     x = t.array
     if x.ndim < 2:
@@ -40,7 +40,9 @@ def matrix(t: TensorBase, name: str, square: bool = True) -> Array:
             f"linalg.{name}: A must be batches of square matrices, but they are "
             f"{x.shape[-2]} by {x.shape[-1]} matrices"
         )
-    if not t.dtype.is_floating_point:
+    if t.dtype.is_complex and not may_be_complex:
+        raise NotImplementedError(f"linalg.{name}: complex matrices are not offered")
+    if t.dtype.category < dtypes.FLOATING:
         raise RuntimeError(
             f"linalg.{name}: Expected a floating point or complex tensor as input. "
             f"Got {type_name(x)[6:-6]}"
@@ -69,7 +71,7 @@ def trace(input: T) -> T:
     x = input.array
     if x.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
-    if not input.dtype.is_floating_point:
+    if input.dtype.category < dtypes.FLOATING:
         return result(input, np.trace(x, dtype=np.int64))
     wide = np.float32 if x.dtype in dtypes.HALVES else x.dtype
     shape, dtype = x.shape, x.dtype

@@ -20,11 +20,13 @@ from minitorch_dist.tensors.core.operations import mul, sum_to
 from minitorch_dist.tensors.core.promotion import promote
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops import autocasting
+from minitorch_dist.tensors.ops.complex_numbers import conj
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
             "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
-            "int8": "signed char", "uint8": "unsigned char", "bool": "bool"}  # fmt: skip
+            "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
 
 
 def product(x: Array, y: Array, name: str = "") -> Array:
@@ -240,8 +242,8 @@ def dot(input: T, tensor: T) -> T:
 
 
 def vdot(input: T, other: T) -> T:
-    """`dot`; they differ only for complex numbers."""
-    return dot(input, other)
+    """`dot`, where the elements of the first vector are conjugated"""
+    return dot(conj(input), other)
 
 
 def inner(input: T, other: T) -> T:

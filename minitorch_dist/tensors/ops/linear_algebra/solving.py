@@ -26,7 +26,7 @@ from minitorch_dist.tensors.shape_arrays.array import has_numbers
 @autocasting.full
 def inv(A: T) -> T:
     """The matrix that undoes A."""
-    x = matrix(A, "inv")
+    x = matrix(A, "inv", may_be_complex=True)
     out = attempt(
         lambda: np.linalg.inv(x),
         "linalg.inv: A diagonal element is zero, the inversion could not be completed because the "
@@ -136,7 +136,7 @@ def _check_fit(a: Array, b: Array, left: bool, name: str) -> None:
 @autocasting.full
 def solve(A: T, B: T, *, left: bool = True) -> T:
     """X with A X = B (or X A = B); B may be a vector, or a batch of vectors."""
-    a = matrix(A, "solve")
+    a = matrix(A, "solve", may_be_complex=True)
     _check_pair(A, B, "solve")
     b = B.array
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])

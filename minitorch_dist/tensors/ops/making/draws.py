@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import distributions
-from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.generator import Generator
@@ -24,7 +24,7 @@ def bernoulli(input: T, p: float | None = None, *, generator: Generator | None =
     return record(out, "BernoulliBackward0", (input, lambda g: np.zeros(shape, dtype, like=g)))
 
 
-def flips(self: TensorBase, p: TensorBase | Number, generator: Generator | None) -> Array:
+def flips(self: TensorBase, p: TensorBase | float, generator: Generator | None) -> Array:
     """Zeros and ones in the shape and dtype of `self`, ones with probability `p`."""
     probability: Any = p
     if isinstance(p, TensorBase):

@@ -22,7 +22,7 @@ _NEGATIVE = (
 
 
 def as_dtype(given: Any) -> dtypes.dtype:
-    """A dtype argument: ours, or one of Python's `float`, `int`, `bool`."""
+    """A dtype argument: ours, or one of Python's `float`, `int`, `bool`, `complex`."""
     if isinstance(given, dtypes.dtype):
         return given
     if given is float:
@@ -31,6 +31,8 @@ def as_dtype(given: Any) -> dtypes.dtype:
         return dtypes.int64
     if given is bool:
         return dtypes.bool_
+    if given is complex:
+        return dtypes.complex128
     raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(given).__name__}")
 
 
@@ -98,6 +100,8 @@ def _stored(values: Array, dtype: dtypes.dtype) -> Array:
         low = -int(limits.max) if wraps else int(limits.min)
         if not (values.min() >= low and values.max() <= limits.max):
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    if values.dtype.kind == "c" and not dtype.is_complex:
+        raise TypeError("must be real number, not complex")
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(values.astype(dtype.numpy))
 
@@ -155,12 +159,10 @@ def _leaf(data: Any) -> Any:
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return array.reshape(())
-    if isinstance(data, (bool, int, float, np.generic)):
+    if isinstance(data, (bool, int, float, complex, np.generic)):
         return data
     if _is_sequence(data):
         raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as a number")
-    if isinstance(data, complex):
-        raise TypeError("complex tensors are not offered")
     raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
 
 

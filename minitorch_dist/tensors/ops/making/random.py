@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from minitorch_dist.tensors import devices, distributions
 from minitorch_dist.tensors.core import dtypes
-from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.joint import record_joint
+from minitorch_dist.tensors.core.view_geometry import joined
 from minitorch_dist.tensors.generator import Generator, current
+from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.making.creation import (
     Device,
     Dtype,
@@ -47,6 +50,23 @@ def check_floating(array_dtype: np.dtype[Any], name: str) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
 
 
+def _draw_parts(
+    shape: tuple[int, ...], kind: np.dtype[Any], generator: Generator, name: str, like: Array | None
+) -> Array:
+    """Complex numbers: both parts uniform; or normal, and together of variance 1."""
+    parts = np.dtype(np.float32 if kind == np.complex64 else np.float64)
+    if kind.kind != "c":
+        check_floating(kind, name)
+    if like is not None:
+        return np.empty(shape, kind, like=like)
+    if name == "normal_kernel_cpu":
+        drawn = distributions.draw((*shape, 2), parts, generator, distributions.normal)
+        drawn *= parts.type(math.sqrt(0.5))
+    else:
+        drawn = distributions.draw((*shape, 2), parts, generator, distributions.unit(parts))
+    return joined(drawn, kind)
+
+
 def _size(name: str, args: tuple[Any, ...], size: Any) -> tuple[int, ...]:
     if size is not None:
         args = (size,)
@@ -68,11 +88,15 @@ def rand(
 ) -> Any:
     """Uniform on [0, 1)."""
     kind = numpy_dtype(dtype)
-    check_floating(kind, "check_uniform_bounds")
     shape = _size("rand", args, size)
-    array = distributions.draw(
-        shape, kind, source(generator, device), distributions.unit(kind), like(device)
-    )
+    if kind not in distributions.DIGITS:
+        array = _draw_parts(
+            shape, kind, source(generator, device), "check_uniform_bounds", like(device)
+        )
+    else:
+        array = distributions.draw(
+            shape, kind, source(generator, device), distributions.unit(kind), like(device)
+        )
     return made(array, device, requires_grad)
 
 
@@ -86,11 +110,15 @@ def randn(
 ) -> Any:
     """Standard normal."""
     kind = numpy_dtype(dtype)
-    check_floating(kind, "normal_kernel_cpu")
     shape = _size("randn", args, size)
-    array = distributions.draw(
-        shape, kind, source(generator, device), distributions.normal, like(device)
-    )
+    if kind not in distributions.DIGITS:
+        array = _draw_parts(
+            shape, kind, source(generator, device), "normal_kernel_cpu", like(device)
+        )
+    else:
+        array = distributions.draw(
+            shape, kind, source(generator, device), distributions.normal, like(device)
+        )
     return made(array, device, requires_grad)
 
 
@@ -200,7 +228,7 @@ def bounded(low: int, high: int, dtype: np.dtype[Any]) -> distributions.Transfor
         )
     kind = dtypes.FROM_NUMPY[dtype]
     if kind.is_floating_point:
-        largest = int(dtypes.finfo(kind).max)
+        largest = int(finfo(kind).max)
         least = -largest
     elif kind is dtypes.bool_:
         least, largest = 0, 1
@@ -287,7 +315,7 @@ def randperm(
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     kind = as_dtype(dtype)
-    holds = int(dtypes.finfo(kind).max) if kind.is_floating_point else None
+    holds = int(finfo(kind).max) if kind.is_floating_point else None
     if holds is None and kind is not dtypes.bool_:
         holds = int(np.iinfo(kind.numpy).max)
     if n > (holds or 1):

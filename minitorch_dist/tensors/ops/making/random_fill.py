@@ -11,12 +11,12 @@ import math
 import numpy as np
 
 from minitorch_dist.tensors import distributions, portable_math
-from minitorch_dist.tensors.core import dtypes
-from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.views import check_writable, write, wrote
 from minitorch_dist.tensors.generator import Generator
+from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.making.draws import flips
 from minitorch_dist.tensors.ops.making.random import bounded, check_floating, check_spread, source
 
@@ -53,7 +53,7 @@ def uniform_(
         raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(kwargs))!r}")
     check_writable(self)
     check_floating(self.array.dtype, "check_uniform_bounds")
-    largest = dtypes.finfo(self.dtype).max
+    largest = finfo(self.dtype).max
     for bound, text in ((low, "from"), (to, "to")):
         if not abs(bound) <= largest:
             raise RuntimeError(f"{text} is out of bounds for {self.dtype.name}: {bound}")
@@ -101,7 +101,7 @@ def random_(
     return _fill(self, "RandomBackward0", bounded(low or 0, to, x.dtype), generator)
 
 
-def bernoulli_(self: T, p: TensorBase | Number = 0.5, *, generator: Generator | None = None) -> T:
+def bernoulli_(self: T, p: TensorBase | float = 0.5, *, generator: Generator | None = None) -> T:
     """1 with probability p (a number or a tensor), else 0."""
     check_writable(self)
     return _store(self, "BernoulliBackward0", flips(self, p, generator))

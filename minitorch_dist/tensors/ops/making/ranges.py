@@ -9,6 +9,7 @@ import numpy as np
 
 from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.promotion import not_implemented
 from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 
@@ -21,7 +22,9 @@ def _number(value: Any, name: str) -> Any:
         return value.array.item() if value.dtype.category != dtypes.FLOATING else float(value.array)
     if isinstance(value, np.generic):
         value = value.item()
-    if not isinstance(value, (int, float)):
+    if not isinstance(value, (int, float)) and not (
+        isinstance(value, complex) and name in ("linspace", "logspace")
+    ):
         raise TypeError(f"{name}(): bounds must be numbers, not {type(value).__name__}")
     return value
 
@@ -52,8 +55,8 @@ def arange(
     else:
         floating = any(isinstance(x, float) for x in (low, high, by))
         kind = dtypes.get_default_dtype() if floating else dtypes.int64
-    if kind is dtypes.bool_:
-        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
+    if kind is dtypes.bool_ or kind.is_complex:
+        raise not_implemented("arange_cpu", np.empty(0, kind.numpy))
     return made(_steps(low, high, by, kind), device, requires_grad)
 
 
@@ -103,7 +106,7 @@ def _even(start: Any, end: Any, steps: int, name: str) -> Array:
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     if steps == 1:
-        return np.array([float(low)])
+        return np.array([low * 1.0])
     by = (high - low) / max(steps - 1, 1)
     i = np.arange(steps)
     return np.asanyarray(np.where(i < steps // 2, low + by * i, high - by * (steps - 1 - i)))
@@ -119,8 +122,8 @@ def linspace(
     requires_grad: bool = False,
 ) -> Any:
     """`steps` numbers from start to end, both included."""
-    kind = numpy_dtype(dtype)
-    return made(_even(start, end, steps, "linspace").astype(kind), device, requires_grad)
+    found = _even(start, end, steps, "linspace")
+    return made(found.astype(_own_dtype(found, dtype)), device, requires_grad)
 
 
 def logspace(
@@ -134,9 +137,15 @@ def logspace(
     requires_grad: bool = False,
 ) -> Any:
     """base to the power of `linspace(start, end, steps)`."""
-    kind = numpy_dtype(dtype)
     powers = np.float64(base) ** _even(start, end, steps, "logspace")
-    return made(powers.astype(kind), device, requires_grad)
+    return made(powers.astype(_own_dtype(powers, dtype)), device, requires_grad)
+
+
+def _own_dtype(found: Array, dtype: Dtype) -> np.dtype[Any]:
+    """The type that was asked for, else the default one, or its complex form."""
+    if dtype is None and found.dtype.kind == "c":
+        return dtypes.to_complex(dtypes.get_default_dtype()).numpy
+    return numpy_dtype(dtype)
 
 
 def eye(

@@ -7,6 +7,7 @@ from typing import Any
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.core.views import view_of
+from minitorch_dist.tensors.ops.complex_numbers import conj
 from minitorch_dist.tensors.ops.shapes.reshaping import sizes
 
 
@@ -100,8 +101,8 @@ def mT(input: T) -> T:
 
 
 def adjoint(input: T) -> T:
-    """`mT`: elements here are real, so there is nothing to conjugate."""
-    return _of_matrices(input, "tensor.adjoint()")
+    """`mT`, with each element conjugated"""
+    return conj(_of_matrices(input, "tensor.adjoint()"))
 
 
 def _of_matrices(input: T, name: str) -> T:
@@ -113,9 +114,9 @@ def _of_matrices(input: T, name: str) -> T:
 
 
 def H(input: T) -> T:
-    """The transpose of one matrix (elements here are real)."""
+    """The transpose of one matrix, with each element conjugated"""
     if input.array.ndim not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {input.array.ndim}-D tensor."
         )
-    return transpose(input, 0, 1) if input.array.ndim else input
+    return conj(transpose(input, 0, 1) if input.array.ndim else input)

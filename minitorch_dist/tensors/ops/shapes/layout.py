@@ -127,12 +127,12 @@ def untyped_storage(input: TensorBase) -> base.Storage:
 
 
 def is_floating_point(input: TensorBase) -> bool:
-    return input.array.dtype.kind not in "iub"
+    return input.array.dtype.kind not in "iubc"
 
 
 def is_complex(input: TensorBase) -> bool:
-    """False: there are no complex tensors here."""
-    return False
+    """Whether the elements are complex numbers."""
+    return bool(input.array.dtype.kind == "c")
 
 
 class layout:

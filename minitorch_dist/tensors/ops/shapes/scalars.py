@@ -21,7 +21,9 @@ def item(input: TensorBase) -> Any:
     if input.storage.device is devices.META:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     value = x.item()
-    return value if type(value) in (float, int, bool) else float(value)  # bfloat16 has no item
+    return (
+        value if type(value) in (float, int, bool, complex) else float(value)
+    )  # bfloat16 has none
 
 
 def tolist(input: TensorBase) -> Any:
@@ -29,7 +31,7 @@ def tolist(input: TensorBase) -> Any:
     x = input.array
     if input.storage.device is devices.META:
         raise no_data()
-    return (x if x.dtype.kind in "fiub" else x.astype("float32")).tolist()
+    return (x if x.dtype.kind in "fiubc" else x.astype("float32")).tolist()
 
 
 def _single(input: TensorBase) -> Any:
@@ -39,11 +41,20 @@ def _single(input: TensorBase) -> Any:
 
 
 def as_float(input: TensorBase) -> float:
-    return float(_single(input))
+    return float(_real(input, "double"))
 
 
 def as_int(input: TensorBase) -> int:
-    return int(_single(input))
+    return int(_real(input, "int64_t"))
+
+
+def _real(input: TensorBase, kind: str) -> Any:
+    value = _single(input)
+    if type(value) is not complex:
+        return value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real
 
 
 def as_index(input: TensorBase) -> int:
@@ -82,7 +93,7 @@ def contains(input: TensorBase, element: Any) -> bool:
     """Whether some element equals `element`, a number or a tensor that broadcasts."""
     if isinstance(element, TensorBase):
         element = element.array
-    elif not isinstance(element, (int, float)):
+    elif not isinstance(element, (int, float, complex)):
         raise RuntimeError(
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."

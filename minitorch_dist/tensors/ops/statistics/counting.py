@@ -8,7 +8,7 @@ import numpy as np
 
 from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.core import dtypes
-from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, result, same_device
 from minitorch_dist.tensors.core.operations import axis
@@ -97,7 +97,7 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
     return result(input, sums.astype(np.float32 if w.dtype == np.float32 else np.float64))
 
 
-def histc(input: T, bins: int = 100, min: Number = 0, max: Number = 0) -> T:
+def histc(input: T, bins: int = 100, min: float = 0, max: float = 0) -> T:
     """How many elements fall into each of `bins` equal parts of [min, max]."""
     x = input.array
     if x.dtype not in DIGITS:

@@ -8,7 +8,7 @@ import numpy as np
 
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.promotion import floating
+from minitorch_dist.tensors.core.promotion import real_floating
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.extremes import clamp
@@ -21,7 +21,7 @@ def cov(
     input: T, *, correction: int = 1, fweights: T | None = None, aweights: T | None = None
 ) -> T:
     """The covariance matrix of the rows. Observations may be repeated (`fweights`) or weighted."""
-    x = floating(input)
+    x = real_floating(input, "cov")
     a = x.array
     if a.ndim > 2:
         raise RuntimeError(
