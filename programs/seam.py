@@ -12,6 +12,8 @@ A program imports torch's names from `minitorch_dist`, and these from here. Chan
                            else:            one command, `mp.spawn` makes a process for each rank
     digits(…)              a stand-in for MNIST that is drawn, as numpy arrays
     alike(model)           first weights that are the same here and under PyTorch
+    curve(values, label)   a course of numbers, as lines of text
+    pictures(images)       grey images side by side, as lines of text
     compute(seconds)       what a real machine would compute; takes time in the simulator only
 """
 
@@ -129,7 +131,7 @@ def alike(model, seed: int = 0):
         if len(shape) > 1:
             values = draw.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
             parameter.data.copy_(parameter.new_tensor(values.astype(np.float32)))
-        elif name.endswith("bias"):
+        elif "bias" in name.rpartition(".")[2]:
             parameter.data.zero_()
     return model
 
@@ -137,6 +139,20 @@ def alike(model, seed: int = 0):
 def noise(seed: int, *shape: int):
     """Normal numbers that are the same here and under PyTorch."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def curve(values, label: str) -> list[str]:
+    """The lines of a picture of these numbers, drawn with dots."""
+    from minitorch_dist.cli import plots
+
+    return plots.curve(values, label=label)
+
+
+def pictures(images) -> list[str]:
+    """The lines of a picture of grey images (count, 28, 28), from 0 to 1, side by side."""
+    from minitorch_dist.cli import plots
+
+    return plots.side_by_side([plots.image(np.uint8(255 * image)) for image in images])
 
 
 def compute(seconds: float) -> None:

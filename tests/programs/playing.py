@@ -26,6 +26,11 @@ SMALL = {
     "ddp_model_parallel": "--steps 4",
     "hand_averaged_sgd": "--world_size 3 --epochs 2 --train_size 240",
     "fsdp_mnist": "--train_size 128 --test_size 64",
+    "small_gpt": "--steps 4 --rows 2 --length 16 --width 16 --layers 1 --letters 2",
+    "word_lstm": "--steps 4 --rows 2 --length 6 --width 16 --words 2",
+    "vae": "--steps 4 --train_size 64 --batch_size 8 --hidden 16 --dimensions 4",
+    "diloco": "--steps 6 --inner 2 --train_size 64 --test_size 16 --batch_size 8 --hidden 16",
+    "gcn": "--steps 4",
 }
 
 

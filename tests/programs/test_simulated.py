@@ -23,6 +23,11 @@ LEARNING = {
     "ddp_checkpoint": "--world_size 5",
     "ddp_model_parallel": "--world_size 2",
     "hand_averaged_sgd": "--world_size 2 --epochs 4 --train_size 840",
+    "small_gpt": "--steps 25 --rows 4 --length 16 --width 16 --layers 1 --letters 2",
+    "word_lstm": "--steps 25 --rows 4 --width 24 --words 2",
+    "vae": "--steps 30 --train_size 128 --batch_size 16 --hidden 32",
+    "diloco": "--world_size 3 --steps 30 --inner 5 --train_size 384 --test_size 32 --hidden 32",
+    "gcn": "--steps 30",
     "fsdp_mnist": "--world_size 3 --train_size 600 --test_size 48 --batch_size 20",
 }
 
@@ -151,6 +156,35 @@ def test_ranks_together_are_one_rank(size: int) -> None:
     np.testing.assert_allclose(courses[0], alone, rtol=1e-3)
 
 
+def test_a_graph_in_shares_is_the_whole_graph() -> None:
+    alone, two, many = (
+        playing.simulated("gcn", f"--world_size {size} --steps 12").results[0]
+        for size in (1, 2, 17)
+    )
+    np.testing.assert_allclose(two, alone, rtol=1e-4)
+    np.testing.assert_allclose(many, alone, rtol=1e-4)
+
+
+def test_ranks_of_diloco_have_equal_weights_after_they_talked() -> None:
+    """And they differ from those of the time before."""
+    program: Any = importlib.import_module("diloco")
+    flags = "--steps 4 --inner 2 --train_size 60 --test_size 8 --batch_size 10 --hidden 8"
+    ways: list[Any] = []
+    step = program.DiLoCo.step
+
+    def noted(self: Any) -> None:
+        step(self)
+        ways.append([p.tolist() for p in self.model.parameters()])
+
+    program.DiLoCo.step = noted
+    try:
+        playing.simulated("diloco", f"--world_size 3 {flags}")
+    finally:
+        program.DiLoCo.step = step
+    assert len(ways) == 6
+    assert ways[0] == ways[1] == ways[2] != ways[3] == ways[4] == ways[5]
+
+
 def test_a_full_state_may_be_offloaded_on_the_cpu(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -200,6 +234,9 @@ def test_a_trainer_that_keeps_its_turn_is_named(monkeypatch: pytest.MonkeyPatch)
         ("rpc_intro", "--world_size 1", "--world_size is at least 2"),
         ("rpc_intro", "--master_port 70000", "a port is 1 to 65535, got 70000"),
         ("rpc_intro", "--master_port x", "invalid port value: 'x'"),
+        ("gcn", "--world_size 3", "--world_size must be 1, 2, 17 or 34"),
+        ("vae", "--train_size 40", "--train_size must be at least --world_size times --batch_size"),
+        ("diloco", "--inner 0", "--inner: must be at least 1, got 0"),
         ("fsdp_mnist", "--train_size 4001", "must be multiples of --world_size"),
     ],
 )
