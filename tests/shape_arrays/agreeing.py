@@ -27,16 +27,17 @@ def leaves(value: Any) -> list[Any]:
     return [value]
 
 
-def described(value: Any) -> Any:
-    """All that can be said of a value without its numbers."""
+def described(value: Any, laid_out: bool) -> Any:
+    """All that can be said of a value without its numbers; its strides where `laid_out`."""
     if not isinstance(value, mtd.Tensor):
         return type(value)
     # A step along an axis of one element, or of an empty tensor, means nothing.
     steps = [s for s, n in zip(value.stride(), value.shape, strict=True) if n > 1 and value.numel()]
+    steps = steps if laid_out else []
     return tuple(value.shape), value.dtype, steps, str(value.device), value.requires_grad
 
 
-def difference(call: Callable[[], Any]) -> str | None:
+def difference(call: Callable[[], Any], laid_out: bool = True) -> str | None:
     """None if `call` gives the same with numbers and without; "needs numbers" where it refuses; else the difference."""
     with_numbers = outcome(call)
     with mode.without_numbers():
@@ -54,5 +55,5 @@ def difference(call: Callable[[], Any]) -> str | None:
     for value in without:
         if isinstance(value, mtd.Tensor) and not isinstance(value.array, ShapeArray):
             return f"a tensor of shape {tuple(value.shape)} has numbers"
-    before, after = [[described(v) for v in values] for values in (with_numbers, without)]
+    before, after = [[described(v, laid_out) for v in values] for values in (with_numbers, without)]
     return None if before == after else f"{after} in place of {before}"

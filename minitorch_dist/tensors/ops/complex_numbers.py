@@ -104,8 +104,8 @@ def complex(real: T, imag: T) -> T:
     x, y = real.array, imag.array
 
     def together(x: Array, y: Array) -> Array:
-        out: Array = np.empty(np.broadcast_shapes(x.shape, y.shape), COMPLEX_OF[x.dtype])
-        out.real, out.imag = x, y
+        out: Array = np.empty(np.broadcast_shapes(x.shape, y.shape), COMPLEX_OF[x.dtype], like=x)
+        out.real[...], out.imag[...] = x, y
         return out
 
     a, b = x.shape, y.shape
@@ -123,7 +123,7 @@ def polar(abs: T, angle: T) -> T:
     r, phi = abs.array, angle.array
 
     def turned(r: Array, phi: Array) -> Array:
-        out: Array = np.empty(np.broadcast_shapes(r.shape, phi.shape), COMPLEX_OF[r.dtype])
+        out: Array = np.empty(np.broadcast_shapes(r.shape, phi.shape), COMPLEX_OF[r.dtype], like=r)
         np.multiply(r, np.cos(phi), out.real)
         np.multiply(r, np.sin(phi), out.imag)
         return out
@@ -175,7 +175,7 @@ def is_neg(input: TensorBase) -> bool:
 
 def isreal(input: T) -> T:
     """Which elements have no imaginary part"""
-    return result(input, np.isreal(input.array))
+    return result(input, input.array.imag == 0)
 
 
 def angle(input: T) -> T:

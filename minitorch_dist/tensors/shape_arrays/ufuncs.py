@@ -175,7 +175,7 @@ def _reduce(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> Any:
         ufunc.reduce, np.ones((1,) * max(1, x.ndim), x.dtype), dtype=options.get("dtype")
     ).dtype
     made = reduced(x, axis, bool(operator.index(options.get("keepdims", False))), kind)
-    if out is None or out == (None,):
+    if out is None or (type(out) is tuple and out[0] is None):
         return _owned(made)
     return _into(out, [made.shape], [kind], "same_kind")
 
@@ -199,7 +199,7 @@ def _accumulate(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> Any
     kind = without_warnings(
         ufunc.accumulate, np.ones((1,) * x.ndim, x.dtype), dtype=options.get("dtype")
     ).dtype
-    if out is None or out == (None,):
+    if out is None or (type(out) is tuple and out[0] is None):
         return layouts.result(x.shape, kind, [x])
     return _into(out, [x.shape], [kind], "same_kind")
 

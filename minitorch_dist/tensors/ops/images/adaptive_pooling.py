@@ -81,7 +81,7 @@ def _average(input: T, axes: list[Bins], kind: str) -> T:
     out = x.astype(wide, copy=False)
     if [len(bins) for bins in axes] == [1, 1]:  # one window: its sum is a matrix-vector product
         places = source[-2] * source[-1]
-        ones = np.full((places, 1), 1 / places, wide)
+        ones = np.full((places, 1), 1 / places, wide, like=x)
         out = (out.reshape(*source[:-2], places) @ ones)[..., None]
     else:
         for axis, bins in zip(range(-len(axes), 0), axes, strict=True):
