@@ -81,9 +81,8 @@ def record(
         edges.append(edge)
         vjps.append(None if edge is None else item[1])
         if edge is not None:
-            requires = True
+            requires, forgets = True, forgets or len(item) > 2
             for read in item[2:]:
-                forgets = True
                 if read is not None:
                     reads.append(read_now(read))
     out: T = base.new(first[0].plain, array, device)
