@@ -17,7 +17,7 @@ from tests.plain_english import (
 )
 
 MADE_FROM_CODE = ["docs/museum.md", "docs/one_call.md", "docs/whole_stack.md"]
-LEFT_AS_IT_IS = (  # torch's errors and warnings, letter by letter; names; a program; HTML and CSS; the words of keys
+LEFT_AS_IT_IS = (  # torch's errors and warnings, letter by letter; names; a program; HTML and CSS; the words of keys; a sonnet
     "Starting in PyTorch 2.9, calling checkpoint", "In version 2.9 we will raise an exception",
     "torch.utils.checkpoint: Recomputed values", "This view was created inside a custom Function",
     "You can clarify your code by moving both", "If you are using DistributedDataParallel (DDP)",
@@ -26,6 +26,7 @@ LEFT_AS_IT_IS = (  # torch's errors and warnings, letter by letter; names; a pro
     "RPC only supports CPU tensors by default", "Sequential Schedulers expects number of schedulers",
     "If you are running on a CPU-only machine", "DeQuantStub FakeQuantize",
     "import os, sys, wires", "font:15px/1.5 system-ui", "<h1>A class trained one model", "acorn amber anchor",
+    "Thou art more lovely", "Nor shall Death brag",
 )  # fmt: skip
 LEFT_OUT = {HOUSE / name for name in MADE_FROM_CODE}
 PAGES = ["README.md", "CONTRIBUTING.md", "DESIGN.md", "CHANGELOG.md", "docs"]
@@ -35,7 +36,7 @@ FOLDERS = sorted(
     for path in LIBRARY.iterdir()
     if path.suffix == ".py" or (path / "__init__.py").exists()
 )
-LESSONS = sorted(f"lessons/{path.name}" for path in (HOUSE / "lessons").glob("[0-9]?_*"))
+LESSONS = sorted(f"lessons/{path.name}" for path in (HOUSE / "lessons").glob("[0-9]*_*"))
 OTHERS = ["transports", "programs", "lessons/face"]
 
 

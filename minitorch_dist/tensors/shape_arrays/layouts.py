@@ -68,7 +68,7 @@ def axis_order(ndim: int, steps: Sequence[Shape]) -> list[int]:
 
 
 def like(x: Array, shape: Shape | None = None, dtype: Any = None, order: str = "K") -> ShapeArray:
-    """What `np.empty_like` makes."""
+    """The array that `np.empty_like` makes."""
     kind = x.dtype if dtype is None else np.dtype(dtype)
     if shape is not None and len(shape) != x.ndim:
         return ShapeArray(shape, kind)
