@@ -17,7 +17,7 @@ EXAMPLES = 200
 
 
 def drawn():
-    """What arrivals() draws in EXAMPLES examples."""
+    """The mailboxes that arrivals() draws in EXAMPLES examples."""
     found, strategy = [], matching.arrivals()
     assert isinstance(strategy, SearchStrategy), (
         f"arrivals() gives {strategy!r}, expected a strategy such as st.lists(…)"
@@ -197,7 +197,7 @@ FAULTS = (
 
 @lamp("shrinks", star=2)
 def shrinks():
-    """What remains still fails, and does not if any one element is left out."""
+    """The list that remains still fails, and does not if any one element is left out."""
     for words, fails, example in FAULTS:
         given_to_it = list(example)
         small = matching.shrunk(given_to_it, fails)
@@ -249,7 +249,7 @@ def size_of_the_smallest():
 
 
 def picture():
-    """What shrunk() tries with a wrong `take`, line by line."""
+    """The lists that shrunk() tries with a wrong `take`, line by line."""
     lines = [
         "A take that prefers the newest is asked for 2:0, of rank 2 with tag 0",
         "",

@@ -81,10 +81,10 @@ def record(
         edges.append(edge)
         vjps.append(None if edge is None else item[1])
         if edge is not None:
-            requires, forgets = True, forgets or len(item) > 2
-            for read in item[2:]:
-                if read is not None:
-                    reads.append(read_now(read))
+            requires = True
+            if len(item) > 2:
+                forgets = True
+                reads += [read_now(read) for read in item[2:] if read is not None]
     out: T = base.new(first[0].plain, array, device)
     if observers.operations:
         observers.operated(name, [item[0].array for item in (first, *more)], (out.array,))
