@@ -16,7 +16,7 @@ OF_CHANCE = 6  # files that only a waiting rank enters
 
 @functools.cache
 def roads_of(name: str) -> dict[str, Road]:
-    return TRIPS[name].roads()
+    return TRIPS[name].shortest_roads()
 
 
 def inner() -> int:

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         ))  # fmt: skip
     if options.write:
         pages.PAGE.write_text(
-            pages.page([(trip, trip.roads()) for trip in TRIPS.values()]), "utf-8"
+            pages.page([(trip, trip.shortest_roads()) for trip in TRIPS.values()]), "utf-8"
         )
         print(f"wrote {pages.PAGE}")
         return 0
