@@ -10,7 +10,14 @@ from minitorch_dist.course import lesson
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson, Mutant
 
-EACH = [(one, mutant) for one in lesson.all_lessons() for mutant in one.mutants[::4]]
+
+def of(number: int, one: Lesson) -> Mutant:
+    """One of each lesson, at another place from lesson to lesson; a failing check takes seconds."""
+    some = one.mutants[::4]
+    return some[number % len(some)]
+
+
+EACH = [(one, of(number, one)) for number, one in enumerate(lesson.all_lessons())]
 
 
 def named(each: object) -> str:

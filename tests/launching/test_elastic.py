@@ -40,7 +40,7 @@ def said(folder: Path, generation: int) -> list[list[int]]:
 
 def finish(folder: Path, *running: Any) -> list[str]:
     (folder / "done").touch()
-    outputs = [agent.communicate(timeout=60)[0] for agent in running]
+    outputs = [agent.communicate(timeout=300)[0] for agent in running]
     assert [agent.returncode for agent in running] == [0] * len(running), "\n".join(outputs)
     return outputs
 
@@ -102,7 +102,7 @@ def test_a_worker_is_killed_and_the_late_node_waits(tmp_path: Path) -> None:
         until(lambda: len(said(tmp_path, 1)) == 2)
         assert [each[1:] for each in said(tmp_path, 1)] == [[0, 2, 0, 0, 2, 1], [1, 2, 1, 0, 2, 1]]
         os.kill(said(tmp_path, 1)[0][0], signal.SIGKILL)  # once too often
-        outputs = [agent.communicate(timeout=60)[0] for agent in [*both, late]]
+        outputs = [agent.communicate(timeout=300)[0] for agent in [*both, late]]
     assert [agent.returncode for agent in [*both, late]] == [1, 1, 1]
     for out in outputs[:2]:  # also the node where nothing had happened tells what has
         assert re.search(r"rank      : 0 .*\n  exitcode  : -9 \(SIGKILL\)", out)
@@ -189,7 +189,7 @@ def losses(folder: Path, deaths: list[str]) -> dict[int, set[str]]:
 def test_the_loss_continues_that_of_the_last_checkpoint(tmp_path: Path) -> None:
     whole = losses(tmp_path / "whole", [])
     assert sorted(whole) == [0, 1, 2, 3]
-    broken = losses(tmp_path / "broken", ["0a", "0b", "1c", "2b", "3a", "3c"])
+    broken = losses(tmp_path / "broken", ["0a", "1c", "2b", "3c"])
     assert broken == whole  # to the last bit, also of the steps that were taken twice
 
 

@@ -46,14 +46,14 @@ def add_to(counter: Any) -> int:
 @pytest.mark.parametrize("scheme", ["tcp", "file"])
 def test_everything(scheme: str, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/rings" if scheme == "file" else "tcp://"
-    assert mtd.launch(everything, 3, address, timeout=60) == [0, 1, 2]
+    assert mtd.launch(everything, 3, address, timeout=300) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_everything_through_a_broker(kind: str) -> None:
     broker = Broker(kind)
     try:
-        assert mtd.launch(everything, 3, broker.address, timeout=60) == [0, 1, 2]
+        assert mtd.launch(everything, 3, broker.address, timeout=300) == [0, 1, 2]
     finally:
         broker.stop()
 
@@ -77,7 +77,7 @@ def test_only_the_broker_knows_the_workers() -> None:
             )
             for rank in range(2)
         ]  # fmt: skip
-        said = [worker.communicate(timeout=60) for worker in workers]
+        said = [worker.communicate(timeout=300) for worker in workers]
     finally:
         broker.stop()
     assert [out.strip() for out, _ in said] == ["(2, 1)"] * 2, said
@@ -100,7 +100,7 @@ def die() -> None:
 
 def test_a_worker_that_is_killed(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="SIGKILL"):
-        mtd.launch(killed, 2, "tcp://", args=(str(tmp_path),), timeout=60)
+        mtd.launch(killed, 2, "tcp://", args=(str(tmp_path),), timeout=300)
     said = (tmp_path / "said").read_text(encoding="utf-8")
     assert "'w1'" in said and "die on 'w1', called at test_processes.py" in said
 
@@ -116,6 +116,8 @@ reader.Reader.__init__ = seen
 from datetime import timedelta
 from minitorch_dist.distributed.rpc import init
 init.CONNECT = timedelta(seconds=4)
+print("ready", flush=True)
+input()  # both have begun, however long that took
 rpc.init_rpc("w" + sys.argv[1], rank=int(sys.argv[1]), world_size=2)
 """
 
@@ -131,10 +133,16 @@ def test_a_stranger_never_reaches_the_codec() -> None:
         workers.append(
             subprocess.Popen(
                 [sys.executable, "-c", STRANGER, str(rank)], env=environment, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )
         )  # fmt: skip
-    said = [worker.communicate(timeout=60) for worker in workers]
+    for worker in workers:
+        assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("\n")
+        worker.stdin.flush()
+    said = [worker.communicate(timeout=300) for worker in workers]
     assert all(worker.returncode == 1 for worker in workers)
     assert all("CODEC" not in out for out, _ in said)
     assert "TrustError" in said[1][1] or "key" in said[1][1]

@@ -128,7 +128,7 @@ class Client:
     """Speaks MQTT byte by byte, so that it can also speak it wrongly."""
 
     def __init__(self, broker: Broker, identifier: str = "c", **options: Any) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", broker.port), 20)
+        self.socket = socket.create_connection(("127.0.0.1", broker.port), 300)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         options = {"name": broker.username, "password": broker.password, **options}
         self.say(connect_packet(identifier, **options))

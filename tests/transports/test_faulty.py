@@ -41,7 +41,7 @@ class World:
         store, self.trays = HashStore(), [Tray(lambda n: False) for _ in range(size)]
         self.ends = [wrap(QueueTransport(rank, size, clock=clock)) for rank in range(size)]
         threads = [
-            threading.Thread(target=self.ends[r].connect, args=(store, self.trays[r], 30))
+            threading.Thread(target=self.ends[r].connect, args=(store, self.trays[r], 300))
             for r in range(size)
         ]
         for thread in threads:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.transports import ends
 from transports import conformance, file, identity
-from transports.clock import SYSTEM
+from transports.clock import SYSTEM, SystemClock, picoseconds
 from transports.errors import ConnectError, PeerLost, TransportClosed, TrustError
 from transports.file import FileTransport
 from transports.shared_file import mounts, places, signed_file, watch
@@ -77,7 +77,7 @@ def world(
         try:
             if before is not None:
                 before(made[rank])
-            made[rank].connect(store, desks[rank], 20)
+            made[rank].connect(store, desks[rank], 300)
         except BaseException as error:
             errors[rank] = error
         with stay:
@@ -104,8 +104,17 @@ def world(
             thread.join()
 
 
+class HandClock(SystemClock):
+    """Its time is set by hand."""
+
+    seconds = 0.0
+
+    def now(self) -> int:
+        return picoseconds(self.seconds)
+
+
 def until(transport: FileTransport, done: Callable[[], bool]) -> None:
-    deadline = SYSTEM.deadline(30)
+    deadline = SYSTEM.deadline(300)
     while not done():
         assert not deadline.is_over()
         transport.progress(0.1, done)
@@ -376,15 +385,25 @@ def test_a_peer_that_cannot_be_seen_is_known_by_its_pulse(
 ) -> None:
     """Containers that share a folder cannot see each other's processes."""
     elsewhere(monkeypatch, numbers="container")
-    monkeypatch.setattr(watch, "STALE", 0.5)
-    monkeypatch.setattr(file, "BEAT", 0.05)
+    monkeypatch.setattr(file, "BEAT", 0.01)
     with world(*[f"file://{tmp_path}/job?mode={mode}"] * 2) as ((first, _), (second, desk)):
+        clock = HandClock()
+        monkeypatch.setattr(second._watch, "_clock", clock)
+        pulse = second._medium.pulse
         for _ in range(20):
-            second.progress(0.05, lambda: False)
-        assert not desk.lost_ranks  # for it beats
+            before = pulse(0)
+            until(second, lambda before=before: pulse(0) != before)  # type: ignore[misc]
+            assert second._watch.death_of(0, pulse) is None  # for it beats
+            clock.seconds += 0.9 * watch.STALE
+        assert not desk.lost_ranks
         monkeypatch.setattr(first._medium, "beat", lambda: None)
         first.send(1, b"last", b"words")
-        until(second, lambda: bool(desk.lost_ranks))
+
+        def is_lost_as_time_goes_by() -> bool:
+            clock.seconds += 1
+            return bool(desk.lost_ranks)
+
+        until(second, is_lost_as_time_goes_by)
         assert desk.whole == [(b"last", b"words")]
         assert "no heartbeat for" in f"{desk.lost_ranks[0]}"
         with pytest.raises(PeerLost):
@@ -448,7 +467,7 @@ def test_calls_before_connect_and_after_close(tmp_path: Path) -> None:
 
 def test_a_rank_outlives_the_thread_that_connected_it(tmp_path: Path) -> None:
     transport, desk = FileTransport(0, 1, f"file://{tmp_path}/job"), ends.Desk()
-    SYSTEM.start(lambda: transport.connect(HashStore(), desk, 20), "connects").join()
+    SYSTEM.start(lambda: transport.connect(HashStore(), desk, 300), "connects").join()
     transport._next_glance = 0
     transport.progress(0.01, lambda: False)
     transport.send(0, b"", b"to myself")

@@ -65,14 +65,14 @@ class End:
 
     def reach(self, other: End) -> None:
         assert self.transport.is_there(other.card)
-        self.transport.reach(other.rank, other.card, 30)
+        self.transport.reach(other.rank, other.card, 300)
 
     def say(self, other: End, what: str) -> None:
         self.transport.send(other.rank, b"h", what.encode())
 
     def hear(self, count: int) -> list[tuple[int, str]]:
         """The first so many messages and losses."""
-        deadline = SYSTEM.deadline(30)
+        deadline = SYSTEM.deadline(300)
         while len(self.desk.heard) < count:
             assert not deadline.is_over(), (self.desk.heard, self.transport)
             self.transport.progress(0.1, lambda: len(self.desk.heard) >= count)

