@@ -233,7 +233,7 @@ def spread(grad: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: 
         grad = grad.reshape([1 if i in over else n for i, n in enumerate(shape)])
     if math.prod(shape) > 10_000:
         return np.broadcast_to(grad, shape)
-    out = np.empty(shape, grad.dtype, like=grad)
+    out = np.empty(shape, grad.dtype, like=np.asanyarray(grad))
     out[...] = grad
     return out
 

@@ -82,7 +82,7 @@ def polynomial(coefficients: Sequence[float], x: Array) -> Array:
 def in_blocks(function: Callable[[Array], Any], x: Array) -> Array:
     """function(x), a block at a time; halves compute in float32."""
     flat = x.reshape(-1)
-    out = np.empty(flat.shape, x.dtype, like=x)
+    out = np.empty(flat.shape, x.dtype, like=flat)
     if not has_numbers(out):
         return out.reshape(x.shape)
     wide = np.float64 if x.dtype == np.float64 else np.float32
