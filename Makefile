@@ -4,6 +4,9 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 HOSTILE ?= --seconds 600
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Two test processes on two cores, and in them many ranks: a matrix product takes one thread.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
 
 .PHONY: demo test deep hostile check parity bench clean
 

@@ -36,7 +36,36 @@ from minitorch_dist.autograd.anomaly_mode import (
     is_anomaly_enabled as is_anomaly_enabled,
 )
 from minitorch_dist.compiler import compile as compile
-from minitorch_dist.tensors.core.dtypes import (
+from minitorch_dist.tensors.autograd.grad_modes import (
+    enable_grad as enable_grad,
+    inference_mode as inference_mode,
+    is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
+)
+from minitorch_dist.tensors.core.operations import (
+    add as add,
+    mul as mul,
+    multiply as multiply,
+    sum as sum,
+)
+from minitorch_dist.tensors.determinism import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
+    get_float32_matmul_precision as get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode,
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
+from minitorch_dist.tensors.devices import (
+    AcceleratorError as AcceleratorError,
+    device as device,
+    get_default_device as get_default_device,
+    set_default_device as set_default_device,
+)
+from minitorch_dist.tensors.dtypes import (
     bfloat16 as bfloat16,
     bool_ as bool,
     can_cast as can_cast,
@@ -63,36 +92,194 @@ from minitorch_dist.tensors.core.dtypes import (
     set_default_dtype as set_default_dtype,
     uint8 as uint8,
 )
-from minitorch_dist.tensors.core.grad_mode import (
-    enable_grad as enable_grad,
-    inference_mode as inference_mode,
-    is_grad_enabled as is_grad_enabled,
-    is_inference_mode_enabled as is_inference_mode_enabled,
-    no_grad as no_grad,
-    set_grad_enabled as set_grad_enabled,
+from minitorch_dist.tensors.extras.along_axes.scans import cummax as cummax, cummin as cummin
+from minitorch_dist.tensors.extras.complex_numbers import (
+    conj_physical as conj_physical,
+    conj_physical_ as conj_physical_,
+    is_conj as is_conj,
+    is_neg as is_neg,
+    isreal as isreal,
+    resolve_conj as resolve_conj,
+    resolve_neg as resolve_neg,
 )
-from minitorch_dist.tensors.core.operations import (
-    add as add,
-    mul as mul,
-    multiply as multiply,
-    sum as sum,
+from minitorch_dist.tensors.extras.elementwise.comparison import (
+    greater as greater,
+    greater_equal as greater_equal,
+    heaviside as heaviside,
+    isin as isin,
+    isinf as isinf,
+    isneginf as isneginf,
+    isposinf as isposinf,
+    less as less,
+    less_equal as less_equal,
+    not_equal as not_equal,
 )
-from minitorch_dist.tensors.core.promotion import result_type as result_type
-from minitorch_dist.tensors.determinism import (
-    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode as get_deterministic_debug_mode,
-    get_float32_matmul_precision as get_float32_matmul_precision,
-    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
-    set_deterministic_debug_mode as set_deterministic_debug_mode,
-    set_float32_matmul_precision as set_float32_matmul_precision,
-    use_deterministic_algorithms as use_deterministic_algorithms,
+from minitorch_dist.tensors.extras.elementwise.error_function import (
+    erf_ as erf_,
+    erfc as erfc,
+    erfc_ as erfc_,
 )
-from minitorch_dist.tensors.devices import (
-    AcceleratorError as AcceleratorError,
-    device as device,
-    get_default_device as get_default_device,
-    set_default_device as set_default_device,
+from minitorch_dist.tensors.extras.elementwise.exponentials import (
+    exp2 as exp2,
+    exp2_ as exp2_,
+    exp_ as exp_,
+    expm1 as expm1,
+    expm1_ as expm1_,
+    ldexp as ldexp,
+    ldexp_ as ldexp_,
+    log1p_ as log1p_,
+    log2 as log2,
+    log2_ as log2_,
+    log10 as log10,
+    log10_ as log10_,
+    log_ as log_,
+    logaddexp2 as logaddexp2,
+    logit as logit,
+    logit_ as logit_,
+    sigmoid_ as sigmoid_,
+    xlogy as xlogy,
+    xlogy_ as xlogy_,
 )
+from minitorch_dist.tensors.extras.elementwise.gamma import digamma as digamma, lgamma as lgamma
+from minitorch_dist.tensors.extras.elementwise.logic import (
+    bitwise_not as bitwise_not,
+    gcd as gcd,
+    gcd_ as gcd_,
+    lcm as lcm,
+    lcm_ as lcm_,
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+)
+from minitorch_dist.tensors.extras.elementwise.powers import (
+    float_power as float_power,
+    reciprocal_ as reciprocal_,
+    rsqrt as rsqrt,
+    rsqrt_ as rsqrt_,
+    sqrt_ as sqrt_,
+    square_ as square_,
+)
+from minitorch_dist.tensors.extras.elementwise.rounding import (
+    abs_ as abs_,
+    ceil_ as ceil_,
+    copysign as copysign,
+    fix as fix,
+    fix_ as fix_,
+    floor_ as floor_,
+    frac as frac,
+    frac_ as frac_,
+    nan_to_num as nan_to_num,
+    nan_to_num_ as nan_to_num_,
+    nextafter as nextafter,
+    round_ as round_,
+    signbit as signbit,
+    trunc_ as trunc_,
+)
+from minitorch_dist.tensors.extras.elementwise.trigonometry import (
+    acos_ as acos_,
+    acosh as acosh,
+    acosh_ as acosh_,
+    arccos_ as arccos_,
+    arccosh as arccosh,
+    arccosh_ as arccosh_,
+    arcsin_ as arcsin_,
+    arcsinh as arcsinh,
+    arcsinh_ as arcsinh_,
+    arctan_ as arctan_,
+    arctanh as arctanh,
+    arctanh_ as arctanh_,
+    asin_ as asin_,
+    asinh as asinh,
+    asinh_ as asinh_,
+    atan_ as atan_,
+    atanh as atanh,
+    atanh_ as atanh_,
+    cos_ as cos_,
+    cosh as cosh,
+    cosh_ as cosh_,
+    deg2rad as deg2rad,
+    deg2rad_ as deg2rad_,
+    hypot as hypot,
+    rad2deg as rad2deg,
+    rad2deg_ as rad2deg_,
+    sin_ as sin_,
+    sinc as sinc,
+    sinc_ as sinc_,
+    sinh as sinh,
+    sinh_ as sinh_,
+    tan as tan,
+    tan_ as tan_,
+    tanh_ as tanh_,
+)
+from minitorch_dist.tensors.extras.indexing.replacing import (
+    diagonal_scatter as diagonal_scatter,
+    select_scatter as select_scatter,
+    slice_scatter as slice_scatter,
+)
+from minitorch_dist.tensors.extras.indexing.scatter_reduction import (
+    index_reduce as index_reduce,
+    scatter_reduce as scatter_reduce,
+)
+from minitorch_dist.tensors.extras.linear_algebra.added_products import (
+    addbmm as addbmm,
+    addmm as addmm,
+    addmv as addmv,
+    addr as addr,
+    baddbmm as baddbmm,
+)
+from minitorch_dist.tensors.extras.linear_algebra.chains import chain_matmul as chain_matmul
+from minitorch_dist.tensors.extras.linear_algebra.matrices import (
+    cross as cross,
+    matrix_exp as matrix_exp,
+)
+from minitorch_dist.tensors.extras.linear_algebra.solving import (
+    cholesky_inverse as cholesky_inverse,
+    cholesky_solve as cholesky_solve,
+    logdet as logdet,
+    matrix_power as matrix_power,
+    triangular_solve as triangular_solve,
+)
+from minitorch_dist.tensors.extras.shapes.grids import (
+    block_diag as block_diag,
+    cartesian_prod as cartesian_prod,
+    combinations as combinations,
+    meshgrid as meshgrid,
+    vander as vander,
+)
+from minitorch_dist.tensors.extras.shapes.layout import (
+    get_device as get_device,
+    is_same_size as is_same_size,
+)
+from minitorch_dist.tensors.extras.shapes.pieces import (
+    dsplit as dsplit,
+    hsplit as hsplit,
+    narrow_copy as narrow_copy,
+    vsplit as vsplit,
+)
+from minitorch_dist.tensors.extras.shapes.rearranging import (
+    diag as diag,
+    diag_embed as diag_embed,
+    diagflat as diagflat,
+    diagonal_copy as diagonal_copy,
+    fliplr as fliplr,
+    flipud as flipud,
+    repeat_interleave as repeat_interleave,
+    rot90 as rot90,
+    tile as tile,
+    tril as tril,
+    triu as triu,
+)
+from minitorch_dist.tensors.extras.statistics.counting import (
+    bincount as bincount,
+    bucketize as bucketize,
+    histc as histc,
+    histogram as histogram,
+    unique as unique,
+    unique_consecutive as unique_consecutive,
+)
+from minitorch_dist.tensors.extras.statistics.covariance import corrcoef as corrcoef, cov as cov
+from minitorch_dist.tensors.extras.statistics.distances import cdist as cdist, pdist as pdist
 from minitorch_dist.tensors.generator import (
     Generator as Generator,
     get_rng_state as get_rng_state,
@@ -137,8 +324,6 @@ from minitorch_dist.tensors.ops.along_axes.reductions import (
     prod as prod,
 )
 from minitorch_dist.tensors.ops.along_axes.scans import (
-    cummax as cummax,
-    cummin as cummin,
     cumprod as cumprod,
     cumsum as cumsum,
     logcumsumexp as logcumsumexp,
@@ -153,16 +338,9 @@ from minitorch_dist.tensors.ops.complex_numbers import (
     angle as angle,
     complex as complex,
     conj as conj,
-    conj_physical as conj_physical,
-    conj_physical_ as conj_physical_,
     imag as imag,
-    is_conj as is_conj,
-    is_neg as is_neg,
-    isreal as isreal,
     polar as polar,
     real as real,
-    resolve_conj as resolve_conj,
-    resolve_neg as resolve_neg,
     view_as_complex as view_as_complex,
     view_as_real as view_as_real,
 )
@@ -181,23 +359,13 @@ from minitorch_dist.tensors.ops.elementwise.comparison import (
     eq as eq,
     equal as equal,
     ge as ge,
-    greater as greater,
-    greater_equal as greater_equal,
     gt as gt,
-    heaviside as heaviside,
     isclose as isclose,
     isfinite as isfinite,
-    isin as isin,
-    isinf as isinf,
     isnan as isnan,
-    isneginf as isneginf,
-    isposinf as isposinf,
     le as le,
-    less as less,
-    less_equal as less_equal,
     lt as lt,
     ne as ne,
-    not_equal as not_equal,
     where as where,
 )
 from minitorch_dist.tensors.ops.elementwise.conversion import is_tensor as is_tensor
@@ -214,38 +382,13 @@ from minitorch_dist.tensors.ops.elementwise.division import (
     remainder as remainder,
     true_divide as true_divide,
 )
-from minitorch_dist.tensors.ops.elementwise.error_function import (
-    erf as erf,
-    erf_ as erf_,
-    erfc as erfc,
-    erfc_ as erfc_,
-    erfinv as erfinv,
-)
+from minitorch_dist.tensors.ops.elementwise.error_function import erf as erf, erfinv as erfinv
 from minitorch_dist.tensors.ops.elementwise.exponentials import (
     exp as exp,
-    exp2 as exp2,
-    exp2_ as exp2_,
-    exp_ as exp_,
-    expm1 as expm1,
-    expm1_ as expm1_,
-    ldexp as ldexp,
-    ldexp_ as ldexp_,
     log as log,
     log1p as log1p,
-    log1p_ as log1p_,
-    log2 as log2,
-    log2_ as log2_,
-    log10 as log10,
-    log10_ as log10_,
-    log_ as log_,
     logaddexp as logaddexp,
-    logaddexp2 as logaddexp2,
-    logit as logit,
-    logit_ as logit_,
     sigmoid as sigmoid,
-    sigmoid_ as sigmoid_,
-    xlogy as xlogy,
-    xlogy_ as xlogy_,
 )
 from minitorch_dist.tensors.ops.elementwise.extremes import (
     clamp as clamp,
@@ -262,22 +405,12 @@ from minitorch_dist.tensors.ops.elementwise.extremes import (
     minimum as minimum,
 )
 from minitorch_dist.tensors.ops.elementwise.filling import fill_ as fill_, zero_ as zero_
-from minitorch_dist.tensors.ops.elementwise.gamma import digamma as digamma, lgamma as lgamma
 from minitorch_dist.tensors.ops.elementwise.logic import (
     bitwise_and as bitwise_and,
     bitwise_left_shift as bitwise_left_shift,
-    bitwise_not as bitwise_not,
     bitwise_or as bitwise_or,
     bitwise_right_shift as bitwise_right_shift,
     bitwise_xor as bitwise_xor,
-    gcd as gcd,
-    gcd_ as gcd_,
-    lcm as lcm,
-    lcm_ as lcm_,
-    logical_and as logical_and,
-    logical_not as logical_not,
-    logical_or as logical_or,
-    logical_xor as logical_xor,
 )
 from minitorch_dist.tensors.ops.elementwise.mixtures import (
     addcdiv as addcdiv,
@@ -285,87 +418,33 @@ from minitorch_dist.tensors.ops.elementwise.mixtures import (
     lerp as lerp,
 )
 from minitorch_dist.tensors.ops.elementwise.powers import (
-    float_power as float_power,
     pow as pow,
     reciprocal as reciprocal,
-    reciprocal_ as reciprocal_,
-    rsqrt as rsqrt,
-    rsqrt_ as rsqrt_,
     sqrt as sqrt,
-    sqrt_ as sqrt_,
     square as square,
-    square_ as square_,
 )
 from minitorch_dist.tensors.ops.elementwise.rounding import (
     abs as abs,
-    abs_ as abs_,
     absolute as absolute,
     ceil as ceil,
-    ceil_ as ceil_,
-    copysign as copysign,
-    fix as fix,
-    fix_ as fix_,
     floor as floor,
-    floor_ as floor_,
-    frac as frac,
-    frac_ as frac_,
-    nan_to_num as nan_to_num,
-    nan_to_num_ as nan_to_num_,
-    nextafter as nextafter,
     round as round,
-    round_ as round_,
     sgn as sgn,
     sign as sign,
-    signbit as signbit,
     trunc as trunc,
-    trunc_ as trunc_,
 )
 from minitorch_dist.tensors.ops.elementwise.trigonometry import (
     acos as acos,
-    acos_ as acos_,
-    acosh as acosh,
-    acosh_ as acosh_,
     arccos as arccos,
-    arccos_ as arccos_,
-    arccosh as arccosh,
-    arccosh_ as arccosh_,
     arcsin as arcsin,
-    arcsin_ as arcsin_,
-    arcsinh as arcsinh,
-    arcsinh_ as arcsinh_,
     arctan as arctan,
     arctan2 as arctan2,
-    arctan_ as arctan_,
-    arctanh as arctanh,
-    arctanh_ as arctanh_,
     asin as asin,
-    asin_ as asin_,
-    asinh as asinh,
-    asinh_ as asinh_,
     atan as atan,
     atan2 as atan2,
-    atan_ as atan_,
-    atanh as atanh,
-    atanh_ as atanh_,
     cos as cos,
-    cos_ as cos_,
-    cosh as cosh,
-    cosh_ as cosh_,
-    deg2rad as deg2rad,
-    deg2rad_ as deg2rad_,
-    hypot as hypot,
-    rad2deg as rad2deg,
-    rad2deg_ as rad2deg_,
     sin as sin,
-    sin_ as sin_,
-    sinc as sinc,
-    sinc_ as sinc_,
-    sinh as sinh,
-    sinh_ as sinh_,
-    tan as tan,
-    tan_ as tan_,
     tanh as tanh,
-    tanh_ as tanh_,
 )
 from minitorch_dist.tensors.ops.gradients import is_inference as is_inference
 from minitorch_dist.tensors.ops.images.adaptive_pooling import (
@@ -402,15 +481,6 @@ from minitorch_dist.tensors.ops.indexing.masking import (
     masked_fill as masked_fill,
     masked_scatter as masked_scatter,
     masked_select as masked_select,
-)
-from minitorch_dist.tensors.ops.indexing.replacing import (
-    diagonal_scatter as diagonal_scatter,
-    select_scatter as select_scatter,
-    slice_scatter as slice_scatter,
-)
-from minitorch_dist.tensors.ops.indexing.scatter_reduction import (
-    index_reduce as index_reduce,
-    scatter_reduce as scatter_reduce,
 )
 from minitorch_dist.tensors.ops.indexing.selecting import (
     index_add as index_add,
@@ -451,14 +521,6 @@ from minitorch_dist.tensors.ops.layers.softmaxes import (
     logsumexp as logsumexp,
     softmax as softmax,
 )
-from minitorch_dist.tensors.ops.linear_algebra.added_products import (
-    addbmm as addbmm,
-    addmm as addmm,
-    addmv as addmv,
-    addr as addr,
-    baddbmm as baddbmm,
-)
-from minitorch_dist.tensors.ops.linear_algebra.chains import chain_matmul as chain_matmul
 from minitorch_dist.tensors.ops.linear_algebra.contraction import (
     bilinear as bilinear,
     einsum as einsum,
@@ -470,11 +532,7 @@ from minitorch_dist.tensors.ops.linear_algebra.decompositions import (
     torch_qr as qr,
     torch_svd as svd,
 )
-from minitorch_dist.tensors.ops.linear_algebra.matrices import (
-    cross as cross,
-    matrix_exp as matrix_exp,
-    trace as trace,
-)
+from minitorch_dist.tensors.ops.linear_algebra.matrices import trace as trace
 from minitorch_dist.tensors.ops.linear_algebra.matrix_norms import norm as norm
 from minitorch_dist.tensors.ops.linear_algebra.products import (
     bmm as bmm,
@@ -489,14 +547,9 @@ from minitorch_dist.tensors.ops.linear_algebra.products import (
 )
 from minitorch_dist.tensors.ops.linear_algebra.pseudoinverse import pinv as pinverse
 from minitorch_dist.tensors.ops.linear_algebra.solving import (
-    cholesky_inverse as cholesky_inverse,
-    cholesky_solve as cholesky_solve,
     det as det,
     inv as inverse,
-    logdet as logdet,
-    matrix_power as matrix_power,
     slogdet as slogdet,
-    triangular_solve as triangular_solve,
 )
 from minitorch_dist.tensors.ops.making.creation import (
     as_tensor as as_tensor,
@@ -569,13 +622,6 @@ from minitorch_dist.tensors.ops.shapes.broadcasting import (
     broadcast_tensors as broadcast_tensors,
     broadcast_to as broadcast_to,
 )
-from minitorch_dist.tensors.ops.shapes.grids import (
-    block_diag as block_diag,
-    cartesian_prod as cartesian_prod,
-    combinations as combinations,
-    meshgrid as meshgrid,
-    vander as vander,
-)
 from minitorch_dist.tensors.ops.shapes.joining import (
     atleast_1d as atleast_1d,
     atleast_2d as atleast_2d,
@@ -593,10 +639,8 @@ from minitorch_dist.tensors.ops.shapes.joining import (
 from minitorch_dist.tensors.ops.shapes.layout import (
     channels_last as channels_last,
     contiguous_format as contiguous_format,
-    get_device as get_device,
     is_complex as is_complex,
     is_floating_point as is_floating_point,
-    is_same_size as is_same_size,
     is_signed as is_signed,
     layout as layout,
     memory_format as memory_format,
@@ -607,32 +651,14 @@ from minitorch_dist.tensors.ops.shapes.layout import (
 from minitorch_dist.tensors.ops.shapes.pieces import (
     chunk as chunk,
     diagonal as diagonal,
-    dsplit as dsplit,
-    hsplit as hsplit,
     narrow as narrow,
-    narrow_copy as narrow_copy,
     select as select,
     split as split,
     split_with_sizes as split_with_sizes,
     tensor_split as tensor_split,
     unbind as unbind,
-    vsplit as vsplit,
 )
-from minitorch_dist.tensors.ops.shapes.rearranging import (
-    diag as diag,
-    diag_embed as diag_embed,
-    diagflat as diagflat,
-    diagonal_copy as diagonal_copy,
-    flip as flip,
-    fliplr as fliplr,
-    flipud as flipud,
-    repeat_interleave as repeat_interleave,
-    roll as roll,
-    rot90 as rot90,
-    tile as tile,
-    tril as tril,
-    triu as triu,
-)
+from minitorch_dist.tensors.ops.shapes.rearranging import flip as flip, roll as roll
 from minitorch_dist.tensors.ops.shapes.reshaping import (
     flatten as flatten,
     ravel as ravel,
@@ -645,16 +671,9 @@ from minitorch_dist.tensors.ops.shapes.scalars import is_nonzero as is_nonzero
 from minitorch_dist.tensors.ops.shapes.striding import as_strided as as_strided
 from minitorch_dist.tensors.ops.statistics.counting import (
     argwhere as argwhere,
-    bincount as bincount,
-    bucketize as bucketize,
-    histc as histc,
-    histogram as histogram,
     nonzero as nonzero,
     searchsorted as searchsorted,
-    unique as unique,
-    unique_consecutive as unique_consecutive,
 )
-from minitorch_dist.tensors.ops.statistics.covariance import corrcoef as corrcoef, cov as cov
 from minitorch_dist.tensors.ops.statistics.differences import (
     cumulative_trapezoid as cumulative_trapezoid,
     diff as diff,
@@ -662,12 +681,12 @@ from minitorch_dist.tensors.ops.statistics.differences import (
     trapezoid as trapezoid,
     trapz as trapz,
 )
-from minitorch_dist.tensors.ops.statistics.distances import cdist as cdist, pdist as pdist
 from minitorch_dist.tensors.ops.statistics.similarity import cosine_similarity as cosine_similarity
 from minitorch_dist.tensors.printing import (
     get_printoptions as get_printoptions,
     set_printoptions as set_printoptions,
 )
+from minitorch_dist.tensors.promotion import result_type as result_type
 from minitorch_dist.tensors.size import Size as Size
 from minitorch_dist.tensors.tensor import Tensor as Tensor
 from minitorch_dist.tensors.threads import (
@@ -699,6 +718,7 @@ if TYPE_CHECKING:
         nn as nn,
         onnx as onnx,
         optim as optim,
+        profiler as profiler,
         testing as testing,
         transforms as transforms,
         utils as utils,
@@ -726,6 +746,7 @@ _ROOMS = {
     "nn",
     "onnx",
     "optim",
+    "profiler",
     "testing",
     "transforms",
     "utils",

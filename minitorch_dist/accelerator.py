@@ -6,8 +6,7 @@ from typing import Any
 
 from minitorch_dist.cuda import current, memory, streams
 from minitorch_dist.cuda.streams import Stream
-from minitorch_dist.tensors import devices, pools
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes, pools
 from minitorch_dist.tensors.devices import NO_ACCELERATOR, device as Device
 
 Which = Device | str | int | None

@@ -1,6 +1,6 @@
 """Discrete Fourier transforms, by torch's names."""
 
-from minitorch_dist.tensors.ops.linear_algebra.fourier import (
+from minitorch_dist.tensors.extras.linear_algebra.fourier import (
     fft as fft,
     fft2 as fft2,
     fftfreq as fftfreq,

@@ -23,6 +23,10 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 _PENDING, _RESULT, _ERROR = "pending", "result", "error"
+TWICE = (
+    "Attempting to mark a completed Future as complete again. Note that a Future can only be marked "
+    "completed once."
+)
 
 
 def system_condition() -> Condition:
@@ -38,11 +42,9 @@ class Future(Generic[T]):
     """
 
     def __init__(
-        self,
-        *,
-        devices: Sequence[int | str | device_names.device] | None = None,
+        self, *, devices: Sequence[int | str | device_names.device] | None = None,
         condition: Callable[[], Any] = system_condition,
-    ) -> None:
+    ) -> None:  # fmt: skip
         for name in devices or ():
             if device_names.resolve(name).type == "cpu":
                 raise ValueError("Expected devices to have indices, got cpu")
@@ -58,14 +60,17 @@ class Future(Generic[T]):
 
     def wait(self) -> T:
         """The value, once it is there; raises the exception, if that is what arrived."""
-        if self._state is _PENDING:
-            with self._changed:
-                while self._state is _PENDING:
-                    self._changed.wait()
         try:
+            if self._state is _PENDING:
+                self._wait_until_done()
             return self._get()
         finally:
             del self
+
+    def _wait_until_done(self) -> None:
+        with self._changed:
+            while self._state is _PENDING:
+                self._changed.wait()
 
     def value(self) -> T:
         """The value of a future that is done. Inside callbacks, where waiting makes no sense."""
@@ -100,12 +105,8 @@ class Future(Generic[T]):
     def _complete(self, state: str, content: Any) -> None:
         with self._changed:
             if self._state is not _PENDING:
-                raise RuntimeError(
-                    "Attempting to mark a completed Future as complete again. Note that a Future "
-                    "can only be marked completed once."
-                )
-            self._content = content
-            self._state = state
+                raise RuntimeError(TWICE)
+            self._content, self._state = content, state
             callbacks, self._callbacks = self._callbacks, []
             self._changed.notify_all()
         self._announce()

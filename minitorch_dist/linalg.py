@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from minitorch_dist.tensors.extras.linear_algebra.chains import multi_dot
+from minitorch_dist.tensors.extras.linear_algebra.matrices import linalg_cross as cross, matrix_exp
+from minitorch_dist.tensors.extras.linear_algebra.solving import matrix_power
+from minitorch_dist.tensors.extras.shapes.grids import linalg_vander as vander
 from minitorch_dist.tensors.ops.along_axes.norms import vector_norm
-from minitorch_dist.tensors.ops.linear_algebra.chains import multi_dot
 from minitorch_dist.tensors.ops.linear_algebra.decompositions import (
     cholesky,
     eigh,
@@ -12,12 +15,7 @@ from minitorch_dist.tensors.ops.linear_algebra.decompositions import (
     svd,
     svdvals,
 )
-from minitorch_dist.tensors.ops.linear_algebra.matrices import (
-    LinAlgError,
-    linalg_cross as cross,
-    matrix_exp,
-    vecdot,
-)
+from minitorch_dist.tensors.ops.linear_algebra.matrices import LinAlgError, vecdot
 from minitorch_dist.tensors.ops.linear_algebra.matrix_norms import (
     cond,
     diagonal,
@@ -30,11 +28,9 @@ from minitorch_dist.tensors.ops.linear_algebra.solving import (
     det,
     inv,
     linalg_slogdet as slogdet,
-    matrix_power,
     solve,
     solve_triangular,
 )
-from minitorch_dist.tensors.ops.shapes.grids import linalg_vander as vander
 
 __all__ = [
     "LinAlgError",

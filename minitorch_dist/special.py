@@ -1,26 +1,25 @@
 """torch.special: functions that mathematics has names for."""
 
-from minitorch_dist.tensors.ops.elementwise.error_function import (
-    erf as erf,
+from minitorch_dist.tensors.extras.elementwise.error_function import (
     erfc as erfc,
     erfcx as erfcx,
-    erfinv as erfinv,
     log_ndtr as log_ndtr,
     ndtr as ndtr,
     ndtri as ndtri,
 )
-from minitorch_dist.tensors.ops.elementwise.exponentials import (
+from minitorch_dist.tensors.extras.elementwise.exponentials import (
     entr as entr,
     exp2 as exp2,
     expm1 as expm1,
-    log1p as log1p,
     logit as logit,
     xlog1py as xlog1py,
     xlogy as xlogy,
 )
-from minitorch_dist.tensors.ops.elementwise.gamma import digamma as digamma
+from minitorch_dist.tensors.extras.elementwise.gamma import digamma as digamma
+from minitorch_dist.tensors.extras.elementwise.trigonometry import sinc as sinc
+from minitorch_dist.tensors.ops.elementwise.error_function import erf as erf, erfinv as erfinv
+from minitorch_dist.tensors.ops.elementwise.exponentials import log1p as log1p
 from minitorch_dist.tensors.ops.elementwise.rounding import round as round
-from minitorch_dist.tensors.ops.elementwise.trigonometry import sinc as sinc
 from minitorch_dist.tensors.ops.layers.softmaxes import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,

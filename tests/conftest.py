@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import multiprocessing
 import os
+import random
 import signal
 import threading
+import time
+import uuid
 from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from pathlib import Path
 
 import hypothesis
+import numpy as np
 import pytest
 
 hypothesis.settings.register_profile(
@@ -22,6 +27,19 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """A simulated run looks for `sleep` and its kin in all modules of its user. Here these are all tests,
+    six hundred files, which took longer than most runs. Only those that have such a name are looked at."""
+    from minitorch_dist.launching import outside
+
+    owners = (time, random, np.random, uuid)
+    taken = {id(found) for owner in owners for found in vars(owner).values() if callable(found)}
+    taken |= {id(datetime.datetime), id(datetime.date), id(os.urandom)}
+    for module in {item.module for item in session.items if isinstance(item, pytest.Function)}:
+        if taken.isdisjoint(map(id, vars(module).values())):
+            outside.pass_over(module)
 
 
 def _open_files() -> dict[str, str]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from minitorch_dist.course.lesson import all_lessons
+
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -85,3 +87,32 @@ def test_the_glossary_is_in_order_and_in_plain_sentences() -> None:
         assert sentence.endswith("."), word
         assert not re.match(r"(Who|Whoever|What)\b", sentence), word
         assert all(len(one.split()) <= 20 for one in re.split(r"[.;:] ", sentence)), word
+
+
+OTHERWISE = {
+    "right",
+    "broadcasts",
+    "rounds",
+}  # lamps, and what numpy does: not the words of the glossary
+
+
+def test_the_course_links_each_word_of_the_glossary_where_it_is_introduced() -> None:
+    """A word that a lesson stresses, for the first time in the course, and that the glossary has."""
+    heads = re.findall(r"^\| ([^|]+?) \|", (DOCS / "glossary.md").read_text("utf-8"), re.M)
+    known = {
+        word.strip().lower() for head in heads for word in re.sub(r"\(.*?\)", "", head).split(",")
+    }
+    met: set[str] = set()
+    for one in all_lessons():
+        text = re.sub(r"```.*?```", "", one.text, flags=re.S)
+        for found in re.finditer(r"(\[?)(?<![*\w])(\*\*?)([^*\n]+?)\2(?![*\w])(\S*)", text):
+            word = found[3].strip(" .:,").lower()
+            head = next((each for each in (word, word.rstrip("s")) if each in known), "")
+            if head and word not in OTHERWISE and head not in met:
+                met.add(head)
+                assert found[1] and found[4].startswith("](../../docs/glossary.md)"), (
+                    one,
+                    found[0],
+                )
+        assert "glossary.md" not in one.plain_text
+    assert len(met) > 30

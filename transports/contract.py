@@ -48,17 +48,27 @@ def is_unwritten(payload: Buffer) -> bool:
     return type(payload) is memoryview and getattr(payload.obj, "is_unwritten", False)
 
 
+def length_only(payload: memoryview) -> memoryview:
+    """An unwritten payload that does not keep the array alive which it was taken from."""
+    kind: Any = type(payload.obj)
+    return memoryview(kind((payload.nbytes,), "u1"))
+
+
 def flat(header: bytes, payload: Buffer) -> memoryview:
     """The payload's bytes in one row; ValueError if header or payload are longer than may be."""
     view = memoryview(payload)
     if len(header) > MAX_HEADER or view.nbytes > MAX_PAYLOAD:
-        raise ValueError(
-            f"a message of {len(header)} + {view.nbytes} bytes is too long: at most {MAX_HEADER} "
-            f"bytes of header and {MAX_PAYLOAD} of payload; send it in parts"
-        )
+        raise _too_long(header, view)
     if view.nbytes == 0:  # no shape with a 0 in it can be cast
         return memoryview(b"")
     return view if view.ndim == 1 and view.format == "B" else view.cast("B")
+
+
+def _too_long(header: bytes, view: memoryview) -> ValueError:
+    return ValueError(
+        f"a message of {len(header)} + {view.nbytes} bytes is too long: at most {MAX_HEADER} "
+        f"bytes of header and {MAX_PAYLOAD} of payload; send it in parts"
+    )
 
 
 class Sink(Protocol):

@@ -127,6 +127,7 @@ class StoreTimeout(DistStoreError):
         there = f"; {', '.join(present)} came" if present else ""
         super().__init__(
             f"waited {seconds:.1f} s{of_time} for {', '.join(missing)}, which nobody has set{there}. {note}"
+            f" (wait timeout after {1000 * seconds:.0f}ms, keys: {', '.join(missing)})"
         )
         self.seconds, self.missing, self.present, self.note = seconds, missing, present, note
 

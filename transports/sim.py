@@ -31,6 +31,7 @@ from transports.contract import (
     Waiting,
     flat,
     is_unwritten,
+    length_only,
 )
 from transports.errors import CLOSED, ConnectError, PeerLost, TransportClosed
 from transports.joinable import JoinableTransport
@@ -151,7 +152,12 @@ class SimTransport(JoinableTransport):
         peer, medium = world.ends.get(dst), self.medium
         if peer is None:
             raise self._nobody(dst)
-        copy = payload if is_unwritten(payload) else bytes(payload)  # of bytes it is none
+        copy: Buffer
+        if is_unwritten(payload):
+            assert isinstance(payload, memoryview)
+            copy = length_only(payload)
+        else:
+            copy = bytes(payload)  # of bytes it is none
         message = SimMessage(medium, self, peer, header, copy)
         network, meets = medium.network, medium.meets
         if medium.witness is not None:

@@ -35,9 +35,6 @@ from transports.sockets.mesh import ConnectionMesh, oneself
 SPINS = 40  # looks at the sockets before the system is asked to wake us (but see `clock.ASIDE`)
 SLICE = 1.0  # seconds of waiting, between two looks whether the peers' hosts still answer
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
-BROKEN_OFF = (
-    "this rank was interrupted in the middle of a message to it, which cannot be taken back"
-)
 CUT = (
     "this rank was interrupted in the middle of receiving from it, and what follows cannot be read"
 )
@@ -173,17 +170,18 @@ class TcpTransport(DrivenTransport, JoinableTransport):
     def _look_around(self) -> None:
         """Now and then: does every peer's host still acknowledge what it gets?"""
         now = self.clock.now()
-        if now - self._looked < SLICE * PICO:
-            return
-        self._looked = now
+        if now - self._looked >= SLICE * PICO:
+            self._looked = now
+            self._lose_unheard()
+
+    def _lose_unheard(self) -> None:
         for link in list(self._by_file.values()):
             if link.is_unheard():
                 self._lose(link, "its host has not acknowledged anything for "
                            f"{links.UNHEARD // 1000} s: off, or cut off from us")  # fmt: skip
 
     def _deliver(self, ready: list[tuple[int, int]]) -> bool:
-        found = False
-        inbox = self._inbox
+        found, inbox = False, self._inbox
         assert inbox is not None, "only a connected transport is driven"
         for file, _ in ready:
             link = self._by_file.get(file)
@@ -194,12 +192,8 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             try:
                 found |= link.receive(inbox, self._scratch)
                 self._unsettled = None
-                continue
-            except EOFError:
-                reason = f"its connection ended{link.where()}"
-            except (OSError, frames.FrameError) as error:
-                reason = f"its connection broke{link.where()}: {error}"
-            self._lose(link, reason)
+            except (EOFError, OSError, frames.FrameError) as error:
+                self._lose(link, link.why_ended(error))
         return found
 
     def _lose(self, link: PeerConnection, reason: str) -> None:
@@ -219,33 +213,22 @@ class TcpTransport(DrivenTransport, JoinableTransport):
 
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         view = flat(header, payload)
-        if self._state != "open":
-            raise self._not_open()
         link = self._links.get(dst)
-        if link is None and self._join_listener is not None:
-            raise PeerLost(dst, "it has not come yet")
-        if link is None:
-            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
-        length = view.nbytes
-        head = frames.pack(len(header), length) + header
-        parts: Sequence[Buffer]
+        if link is None or self._state != "open":
+            raise self._unreached(dst)
+        head = frames.pack(len(header), view.nbytes) + header
+        parts: Sequence[Buffer] = [head + view] if view.nbytes <= JOINED else [head, view]
         link.sending.try_take() or link.sending.take(self.clock.deadline(None))
         try:
-            if link.lost is not None:
-                raise PeerLost(dst, link.lost.why)
-            if link.verdict:  # its connection was ended by us, and will be told as lost
-                raise PeerLost(dst, link.verdict)
+            if link.lost is not None or link.verdict:
+                raise link.loss()
             link.is_half_sent = True
             try:
-                if length <= JOINED:
-                    parts = [head + view]
-                    sent = link.outgoing.send(parts[0])
-                else:
-                    parts = [head, view]
-                    sent = link.outgoing.sendmsg(parts)
+                out = link.outgoing
+                sent = out.send(parts[0]) if len(parts) == 1 else out.sendmsg(parts)
             except BlockingIOError:
                 sent = 0
-            if sent < len(head) + length:
+            if sent < len(head) + view.nbytes:
                 self._send_rest(link, parts, sent)
             link.is_half_sent = False
         except OSError as error:
@@ -256,10 +239,17 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             raise
         finally:
             if link.is_half_sent:
-                link.verdict = BROKEN_OFF
-                link.hang_up()
+                link.break_off()
             link.sending.token.append(True)
             link.sending.tell()
+
+    def _unreached(self, dst: int) -> Exception:
+        """Why there is no connection to send on."""
+        if self._state != "open":
+            return self._not_open()
+        if self._join_listener is not None:
+            return PeerLost(dst, "it has not come yet")
+        return ValueError(f"there is no rank {dst} in a world of {self.world_size}")
 
     def _send_rest(self, link: PeerConnection, parts: Sequence[Buffer], sent: int) -> None:
         """Deliver what arrives until there is room for the rest, or the peer has taken nothing for

@@ -24,16 +24,20 @@ def one_ring():
             )
             assert following in range(size), (
                 f"right_of({rank}, {size}) is {following!r}, but the ranks are "
-                + (f"0 to {size - 1}" if size > 1 else "only 0, which is its own neighbour")
+                + (f"0 to {size - 1}" if size > 1 else "only 0: a single rank is its own neighbour")
             )
             rank = following
         way = " → ".join(str(place) for place in [*met, rank])
-        assert rank == 0, f"{size} ranks: going right one never comes back to rank 0: {way} …"
+        assert rank == 0, (
+            f"{size} ranks: going right from rank 0, you never come back to it: {way} …"
+        )
         assert len(met) == size, (
             f"{size} ranks: going right leaves {left_out(met, size)} out: {way}"
         )
     order = [neighbour.right_of(rank, 4) for rank in range(4)]
-    assert order == [1, 2, 3, 0], f"to the right of 0, 1, 2, 3 sit 1, 2, 3, 0; yours: {order}"
+    assert order == [1, 2, 3, 0], (
+        f"to the right of 0, 1, 2, 3 are 1, 2, 3, 0; right_of gives {order}"
+    )
 
 
 def left_out(met, size):

@@ -1,8 +1,9 @@
 """A tensor that keeps the books: memory is written down when it is taken, and crossed out when it is freed.
 
-x      (2, 3) ──┐
-x.T    (3, 2) ──┼──▶ Storage ──▶ 48 bytes       one entry in the ledger,
-x[0]      (3) ──┘                               however many views there are
+                   strides
+x      (2, 3)      (3, 1) ──┐
+x.T    (3, 2)      (1, 3) ──┼──▶ Storage ──▶ 48 bytes       one entry in the ledger,
+x[1]      (3)         (1) ──┘                               however many views there are
 """
 
 import weakref
@@ -25,8 +26,8 @@ class Ledger:
 
     def enter(self, storage, category):
         """Count the storage's bytes from now on, until it is freed."""
-        # BLANK 1: write `storage.nbytes` down, and see to it that `leave` crosses them out (about 2 lines)
-        # weakref.finalize(thing, function, *arguments) calls function(*arguments) as soon as `thing` is gone.
+        # BLANK 1: add `storage.nbytes` to its category now; `leave` subtracts them when the storage is freed (about 2 lines)
+        # weakref.finalize(thing, function, *arguments) calls function(*arguments) later, as soon as `thing` is freed.
         self.by_category[category] += storage.nbytes
         weakref.finalize(storage, self.leave, storage.nbytes, category)
         # END
@@ -38,6 +39,11 @@ class Ledger:
     def __repr__(self):
         held = ", ".join(f"{name} {n}" for name, n in self.by_category.items() if n)
         return f"<Ledger: {self.live} bytes live ({held or 'nothing'}), {self.peak} at the peak>"
+
+
+def data_ptr(array):
+    """The address of an array's first number in this machine's memory, in bytes."""
+    return array.__array_interface__["data"][0]
 
 
 ledger = Ledger()  # of this process; later, when every rank is a process, of this rank
@@ -82,10 +88,6 @@ class Tensor:
     def __getitem__(self, index):
         return self.window(self.array[index])
 
-    def expand(self, *shape):
-        """Repeated along axes of size 1, and along new ones in front. No number is copied."""
-        return self.window(np.broadcast_to(self.array, shape))
-
     def window(self, array):
         """A tensor that shows `array`, which numpy made of ours."""
         # BLANK 2: a view has our storage, a copy has one of its own (about 3 lines)
@@ -95,26 +97,28 @@ class Tensor:
         return Tensor(array, self.storage.category, storage)
         # END
 
-    # New numbers, so a new storage. Shapes that differ are broadcast: (2, 3) + (3,) is (2, 3).
+    # Where a number lies: its place in the storage is counted in numbers, from 0.
+
+    @property
+    def offset(self):
+        """The place of this tensor's first number."""
+        return (data_ptr(self.array) - data_ptr(self.storage.array)) // self.array.itemsize
+
+    @property
+    def strides(self):
+        """For each axis: how many places further the next number along it lies."""
+        return tuple(n // self.array.itemsize for n in self.array.strides)
+
+    def place(self, *index):
+        """The place of the number at `index`, one number for each axis."""
+        # BLANK 3: begin at the offset, and go along each axis as many strides as the index says (about 1 line)
+        return self.offset + sum(i * stride for i, stride in zip(index, self.strides, strict=True))
+        # END
+
+    # New numbers, so a new storage.
 
     def __add__(self, other):
         return Tensor(self.array + other.array)
 
     def __mul__(self, other):
         return Tensor(self.array * other.array)
-
-
-def sum_to(grad, shape):
-    """Undo broadcasting: the gradient of an array of this shape, which was broadcast to grad.shape.
-
-    A number that was used several times gets the sum of what comes back from all its uses.
-    """
-    # BLANK 3: add up over the axes that broadcasting put in front, and over those it stretched (about 6 lines)
-    # `grad` is a numpy array. grad.sum((0, 1)) adds up over axes 0 and 1; with keepdims=True they stay, as size 1.
-    if grad.shape == shape:
-        return grad
-    extra = grad.ndim - len(shape)
-    grad = grad.sum(tuple(range(extra)))
-    stretched = tuple(axis for axis, n in enumerate(shape) if n == 1)
-    return grad.sum(stretched, keepdims=True)
-    # END

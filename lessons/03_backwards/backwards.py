@@ -7,7 +7,7 @@ a ◀━━━━ AddBackward0 ◀━━━━ AddBackward0  backward: gradients
 
 import books
 import numpy as np
-from books import sum_to
+from broadcasting import sum_to
 
 
 class Node:
@@ -114,7 +114,7 @@ def in_order(root):
     """The nodes on all ways back from `root`, each once, and after all those that bring it gradients."""
     awaits = awaited(root)
     order, ready = [], [root]
-    # BLANK 1: as long as some are ready, take one. Nodes that await no more edges after it are ready, too (about 6 lines)
+    # BLANK 1: while a node is ready, put it into `order`; a next node that awaits no more edges is ready, too (about 6 lines)
     while ready:
         node = ready.pop()
         order.append(node)

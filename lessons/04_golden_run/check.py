@@ -51,10 +51,25 @@ def right():
         ({"lr": 0.5, "momentum": 0.5, "dampening": 0.5}, (1, 1), (3.5, 3.0)),
     ]:
         found = course(golden.SGD, 4.0, [(grad, options["lr"]) for grad in grads], options)
+        still = ". p itself did not change: write into it, in place" if {*found} == {4.0} else ""
         assert found == list(wanted), (
-            f"p = 4, gradients {grads}, {said(options)}: p is {found} after each step, expected {list(wanted)}"
+            f"p = 4, gradients {grads}, {said(options)}: p is {found} after each step, expected {list(wanted)}{still}"
         )
+    each_has_its_own()
     any_options()
+
+
+def each_has_its_own():
+    """Two parameters, pushed in different ways."""
+    p, q = (torch.tensor([4.0], dtype=torch.float64, requires_grad=True) for _ in range(2))
+    made = golden.SGD([p, q], lr=0.5, momentum=0.5)
+    for _ in range(2):
+        p.grad, q.grad = torch.tensor([1.0]).double(), torch.tensor([0.0]).double()
+        made.step()
+    assert q.item() == 4, (
+        f"two parameters: q has gradients of 0, and moves from 4 to {q.item()}. Each has a velocity of its own, in its `state`"
+    )
+    assert p.item() == 2.75, f"two parameters: p is {p.item()}, expected 2.75"
 
 
 def course(optimizer, start, given, options):
@@ -146,8 +161,8 @@ def micro_batches():
     for parts in (1, 2, 3, 5, 37):
         assert exact.same(after_five_steps(golden.SGD, parts), wanted), (
             f"after five steps with 37 samples in {parts} part{'s' * (parts > 1)}, their gradients added up in p.grad, "
-            "the weights are not those of the library's SGD. If all else is right: gradients are set to 0 here by "
-            "zero_grad(set_to_none=False). Does what you keep share its memory with p.grad?"
+            "the weights are not those of the library's SGD. If the lamps above burn, look at what you keep in state: here "
+            "zero_grad(set_to_none=False) writes zeros into p.grad, so a velocity needs memory of its own"
         )
 
 

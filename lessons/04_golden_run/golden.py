@@ -57,6 +57,6 @@ class SGD(Optimizer):
             velocity = state["momentum_buffer"]
             # END
             push = grad + momentum * velocity if nesterov else velocity
-        # BLANK 2: the step: `lr` times `push` less, written into p itself (1 line)
+        # BLANK 2: the step: subtract `lr` times `push` from p, in place (1 line)
         p.sub_(push, alpha=lr)
         # END

@@ -28,6 +28,12 @@ class Message:
     tensor: Any
 
 
+def in_words(mailbox):
+    """The first messages, as receives ask for them."""
+    said = [f"tag {message.tag} from rank {message.src}" for message in mailbox[:3]]
+    return ", ".join(said + ["…"] * (len(mailbox) > 3)) or "nothing"
+
+
 class World:
     """All ranks of a run, their mailboxes, and what is under way between them."""
 
@@ -50,7 +56,7 @@ class World:
             choices = [*sorted(self.ready), *links]
             if not choices:  # all wait, and nothing will come: let each of them raise
                 asked = [
-                    f"rank {rank} for {self.asks[rank]} (in its mailbox: {len(self.mailboxes[rank])})"
+                    f"rank {rank} for {self.asks[rank]} (in its mailbox: {in_words(self.mailboxes[rank])})"
                     for rank in sorted(self.waiting)
                 ]
                 self.error = self.error or Deadlock("waiting: " + ", ".join(asked))

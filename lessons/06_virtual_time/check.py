@@ -88,13 +88,15 @@ def right():
     """Programs whose times can be found with pencil and paper."""
     nbytes = 1000
     hold = ALPHA + BETA * nbytes
-    demand("ping-pong, 3 rounds", ping_pong(3, nbytes), [6 * hold, 5 * hold])
+    demand("one message", chain(2, nbytes), [0, hold])
     demand(
         "a message that waits for its receiver, which computes",
         early(nbytes, 9000),
         [0, max(9000 * GAMMA, hold)],
     )
     demand("a receiver that waits for its message", early(nbytes, 3), [0, hold])
+    demand("two messages there and back", ping_pong(1, nbytes), [2 * hold, hold])
+    demand("ping-pong, 3 rounds", ping_pong(3, nbytes), [6 * hold, 5 * hold])
     for size in SIZES:
         passed = [rank * hold for rank in range(size)]
         demand(f"a chain of {size} ranks", chain(size, nbytes), passed)
@@ -127,9 +129,13 @@ def demand(what, programs, expected):
     if found != expected:
         rank = next(r for r, (f, e) in enumerate(zip(found, expected, strict=True)) if f != e)
         raise AssertionError(
-            f"{what}; a message takes {ALPHA + BETA * 1000} ps: rank {rank} is done at {found[rank]} ps, "
-            f"expected {expected[rank]} ps\n{shown(programs)}"
+            f"{what}; a message takes {picoseconds(ALPHA + BETA * 1000)}: rank {rank} is done at "
+            f"{picoseconds(found[rank])}, expected {picoseconds(expected[rank])}\n{shown(programs)}"
         )
+
+
+def picoseconds(time):
+    return "no time: it waits for ever" if time is None else f"{time:,} ps"
 
 
 @lamp("monotone", star=2)

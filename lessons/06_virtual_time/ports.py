@@ -47,7 +47,7 @@ class Ports:
 
     def leaves(self, src, nbytes, now):
         """A message comes to the sending port of `src` now. When does it begin to leave?"""
-        # BLANK 1: not before now, not before the port is free, which it then keeps (about 3 lines)
+        # BLANK 1: not before now, and not before the port is free; then the message keeps the port (about 3 lines)
         begins = max(now, self.sending_free[src])
         self.sending_free[src] = begins + self.hold(nbytes)
         return begins
@@ -55,7 +55,7 @@ class Ports:
 
     def lands(self, dst, nbytes, now):
         """A message's first byte is at the receiving port of `dst` now. When is its last one there?"""
-        # BLANK 2: the port may be busy with somebody else's message (about 3 lines)
+        # BLANK 2: the receiving port may be busy with another message; then this one keeps it (about 3 lines)
         begins = max(now, self.receiving_free[dst])
         self.receiving_free[dst] = begins + self.hold(nbytes)
         return self.receiving_free[dst]
@@ -63,7 +63,7 @@ class Ports:
 
     def received(self, now, landed):
         """A rank asks now for a message which landed, or will land, at `landed`. When does it go on?"""
-        # BLANK 3: it may have asked before that, or after (about 1 line)
+        # BLANK 3: it may have asked before the message landed, or after (about 1 line)
         return max(now, landed)
         # END
 

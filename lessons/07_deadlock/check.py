@@ -66,9 +66,12 @@ def never_stuck():
     """A program that ends when sends wait also ends with any room, and with the same result."""
     for size in SIZES:
         met, bounded, eager = (run(kind, size, 3) for kind in ("rendezvous", "bounded", "eager"))
-        assert met == bounded == eager, (
-            f"{size} ranks: the results differ: {met} where sends wait, {bounded} with room for one, {eager} else"
-        )
+        for kind, found in (("rendezvous", met), ("bounded", bounded)):
+            for rank, (one, other) in enumerate(zip(found, eager)):
+                assert one == other, (
+                    f"{size} ranks, rank {rank}: before and after the shifts it has {one} with {kind} sends, and {other} "
+                    "with eager ones. Is everything received before shift returns?"
+                )
 
 
 @lamp("frozen")
@@ -90,7 +93,8 @@ def rounds():
     """Where sends wait: one message, one word back that it is being received. For any number of ranks."""
     found = {size: taken("rendezvous", size) for size in (2, 5, 8)}
     assert "stuck" not in found.values(), "where sends wait it never ends: see 'never stuck'"
-    return MeasuredCost(max(found.values()), 2, unit=" rounds")
+    worst = max(found, key=found.__getitem__)
+    return MeasuredCost(found[worst], 2, unit=" rounds", where=f"{worst} ranks, where sends wait")
 
 
 @lamp("circle", star=1)
@@ -107,7 +111,7 @@ def circle():
         waits = {
             rank: [other for other in others if other != rank] for rank, others in waits.items()
         }
-        found = shift.find_circle(waits)
+        found = circle_of(waits)
         there = any(reaches(waits, rank, rank) for rank in waits)
         assert bool(found) == there, (
             f"find_circle({waits}) is {found}, but there is {'one' if there else 'none'}"
@@ -122,6 +126,23 @@ def circle():
     assert "1 → 3 → 1" in said or "3 → 1 → 3" in said, (
         f"ranks 1 and 3 wait for each other, and this is what the library says with your find_circle:\n{said}"
     )
+
+
+def circle_of(waits):
+    """The learner's answer; AssertionError where there is none."""
+    try:
+        found = shift.find_circle(waits)
+    except KeyError as error:
+        raise AssertionError(
+            f"find_circle({waits}) raises KeyError: {error}. Rank {error} is waited for, and waits for no rank itself, so it "
+            "has no entry"
+        ) from error
+    except RecursionError as error:
+        raise AssertionError(
+            f"find_circle({waits}) never ends: from a rank outside a circle the search goes round and round in it"
+        ) from error
+    assert isinstance(found, list), f"find_circle({waits}) is {found!r}, expected a list"
+    return found
 
 
 def reaches(waits, rank, goal):

@@ -3,7 +3,7 @@
     header    {"dtype": "<f4", "shape": [2, 3]}     JSON: what the bytes are
     payload   00 00 80 3f …                         the elements and nothing else, row by row
 
-In a letter all numbers are little-endian ("<", or "|" where it is all one), whatever the array was.
+In a letter all numbers are little-endian ("<"; "|" is for types of one byte, which have no order), whatever the array was.
 Nothing is ever unpickled: `pickle.loads` runs what the sender wants.
 """
 
@@ -12,6 +12,7 @@ import math
 import struct
 
 import numpy as np
+from hypothesis import given, strategies as st
 
 from transports.contract import flat
 from transports.queue import QueueTransport
@@ -29,7 +30,7 @@ class BadLetter(ValueError):
 
 
 def encode(array):
-    """Header and payload, both bytes, that hold whatever `array` is made of afterwards."""
+    """Header and payload, both bytes. They stay as they are when `array` is changed later."""
     if array.dtype.newbyteorder("<").str not in DTYPES:
         raise TypeError(f"a letter cannot hold {array.dtype}, only {', '.join(DTYPES)}")
     # BLANK 1: the header (json.dumps(…).encode()), and the elements' bytes (about 4 lines)
@@ -41,8 +42,8 @@ def encode(array):
 
 
 def decode(header, payload):
-    """The array, writable and with memory of its own. BadLetter if this is no letter, before
-    anything is made that is as large as a stranger says."""
+    """The array, writable and with memory of its own. BadLetter if this is no letter: that is known before memory is taken
+    for as many elements as the header claims."""
     fields = read(header)
     dtype, shape = fields["dtype"], fields["shape"]
     # BLANK 2: refuse what `encode` would never write; then make the array (about 10 lines)
@@ -73,6 +74,36 @@ def read(header):
     if not isinstance(fields, dict) or fields.keys() != {"dtype", "shape"}:
         raise BadLetter(f"a header has a dtype and a shape, this is {fields!r}")
     return fields
+
+
+# BLANK 3: here is one example; make it a property of every array (about 12 lines)
+# Let @given draw the dtype and the shape. Different numbers in it show where each one went. How else may it lie in memory?
+@given(
+    dtype=st.sampled_from(DTYPES),
+    shape=st.lists(st.integers(0, 3), max_size=3),
+    is_big=st.booleans(),
+    is_turned=st.booleans(),
+)
+def property_of_post(post, dtype, shape, is_big, is_turned):
+    """Fails if this `post` is wrong: post(array) is the array that comes out of a letter."""
+    array = np.arange(math.prod(shape)).reshape(shape).astype(dtype)
+    if is_big:
+        array = array.astype(array.dtype.newbyteorder(">"))
+    if is_turned:
+        array = array.T
+    before = array.copy()
+    found = post(array)
+    array[...] = 99  # what came out is not changed by this
+    assert found.dtype == dtype, f"{before.dtype.str} came out as {found.dtype.str}"
+    assert found.shape == before.shape, f"shape {before.shape} came out as {found.shape}"
+    assert np.array_equal(found, before), f"{before.tolist()} came out as {found.tolist()}"
+
+
+# INSTEAD
+#| def property_of_post(post):
+#|     """Fails if this `post` is wrong: post(array) is the array that comes out of a letter."""
+#|     assert post(np.array([1.0, 2.0])).tolist() == [1.0, 2.0]
+# END
 
 
 # ------------------------------------------------------------------------------ what it is good for

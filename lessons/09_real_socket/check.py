@@ -138,7 +138,8 @@ def right():
             )
             assert found == wanted, (
                 f"send of header {header!r}, payload {payload!r} through a connection that takes 5 bytes at a time: "
-                f"{found.hex(' ')} arrived, and should be {wanted.hex(' ')}"
+                f"{found.hex(' ') or 'nothing'} arrived, and should be {wanted.hex(' ')}: frame, "
+                "header, payload"
             )
 
 
@@ -175,18 +176,21 @@ def ends():
             where = f"the stream ends after {length} bytes, after {whole} whole messages"
             for _ in range(whole):
                 stream.receive(proxy)
-            if length in boundaries:
-                found = stream.receive(proxy)
-                assert found is None, (
-                    f"{where} and nothing more: receive returned {found}, expected None"
-                )
-                continue
+            is_good = length in boundaries
+            where += " and nothing more" if is_good else " and a part of one"
+            wanted = "None" if is_good else "an EOFError"
             try:
-                found = stream.receive(proxy)
+                found = f"returned {stream.receive(proxy)}"
             except EOFError:
-                continue
-            raise AssertionError(
-                f"{where} and a part of one: receive returned {found}, expected an EOFError"
+                found = "raised an EOFError"
+            except AssertionError:
+                raise  # the proxy has said what is wrong
+            except Exception as error:
+                raise AssertionError(
+                    f"{where}: receive raised {type(error).__name__} ({error}), expected {wanted}"
+                ) from error
+            assert found == ("returned None" if is_good else "raised an EOFError"), (
+                f"{where}: receive {found}, expected {wanted}"
             )
 
 

@@ -1,8 +1,8 @@
 """Finding each other: ranks, barriers and groups, out of a small key-value store.
 
                   the store
-    a process ──► "joined": 1 ──►  "I am rank 0"          Nobody knows the others' addresses, nobody is
-    a process ──► "joined": 2 ──►  "I am rank 1"          the first by birth. All know one store.
+    a process ──► "joined": 1 ──►  "I am rank 0"          No process knows the others' addresses, and
+    a process ──► "joined": 2 ──►  "I am rank 1"          none is special. All know one store.
     a process ──► "joined": 3 ──►  "I am rank 2"
 
 The store does each of these commands in one step, so that nobody comes in between:
@@ -42,7 +42,7 @@ class Meeting:
         rank = store.add("joined", 1) - 1
         # END
         if rank >= size:
-            raise RuntimeError(f"this is number {rank + 1}, and only {size} were expected")
+            raise RuntimeError(f"join found rank {rank}, and {size} ranks are 0 to {size - 1}")
         return cls(store, rank, size)
 
     def barrier(self):
@@ -64,7 +64,7 @@ class Meeting:
         frame = sys._getframe(1)
         site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         here, mine = self.round, f"rank {self.rank} is in {operation} at {site}"
-        # BLANK 3: say what you do; if the first one does another thing, leave word of it (about 4 lines)
+        # BLANK 3: write down your operation, if you are the first; else compare, and write a note if yours differs (about 4 lines)
         # All must come to the barrier before anybody raises, or the others wait for ever.
         first = self.store.compare_set(f"doing/{here}", "", f"{operation}\n{mine}").decode()
         if first.split("\n")[0] != operation:

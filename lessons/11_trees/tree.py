@@ -43,7 +43,8 @@ def parent(rank, size, root):
 def children(rank, size, root):
     """The ranks that report to `rank`, in the order of the rounds."""
     # BLANK 3: while `rank` speaks for the whole block, the other half of it reports here (about 8 lines)
-    # The half in which `rank` is not begins at (rank // half ^ 1) * half. There may be nobody in it.
+    # `rank // half` is the number of the half with `rank` in it, and `^ 1` makes that of the other half, which begins at
+    # (rank // half ^ 1) * half. There may be nobody in it.
     found = []
     for half in halves(size):
         if speaker(rank, 2 * half, root) != rank:

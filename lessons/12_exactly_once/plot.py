@@ -13,7 +13,7 @@ checks = {
     "two ranks": two_ranks,
     "labels": lambda all_reduce: once(all_reduce, 5, 7),
     "strictly": lambda all_reduce: once(all_reduce, 4, 4, strictly=True),
-    "yours": check,
+    "yours": property_of_all_reduce,
 }
 found = [score(each, (), all_reduces.WRONG) for each in checks.values()]
 names = list(found[0].wrong)

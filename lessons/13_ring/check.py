@@ -6,6 +6,7 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.course import MeasuredCost, lab, lamp, real_wires, training
+from minitorch_dist.course.property_trial import kills, spares
 from minitorch_dist.testing import check_collective
 
 
@@ -95,6 +96,111 @@ def leaves_what_is_given():
     assert given.tolist() == before, (
         f"reduce_scatter was given {before}, and afterwards that is {given.tolist()}"
     )
+
+
+@lamp("spares", star=2)
+def spared():
+    """Four right ways to reduce and scatter pass your property."""
+    spares(ring.property_of_reduce_scatter, RIGHT, examples=30)
+
+
+@lamp("kills", star=3)
+def killed():
+    """Seven wrong ones fail it, each by an assert of yours."""
+    kills(ring.property_of_reduce_scatter, WRONG, examples=30)
+
+
+def gathered(tensor):
+    """The tensors of all ranks."""
+    found = [torch.empty_like(tensor) for _ in range(dist.get_world_size())]
+    dist.all_gather(found, tensor)
+    return found
+
+
+def combined(tensors, op):
+    total = tensors[0].clone()
+    for one in tensors[1:]:
+        total = ring.COMBINE[op](total, one)
+    return total
+
+
+def own(tensor):
+    """This rank's part."""
+    size, rank = dist.get_world_size(), dist.get_rank()
+    count = tensor.numel() // size
+    return tensor[rank * count : (rank + 1) * count]
+
+
+def by_gathering(output, tensor, op=dist.ReduceOp.SUM):
+    """Every rank gets everything, and combines its own part."""
+    output.copy_(own(combined(gathered(tensor), op)))
+
+
+def by_all_reduce(output, tensor, op=dist.ReduceOp.SUM):
+    """All sums for everybody, of which each rank keeps its part."""
+    whole = tensor.clone()
+    dist.all_reduce(whole, op)
+    output.copy_(own(whole))
+
+
+def last_rank_first(output, tensor, op=dist.ReduceOp.SUM):
+    """Combines in the other order, from the last rank to the first."""
+    output.copy_(combined([own(one) for one in reversed(gathered(tensor))], op))
+
+
+def the_library(output, tensor, op=dist.ReduceOp.SUM):
+    """The library's own reduce_scatter_tensor."""
+    dist.reduce_scatter_tensor(output, tensor, op)
+
+
+def the_next_part(output, tensor, op=dist.ReduceOp.SUM):
+    """Rank r has part r + 1: the sums lie at the wrong ranks."""
+    count, size = output.numel(), dist.get_world_size()
+    at = (dist.get_rank() + 1) % size * count
+    output.copy_(combined(gathered(tensor), op)[at : at + count])
+
+
+def always_the_first_part(output, tensor, op=dist.ReduceOp.SUM):
+    """All ranks have part 0."""
+    output.copy_(combined(gathered(tensor), op)[: output.numel()])
+
+
+def sums_only(output, tensor, op=dist.ReduceOp.SUM):
+    """Adds, whatever the operation is."""
+    by_gathering(output, tensor)
+
+
+def begins_at_zero(output, tensor, op=dist.ReduceOp.SUM):
+    """Begins with zeros: right for sums, wrong for products and for the largest of negative numbers."""
+    output.copy_(own(combined([torch.zeros_like(tensor), *gathered(tensor)], op)))
+
+
+def leaves_itself_out(output, tensor, op=dist.ReduceOp.SUM):
+    """With three ranks or more, what the rank itself has is not in its part."""
+    parts = [own(one) for one in gathered(tensor)]
+    if len(parts) > 2:
+        del parts[dist.get_rank()]
+    output.copy_(combined(parts, op))
+
+
+def its_neighbour_twice(output, tensor, op=dist.ReduceOp.SUM):
+    """The rank two to the left is left out, and the left neighbour is in it twice."""
+    parts, rank = [own(one) for one in gathered(tensor)], dist.get_rank()
+    if len(parts) > 2:
+        parts[rank - 2] = parts[rank - 1]
+    output.copy_(combined(parts, op))
+
+
+def in_place(output, tensor, op=dist.ReduceOp.SUM):
+    """The tensor that was given has the sums in it afterwards."""
+    dist.all_reduce(tensor, op)
+    output.copy_(own(tensor))
+
+
+RIGHT = (by_gathering, by_all_reduce, last_rank_first, the_library)
+WRONG = (
+    the_next_part, always_the_first_part, sums_only, begins_at_zero, leaves_itself_out, its_neighbour_twice, in_place,
+)  # fmt: skip
 
 
 @lamp("real wire", star=3, processes=True)

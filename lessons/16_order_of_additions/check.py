@@ -125,6 +125,21 @@ def within_the_bound():
                 f"float64 can only be off by {float(proven):g}"
             )
 
+    large = of_large_unit([torch.ones(1, dtype=torch.float64)] * 5)
+    assert abs(large - 5 / 3) < 1e-9, (
+        f"with UNIT = 1/16 and 4 additions γ is 4/16 / (1 - 4/16) = 1/3, and γ Σ|x| of five ones 5/3; yours is {large:.9g}"
+    )
+
+
+def of_large_unit(given):
+    """The bound of numbers of five bits: there 1 - nu is far from 1."""
+    unit = order.UNIT
+    order.UNIT = 1 / 16
+    try:
+        return order.bound(given).item()
+    finally:
+        order.UNIT = unit
+
 
 @lamp("bytes")
 def bytes_sent():

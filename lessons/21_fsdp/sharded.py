@@ -8,6 +8,13 @@ A layer's parameters lie in one vector, `whole`; each parameter is a window on i
     whole     [ w w w w | w w b b | b 0 0 0 ]     3 ranks: shards of 4 numbers, padded with zeros
     shard       rank 0    rank 1    rank 2        what a rank keeps, and what its optimizer sees
 
+A storage (lesson 2) can give its bytes back while tensors that show it still exist:
+
+    whole = torch.ones(8);  window = whole[:4].view(2, 2);  storage = whole.untyped_storage()
+    storage.resize_(0)               0 bytes; `window` has its shape, and reads as nan
+    storage.resize_(8 * 4)           32 bytes again, with any numbers in them
+    whole.copy_(torch.ones(8))       the same window reads as ones
+
 The real one: minitorch_dist/distributed/fsdp, to be read as docs/fsdp.md says. Source: arXiv:1910.02054, arXiv:2304.11277.
 """
 

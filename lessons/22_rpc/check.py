@@ -4,16 +4,18 @@ import functools
 import itertools
 import traceback
 from collections import Counter
+from pathlib import Path
 
 import calls
 
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lamp, real_wires
+from minitorch_dist.course import MeasuredCost, lamp, lesson, property_trial, real_wires
 from minitorch_dist.course.envelopes import letters_scene
 from minitorch_dist.course.single_faults import in_words, single_faults
 from minitorch_dist.distributed import rpc, world
-from transports.faults.plans import Partition
+from transports.errors import DistError
+from transports.faults.plans import Partition, Strike, instant
 
 ran = Counter()  # how often each request was carried out; the ranks of a simulation share it
 acked = set()  # what rank 0 had an answer to
@@ -155,7 +157,13 @@ def gives_up():
     """No message comes through: in the end there is an error which says that the call may have run. If it ran, then once."""
     for one, other in (({0}, {1}), ({1}, {0})):
         wall = Partition(frozenset(one), frozenset(other), 0, None)
-        heard = sim.run(lonely, 2, faults=sim.Plan((wall,), reliable=False), limit=1e4).results
+        try:
+            heard = sim.run(lonely, 2, faults=sim.Plan((wall,), reliable=False), limit=1e4).results
+        except DistError as error:
+            raise AssertionError(
+                f"rank 0 calls rank 1, and nothing comes through. wait() gives up after {calls.TRIES} tries, and yours "
+                f"goes on: {error}"
+            ) from error
         assert "may have run" in heard[0], (
             "rank 0 calls rank 1, and nothing comes through: expected an RpcTimeout which says that it may have run, "
             + (f"it says {heard[0]!r}" if heard[0] else "none was raised")
@@ -191,6 +199,97 @@ def busy():
 def memory():
     """How many answers rank 0 still remembers after 80 calls: one for each caller."""
     return MeasuredCost(sim.run(busy, 3).results[0], 2.0, unit=" remembered")
+
+
+# ------------------------------------------------------------------------------------ the property
+
+
+@lamp("spares", star=2)
+def spared():
+    """Three right ways to call pass your property."""
+    this = lesson.read(Path(__file__).parent)
+    right = [
+        property_trial.solution(this, over_fates, "Asks again after a second"),
+        named_version(this, "keeps_everything", "Never forgets an answer"),
+        property_trial.solution(this, impatient, "Asks again after a fifth of a second"),
+    ]
+    right[2].__name__ = "impatient"
+    property_trial.spares(calls.property_of_calls, right, EXAMPLES)
+
+
+@lamp("kills", star=3)
+def killed():
+    """Five wrong ones fail it, each by an assert of yours."""
+    this = lesson.read(Path(__file__).parent)
+    wrong = property_trial.versions(this, WRONG, over_fates)
+    property_trial.kills(calls.property_of_calls, wrong, EXAMPLES)
+
+
+EXAMPLES = 40
+WRONG = ("no_memory", "new_number", "never_asks_again", "silent_to_copies", "any_answer")
+
+
+def named_version(this, name, story):
+    (found,) = property_trial.versions(this, [name], over_fates)
+    found.__doc__ = story
+    return found
+
+
+def impatient(names):
+    names["RETRY"] = 0.2
+    return over_fates(names)
+
+
+def over_fates(names):
+    """A program `run(requests, answers)` of these functions and classes."""
+
+    def four_calls():
+        names["init_rpc"](f"worker{dist.get_rank()}")
+        told = []
+        if dist.get_rank() == 0:
+            asked = [rpc_async(names, name) for name in "abc"]
+            told = [answer_of(names, future) for future in asked]
+            world.place().clock.sleep(5)  # what was late comes now
+            told.append(answer_of(names, rpc_async(names, "d")))
+        names["shutdown"]()
+        return told
+
+    def run(requests, answers):
+        carried_out.clear()
+        faults = [*struck_by(requests, 0, 1), *struck_by(answers, 1, 0)]
+        plan = sim.Plan(faults, reliable=False)
+        told = sim.run(four_calls, 2, faults=plan, limit=1e4).results[0]
+        return [*carried_out], told
+
+    return run
+
+
+carried_out = []  # by rank 1; the ranks of a simulation share it
+
+
+def carried(name):
+    carried_out.append(name)
+    return name
+
+
+def rpc_async(names, name):
+    return names["rpc_async"](1, carried, (name,))
+
+
+def answer_of(names, future):
+    try:
+        return future.wait()
+    except names["RpcTimeout"]:
+        return None
+
+
+def struck_by(fates, src, dst):
+    """The faults that give the first messages of this way these fates."""
+    kinds = {"lost": "drop", "twice": "duplicate", "late": "reorder"}
+    for number, fate in enumerate(fates):
+        if fate != "fine":
+            span = instant("3s") if fate == "late" else 0
+            yield Strike(kinds[fate], span=span, src=src, dst=dst, number=number)
 
 
 @lamp("real wire", star=3, processes=True)

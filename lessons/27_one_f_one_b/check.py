@@ -5,7 +5,7 @@ import math
 import one_f_one_b
 
 from minitorch_dist.course import MeasuredCost, lamp, pipelines
-from minitorch_dist.distributed.pipelining.orders import Pipe, everyones, faults, gpipe
+from minitorch_dist.distributed.pipelining.orders import Pipe, faults, gpipe
 from minitorch_dist.distributed.pipelining.pictures import drawn
 
 PIPES = [Pipe(ranks, m) for ranks in (1, 2, 3, 5) for m in (1, 2, 4, 7)]
@@ -17,7 +17,9 @@ def once():
     for ranks in range(1, 7):
         for count in range(1, 8):
             pipe = Pipe(ranks, count)
-            for fault in faults(everyones(one_f_one_b.one_forward_one_backward, pipe), pipe):
+            for fault in faults(
+                pipelines.orders_of(one_f_one_b.one_forward_one_backward, pipe), pipe
+            ):
                 raise AssertionError(f"stages: {ranks}, micro-batches: {count}: {fault}")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import wires
 
 from minitorch_dist.course import MeasuredCost, lamp, lossy_wires, real_wires
+from minitorch_dist.course.property_trial import kills, spares
 from transports import conformance
 from transports.clock import SYSTEM
 from transports.conformance.bench import Tray
@@ -230,6 +231,112 @@ def written_once(launch):
         assert least <= found <= most, (
             f"10 messages of 1006 bytes make {name} {found} bytes long: {least} are the least, and {most} the most"
         )
+
+
+@lamp("spares", star=2)
+def property_spares():
+    """Three right ways to read a log pass your property."""
+    spares(wires.property_of_records, RIGHT)
+
+
+@lamp("kills", star=3)
+def property_kills():
+    """Seven wrong ones fail it, each by an assert of yours."""
+    kills(wires.property_of_records, WRONG)
+
+
+def up_to_what_is_torn(data, start=0):
+    """Record by record, up to the first one that is not whole."""
+    found = []
+    while (body := first_of(data[start:])) is not None:
+        found.append(body)
+        start += wires.HEAD.size + len(body)
+    return found, start
+
+
+def first_of(data):
+    """The body of the first record, if that is whole."""
+    if len(data) < wires.HEAD.size:
+        return None
+    length, _ = wires.HEAD.unpack_from(data)
+    end = wires.HEAD.size + length
+    body = data[wires.HEAD.size : end]
+    return body if wires.record(body) == data[:end] else None
+
+
+def one_and_the_rest(data, start=0):
+    """The first record, and then the same for the rest."""
+    body = first_of(data[start:])
+    if body is None:
+        return [], start
+    found, end = one_and_the_rest(data, start + wires.HEAD.size + len(body))
+    return [body, *found], end
+
+
+def places_first(data, start=0):
+    """All places at which a record begins, and then their bodies."""
+    places = [start]
+    while (body := first_of(data[places[-1] :])) is not None:
+        places.append(places[-1] + wires.HEAD.size + len(body))
+    return [first_of(data[place:]) for place in places[:-1]], places[-1]
+
+
+def believes_the_length(data, start=0):
+    """Compares no checksum, so a hole reads like records."""
+    found = []
+    while start + wires.HEAD.size <= len(data):
+        length, _ = wires.HEAD.unpack_from(data, start)
+        body = data[start + wires.HEAD.size :][:length]
+        if len(body) < length:
+            break
+        found.append(body)
+        start += wires.HEAD.size + length
+    return found, start
+
+
+def skips_what_is_torn(data, start=0):
+    """Goes on behind a record that is not whole yet."""
+    found, end = up_to_what_is_torn(data, start)
+    return found, max(end, len(data))
+
+
+def all_or_nothing(data, start=0):
+    """Reads nothing of a log that ends with half a record."""
+    found, end = up_to_what_is_torn(data, start)
+    return (found, end) if end == len(data) else ([], start)
+
+
+def only_the_first(data, start=0):
+    """Reads one record, and says that it has read them all."""
+    found, end = up_to_what_is_torn(data, start)
+    return found[:1], end
+
+
+def from_the_start(data, start=0):
+    """Counts the place of the next record from where it began to read, and not from the file's first byte."""
+    found, end = up_to_what_is_torn(data, start)
+    return found, end - start
+
+
+def empty_is_the_end(data, start=0):
+    """Takes an empty record for the end of the log."""
+    found, end = up_to_what_is_torn(data, start)
+    if b"" not in found:
+        return found, end
+    found = found[: found.index(b"")]
+    return found, start + sum(wires.HEAD.size + len(body) for body in found)
+
+
+def forgets_the_place(data, start=0):
+    """Says each time that it has read nothing yet, so all records are read again."""
+    return up_to_what_is_torn(data, start)[0], start
+
+
+RIGHT = (up_to_what_is_torn, one_and_the_rest, places_first)
+WRONG = (
+    believes_the_length, skips_what_is_torn, all_or_nothing, only_the_first, from_the_start, empty_is_the_end,
+    forgets_the_place,
+)  # fmt: skip
 
 
 @lamp("memory")

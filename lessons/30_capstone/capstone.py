@@ -7,6 +7,8 @@ people write them by hand. Ours is right. Many that look like it are wrong. Most
 know: exact training on 1, 2, 3 and 5 ranks, and sends that wait. Which one is not caught?
 """
 
+from hypothesis import assume, given, strategies as st
+
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
@@ -25,26 +27,40 @@ def average(parameters):
         p.grad /= size
 
 
-def property_of_mine(average):
-    """Raises if this `average(parameters)` is wrong in the way that I have in mind."""
+# BLANK 1: here is one example; write a property that no check of ours has (about 14 lines)
+# `sim.run(program, size).results` has what `program()` returned on each rank. Hypothesis may draw the number of ranks, the
+# gradients, and all that `average` makes no promise about.
+@given(numbers=st.lists(st.none() | st.integers(-9, 9), min_size=1, max_size=4))
+def property_of_mine(average, numbers):
+    """Fails if this `average(parameters)` is wrong in the way that I have in mind: a rank may have no gradient (None)."""
+    assume(any(number is not None for number in numbers))
 
-    # BLANK 1: a property that no check of ours has (about 8 lines)
-    # `sim.run(program, size).results` has what `program()` returned on each rank. A parameter is made by
-    # `torch.nn.Parameter(torch.zeros(3))`, and its gradient may be set: `p.grad = torch.ones(3)`.
     def program():
         used, rare = (torch.nn.Parameter(torch.zeros(3)) for _ in range(2))
-        used.grad = torch.ones(3)
-        if dist.get_rank() == 0:  # only this rank's samples came that way
-            rare.grad = 6 * torch.ones(3)
+        used.grad, number = torch.ones(3), numbers[dist.get_rank()]
+        if number is not None:  # only these ranks' samples came that way
+            rare.grad = 12.0 * number * torch.ones(3)
         average([rare, used])
-        return rare.grad.tolist()
+        return None if rare.grad is None else rare.grad.tolist()
 
-    for size in (1, 2, 3):
-        found = sim.run(program, size).results
-        assert found == [[6 / size] * 3] * size, (
-            f"a gradient that rank 0 alone has, 6: {found} on {size} ranks"
-        )
-    # END
+    size = len(numbers)
+    mean = 12.0 * sum(number or 0 for number in numbers) / size
+    found = sim.run(program, size).results
+    assert found == [[mean] * 3] * size, f"the mean is {mean}, and the ranks have {found}"
+
+
+# INSTEAD
+#| def property_of_mine(average):
+#|     """Fails if this `average(parameters)` is wrong in the way that I have in mind."""
+#|
+#|     def program():
+#|         p = torch.nn.Parameter(torch.zeros(3))
+#|         p.grad = 6.0 * dist.get_rank() * torch.ones(3)
+#|         average([p])
+#|         return p.grad.tolist()
+#|
+#|     assert sim.run(program, 3).results == [[6.0] * 3] * 3
+# END
 
 
 def mutant_of_mine(parameters):

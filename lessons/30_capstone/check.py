@@ -9,6 +9,7 @@ import capstone
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.course import Skipped, certificate, lamp, lesson, timelines, worlds
+from minitorch_dist.course.property_trial import kills, spares
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
 from minitorch_dist.testing.strictness import strict
@@ -62,15 +63,7 @@ def under_torch():
 @lamp("fair", star=2)
 def fair():
     """All these versions pass your property: they are right, each in its own way."""
-    for average in (capstone.average, at_once, from_the_last, gathered):
-        try:
-            capstone.property_of_mine(average)
-        except Exception as error:
-            what = type(error).__name__ + (f": {error}" if str(error) else "")
-            said = average.__doc__.splitlines()[0]
-            raise AssertionError(
-                f"your property fails for {average.__name__}, which is right ({said}): {what}"
-            ) from error
+    spares(capstone.property_of_mine, (one_by_one, at_once, from_the_last, gathered))
 
 
 @lamp("new", star=2)
@@ -87,13 +80,7 @@ def new():
 @lamp("killed", star=3)
 def killed():
     """Your property catches your mutant."""
-    try:
-        capstone.property_of_mine(capstone.mutant_of_mine)
-    except Exception:
-        return
-    raise AssertionError(
-        "your property lets your mutant pass; does it compare anything with what is expected?"
-    )
+    kills(capstone.property_of_mine, (capstone.mutant_of_mine,))
 
 
 def ours(average):
@@ -116,6 +103,11 @@ def ours(average):
 
 
 # ----------------------------------------------------------------------- all of these are right
+
+
+def one_by_one(parameters):
+    """As it is given."""
+    capstone.average(parameters)
 
 
 def at_once(parameters):

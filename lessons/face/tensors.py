@@ -1,4 +1,4 @@
-"""Tensors: those of lessons 02 and 03, and what other lessons ask of a tensor besides, under torch's names.
+"""Tensors: those of lessons 02, 2.5 and 03, and what other lessons ask of a tensor besides, under torch's names.
 
 All numbers are float64. A view shares memory with what it shows; `detach` shares it and forgets the graph.
 """
@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from .. import backwards, books
-from ..books import sum_to
+from ..broadcasting import sum_to
 
 float64 = np.dtype(np.float64)
 recording = True  # whether operations leave nodes
@@ -233,7 +233,7 @@ class Tensor(backwards.Tensor):
 
 
 def taken(made):
-    """A tensor that lessons 02 and 03 made, as one of ours: the same numbers, storage and node."""
+    """A tensor that lessons 02 to 03 made, as one of ours: the same numbers, storage and node."""
     ours = Tensor.__new__(Tensor)
     ours.node = None
     ours.__dict__.update(vars(made))

@@ -15,8 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.tensors import devices, pools
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes, pools
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.autocasting import DEFAULTS, Casting

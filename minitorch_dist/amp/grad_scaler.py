@@ -17,8 +17,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from minitorch_dist.tensors import pools
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes, pools
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.operations import mul
 from minitorch_dist.tensors.core.views import wrote

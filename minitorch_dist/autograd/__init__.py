@@ -23,10 +23,10 @@ from minitorch_dist.autograd.function import Function as Function
 from minitorch_dist.autograd.gradcheck import (
     GradcheckError as GradcheckError,
     gradcheck as gradcheck,
+    gradgradcheck as gradgradcheck,
 )
 from minitorch_dist.autograd.variable import Variable as Variable
-from minitorch_dist.tensors.core import grad_mode as grad_mode
-from minitorch_dist.tensors.core.grad_mode import (
+from minitorch_dist.tensors.autograd.grad_modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
     is_grad_enabled as is_grad_enabled,
@@ -34,4 +34,5 @@ from minitorch_dist.tensors.core.grad_mode import (
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
+from minitorch_dist.tensors.core import grad_mode as grad_mode
 from minitorch_dist.tensors.ops.gradients import backward as backward, grad as grad

@@ -29,13 +29,15 @@ import numpy as np
 
 from minitorch_dist.autograd.outputs import wrap_outputs
 from minitorch_dist.autograd.saved import SavedTensor, save
-from minitorch_dist.tensors.core import base, grad_mode, graph, joint
+from minitorch_dist.tensors.autograd import grad_modes, joint
+from minitorch_dist.tensors.autograd.nodes import TorchNode
+from minitorch_dist.tensors.core import base, grad_mode, graph
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.graph import Gradient, Node
 from minitorch_dist.tensors.core.operations import sum_to
 
 
-class FunctionCtx(Node):
+class FunctionCtx(TorchNode):
     """The node of one `apply`. It is the ctx, and has room for whatever you set on it."""
 
     _forward_cls: ClassVar[type[Function]]
@@ -44,7 +46,7 @@ class FunctionCtx(Node):
         inputs = [a for a in args if isinstance(a, TensorBase)]
         recording = grad_mode.mode.get() == grad_mode.ON and joint.wants_any(inputs)
         edges = [graph.edge_of(t) if t._requires_grad else None for t in inputs if recording]
-        Node.__init__(self, name, tuple(edges))
+        TorchNode.__init__(self, name, tuple(edges))
         self.recording = recording
         self._to_save: tuple[TensorBase | None, ...] = ()
         self._dirty: tuple[TensorBase, ...] = ()
@@ -213,7 +215,7 @@ class Function:
             bound.apply_defaults()
             args, kwargs = bound.args, {}
         node = cls._node(cls.__name__ + "Backward", args)
-        with grad_mode.no_grad():
+        with grad_modes.no_grad():
             if separate:
                 output = cls.forward(*args)
                 cls.setup_context(node, args, output)
@@ -237,7 +239,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def wrapped(ctx: Any, *grads: Any) -> Any:
-        with grad_mode.no_grad():
+        with grad_modes.no_grad():
             return backward(ctx, *grads)
 
     return wrapped

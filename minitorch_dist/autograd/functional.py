@@ -1,21 +1,22 @@
-"""Whole derivatives of functions: `vjp`, `jvp`, `jacobian`.
+"""Whole derivatives of functions: `vjp`, `jvp`, `jacobian`, and of second order `hessian`, `hvp`, `vhp`.
 
-All are first derivatives, made of backward passes. `hessian`, `hvp` and `vhp` need the gradient of
-a gradient, which is not offered; they say so.
+All are made of backward passes. The second derivatives are derivatives of a gradient that was recorded itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors.autograd.grad_modes import enable_grad, set_grad_enabled
 from minitorch_dist.tensors.core import base
-from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.core.grad_mode import enable_grad
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.elementwise.copying import detach
-from minitorch_dist.tensors.ops.gradients import NO_DOUBLE_BACKWARD, grad
+from minitorch_dist.tensors.ops.gradients import grad
+from minitorch_dist.tensors.ops.shapes.joining import stack
+from minitorch_dist.tensors.ops.shapes.reshaping import reshape, squeeze, view_as
 
 _ONE_OUTPUT = (
     "The vector v can only be None if the user-provided function returns a single Tensor with a "
@@ -51,13 +52,17 @@ def jvp(
 
     Made from the Jacobian, so it costs one backward pass per element of the outputs.
     """
+    if create_graph:
+        raise RuntimeError(
+            "jvp(create_graph=True) is not offered: take jacobian(create_graph=True)"
+        )
     call = _Call("jvp", func, inputs, create_graph, strict)
     directions = call.vector(v, call.inputs, _ONE_INPUT)
     moved = []
     for out in call.outputs:
         total = np.zeros(out.array.shape, out.array.dtype)
         for rows, direction in zip(call.jacobian(out), directions, strict=True):
-            total += np.tensordot(rows, direction.array, direction.array.ndim)
+            total += np.tensordot(rows.array, direction.array, direction.array.ndim)
         moved.append(base.new(out.plain, total))
     return call.like_outputs(call.outputs), call.like_outputs(moved)
 
@@ -74,27 +79,70 @@ def jacobian(
     if strategy != "reverse-mode":
         raise RuntimeError("only strategy='reverse-mode' is offered")
     call = _Call("jacobian", func, inputs, create_graph, strict)
-    return call.like_outputs(
-        [
-            call.like_inputs([base.new(out.plain, rows) for rows in call.jacobian(out)])
-            for out in call.outputs
-        ]
-    )
+    return call.like_outputs([call.like_inputs(call.jacobian(out)) for out in call.outputs])
 
 
-def hessian(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not offered: it differentiates a gradient."""
-    raise RuntimeError("hessian needs create_graph=True. " + NO_DOUBLE_BACKWARD)
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """All second derivatives of a function of one number: for each pair of inputs, one shape after the other."""
+
+    def slopes(*given: Any) -> Any:
+        return jacobian(_single("hessian", func), given, create_graph=True)
+
+    several = isinstance(inputs, tuple)
+    found = jacobian(
+        slopes, inputs if several else (inputs,), create_graph, strict, vectorize,
+        outer_jacobian_strategy,
+    )  # fmt: skip
+    return found if several else found[0][0]
 
 
-def hvp(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not offered: it differentiates a gradient."""
-    raise RuntimeError("hvp needs create_graph=True. " + NO_DOUBLE_BACKWARD)
+def vhp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """The output of `func`, one number, and vᵀH with its second derivatives H."""
+    call = _Call("vhp", _single("vhp", func), inputs, create_graph, strict)
+    weights = call.vector(v, call.inputs, _ONE_INPUT)
+    ones = [base.new(out.plain, np.ones_like(out.array)) for out in call.outputs]
+    slopes = call.gradients(call.outputs, ones, create_graph=True)
+    return call.like_outputs(call.outputs), call.like_inputs(call.gradients(slopes, weights))
 
 
-def vhp(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not offered: it differentiates a gradient."""
-    raise RuntimeError("vhp needs create_graph=True. " + NO_DOUBLE_BACKWARD)
+def hvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """The output of `func`, and Hv: the same as vᵀH, for H is symmetric."""
+    return vhp(func, inputs, v, create_graph, strict)
+
+
+def _single(name: str, func: Callable[..., Any]) -> Callable[..., Any]:
+    """`func`, which must return one number."""
+
+    def checked(*inputs: Any) -> Any:
+        out = func(*inputs)
+        if not isinstance(out, TensorBase):
+            raise RuntimeError(f"The function given to {name} should return a single Tensor")
+        if out.array.size != 1:
+            raise RuntimeError(
+                f"The Tensor returned by the function given to {name} should contain a single element"
+            )
+        return squeeze(out)
+
+    return checked
 
 
 class _Call:
@@ -103,15 +151,11 @@ class _Call:
     def __init__(
         self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool
     ) -> None:
-        if create_graph:
-            raise RuntimeError(NO_DOUBLE_BACKWARD)
-        self.name, self.strict = name, strict
+        self.name, self.strict, self.create_graph = name, strict, create_graph
         self.several_inputs = isinstance(inputs, tuple)
         given = self._tensors("inputs", inputs)
-        self.inputs = [detach(x) for x in given]
-        for x in self.inputs:
-            x.requires_grad = True
         with enable_grad():
+            self.inputs = [self._own(x) for x in given]
             returned = func(*self.inputs)
         self.several_outputs = isinstance(returned, tuple)
         self.outputs = self._tensors("outputs of the user-provided function", returned)
@@ -122,6 +166,14 @@ class _Call:
                     "outputs must be computed in a differentiable manner from the input when "
                     "running in strict mode."
                 )
+
+    def _own(self, given: TensorBase) -> TensorBase:
+        """A tensor of this call's own, so that other uses of the input do not count."""
+        if self.create_graph and given.requires_grad:
+            return view_as(given, given)
+        own = detach(given)
+        own.requires_grad = True
+        return own
 
     def _tensors(self, what: str, values: Any) -> tuple[TensorBase, ...]:
         found = values if isinstance(values, tuple) else (values,)
@@ -153,7 +205,10 @@ class _Call:
         return found
 
     def gradients(
-        self, outputs: Sequence[TensorBase], weights: Sequence[TensorBase]
+        self,
+        outputs: Sequence[TensorBase],
+        weights: Sequence[TensorBase],
+        create_graph: bool = False,
     ) -> list[TensorBase]:
         """The gradient for each input; zeros where the outputs do not depend on it."""
         pairs = [(o, w) for o, w in zip(outputs, weights, strict=True) if o._requires_grad]
@@ -164,6 +219,7 @@ class _Call:
                 self.inputs,
                 [w for _, w in pairs],
                 retain_graph=True,
+                create_graph=create_graph or self.create_graph,
                 allow_unused=True,
             )
         grads = []
@@ -178,23 +234,28 @@ class _Call:
             grads.append(g)
         return grads
 
-    def jacobian(self, out: TensorBase) -> list[Array]:
-        """For each input an array of shape out + input, row by row."""
-        rows: list[list[Array]] = []
-        for element in np.ndindex(out.array.shape):
+    def jacobian(self, out: TensorBase) -> list[TensorBase]:
+        """For each input a tensor of shape out + input, made row by row."""
+        rows: list[list[TensorBase]] = []
+        shape = out.array.shape
+        for element in np.ndindex(shape):
             weight = np.zeros_like(out.array)
             weight[element] = 1
-            grads = self.gradients([out], [base.new(out.plain, weight)])
-            rows.append([g.array for g in grads])
-        shape = out.array.shape
-        return [
-            np.array([row[i] for row in rows], out.array.dtype).reshape(shape + x.array.shape)
-            for i, x in enumerate(self.inputs)
-        ]
+            rows.append(self.gradients([out], [base.new(out.plain, weight)]))
+        if not rows:
+            empty = [np.zeros(shape + x.array.shape, out.array.dtype) for x in self.inputs]
+            return [base.new(out.plain, array) for array in empty]
+        with set_grad_enabled(self.create_graph):
+            whole = [stack([row[i] for row in rows]) for i in range(len(self.inputs))]
+            return [
+                reshape(each, shape + x.array.shape)
+                for each, x in zip(whole, self.inputs, strict=True)
+            ]
 
     def like_inputs(self, values: Sequence[Any]) -> Any:
         return tuple(values) if self.several_inputs else values[0]
 
     def like_outputs(self, values: Sequence[Any]) -> Any:
-        values = [detach(v) if isinstance(v, TensorBase) else v for v in values]
+        if not self.create_graph:
+            values = [detach(v) if isinstance(v, TensorBase) else v for v in values]
         return tuple(values) if self.several_outputs else values[0]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from minitorch_dist.tensors.autograd.hooks import RemovableHandle
 from minitorch_dist.tensors.core import engine, graph
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.graph import Node as Node
-from minitorch_dist.tensors.core.hooks import RemovableHandle
 from minitorch_dist.tensors.ops.gradients import register_hook
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minitorch_dist.tensors.autograd.view_notes import CUSTOM, MULTI
 from minitorch_dist.tensors.core import graph, views
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.core.view_notes import CUSTOM, MULTI
 from minitorch_dist.tensors.ops.elementwise.copying import detach
 
 

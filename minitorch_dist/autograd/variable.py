@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from minitorch_dist.tensors.core import engine
+from minitorch_dist.tensors.autograd import passes
 from minitorch_dist.tensors.core.base import TensorBase
 
 
@@ -14,7 +14,7 @@ class ImperativeEngine:
 
     def queue_callback(self, callback: Callable[[], None]) -> None:
         """Call `callback` once, when the backward pass that is running has finished."""
-        engine.queue_callback(callback)
+        passes.queue_callback(callback)
 
 
 class _AnyTensor(type):

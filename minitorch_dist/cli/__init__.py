@@ -35,6 +35,7 @@ COMMANDS = {
     "broker": "serve MQTT for worlds that have no broker: prints its address, until Ctrl-C",
     "bench": "time training steps, beside torch's where torch is installed",
     "simulate": "what a collective takes on a described network, by every algorithm",
+    "plan": "which layout trains a model fastest on these GPUs, and what it takes there",
     "calibrate": "measure latency and bandwidth of a transport, for a simulation",
     "verify": "collectives over a transport: predicted beside measured",
     "papers": "tables of papers, made again by our own code",

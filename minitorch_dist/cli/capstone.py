@@ -1,16 +1,22 @@
-"""`mtd capstone`: one training script in seven worlds, and a certificate of what they have in common."""
+"""`mtd capstone`: one training script in seven worlds, a learner's own stack, and a certificate of both."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from rich.console import Console
 
 from minitorch_dist.cli import scripts
-from minitorch_dist.course import achievements, certificate, lesson, worlds
+from minitorch_dist.cli.page import Page
+from minitorch_dist.course import achievements, certificate, finale, lesson, stack_proof, worlds
+from minitorch_dist.course.workspace import Workspace, WorkspaceError, find
+
+STORIES = (worlds.SIMULATOR, worlds.FAULTS)  # worlds of which more is told
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("certificate.html"), help="the page (%(default)s)"
     )
+    parser.add_argument(
+        "--finale", action="store_true",
+        help="a small transformer on a mesh of replicas and stages, by your lessons (4 or 6 ranks)",
+    )  # fmt: skip
     parser.add_argument(
         "script", nargs="?", help="a file with main(arguments) -> (losses, weights); lesson 04's train.py"
     )  # fmt: skip
@@ -43,7 +53,19 @@ def run(options: argparse.Namespace) -> int:
     if not options.out.resolve().parent.is_dir():
         print(f"mtd capstone: there is no folder for {options.out}", file=sys.stderr)
         return 2
+    if options.finale and options.script:
+        print(
+            "mtd capstone: --finale runs 30_capstone/finale.py of your course; change that file, and name no script",
+            file=sys.stderr,
+        )
+        return 2
+    if options.finale and (fault := finale.fault(options.ranks)):
+        print(f"mtd capstone: {fault}", file=sys.stderr)
+        return 2
+    mine = _workspace()
     script = Path(options.script or lesson.find(4).folder / "train.py").resolve()
+    if options.finale:
+        script = finale.script_of(mine)
     console = Console(highlight=False)
     try:
         scripts.check(str(script))
@@ -51,24 +73,58 @@ def run(options: argparse.Namespace) -> int:
             setting = worlds.TrainingSetup(
                 script, tuple(options.arguments), options.ranks, Path(folder), options.seed
             )
-            with console.status("") as status:
+            with ExitStack() as stack:
+                if options.finale:
+                    parts = stack.enter_context(finale.found(mine, script))
+                    setting = finale.setup(options.ranks, Path(folder), parts, options.seed, script)
+                status = stack.enter_context(console.status(""))
                 found = worlds.live(
                     setting, names, lambda name: status.update(f"{name}: {certificate.SAID[name]}")
                 )
+                proof = proved(Path(folder), mine, options.ranks, names, status.update)
             judged = certificate.judge(found)
-            text = certificate.page(setting, judged)
+            text = certificate.page(setting, judged, proof)
     except (Exception, SystemExit) as error:
         print(f"mtd capstone: {scripts.shown(error)}", file=sys.stderr)
         return 1
+    page = Page(console)
     for line in judged.lines:
-        console.print(_said(line), markup=False, soft_wrap=True)
+        page.say(_said(line))
+        for one in [*line.complaints, *line.lived.story * (line.lived.name in STORIES)]:
+            page.say(one, indent=4)
+    for said in [] if proof is None else [proof.sentence, *proof.complaints[bool(proof.wrong) :]]:
+        page.say(said)
+    for part, who in setting.parts:
+        page.say(f"  {part:<45} {who}")
+    if not judged.is_met and any(who.startswith("yours") for _, who in setting.parts):
+        page.say("Look at the parts that are yours: mtd check --all tries your lessons one by one.")
     options.out.write_text(text, encoding="utf-8")
-    console.print(f"wrote {options.out}", markup=False, soft_wrap=True)
+    page.say(f"wrote {options.out}")
     if judged.is_met:
         lived = [line for line in judged.lines if not line.lived.skipped]
         said = f"the same in {certificate.many(len(lived), 'world')}, {options.ranks} ranks"
         achievements.enter("capstone", script.name, len(lived), said)
-    return 0 if judged.is_met else 1
+    return 0 if judged.is_met and (proof is None or proof.is_met) else 1
+
+
+def proved(
+    folder: Path,
+    mine: Workspace | None,
+    ranks: int,
+    names: Sequence[str],
+    telling: Callable[[str], None],
+) -> stack_proof.StackProof | None:
+    """The learner's stack on those wires that are asked for; None where there is no course of theirs, or no wire."""
+    wires = [name for name in stack_proof.WIRES if name in names]
+    if mine is None or not wires:
+        return None
+    return stack_proof.prove(folder, mine, ranks, wires, telling=telling)
+
+
+def _workspace() -> Workspace | None:
+    with suppress(WorkspaceError):
+        return find()
+    return None
 
 
 def _said(line: certificate.CertificateLine) -> str:
@@ -76,6 +132,6 @@ def _said(line: certificate.CertificateLine) -> str:
     if lived.skipped:
         return f"– {lived.name:<10} {lived.skipped}"
     sign = "✔" if line.is_met else "✘"
-    order = f"  order {line.order[:8]}  {sum(lived.bytes_sent)} bytes" if line.order else ""
-    text = f"{sign} {lived.name:<10} {certificate.many(lived.ranks, 'rank')}  weights {line.weights[:16]}{order}"
-    return "\n".join([text, *(f"    {one}" for one in line.complaints)])
+    order = f"  order {line.order[:8]}  {sum(lived.bytes_sent):,} bytes" if line.order else ""
+    ranks = certificate.many(lived.ranks, "rank")
+    return f"{sign} {lived.name:<9} {ranks:<7}  weights {line.weights[:12]}{order}"

@@ -1,16 +1,21 @@
-"""`mtd contest mine.py`: a schedule of your own against all that are built in, and against the bound."""
+"""`mtd contest mine.py`: a schedule of your own against all that are built in, and against the bound.
+
+`mtd contest 19` is the open chapter after lesson 19 (see `open_chapter`).
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from string import ascii_uppercase
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from minitorch_dist.cli import open_chapter
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import achievements, contest
 from minitorch_dist.course.contest import Contest, NotAdmitted
@@ -19,10 +24,13 @@ from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", type=Path, nargs="?",
-        help="with def all_reduce(rank, size): yield … (or another collective), or def order(rank, pipe)",
+        "file", nargs="?",
+        help="with def all_reduce(rank, size): yield … (or another collective), or def order(rank, pipe); or the number "
+        "of a lesson with an open chapter",
     )  # fmt: skip
     parser.add_argument("--begin", action="store_true", help="write such a file, to begin with")
+    parser.add_argument("--text", action="store_true", help="of an open chapter: read it")
+    parser.add_argument("--why", action="store_true", help="of an open chapter: its bound, proved")
     parser.add_argument("--ranks", type=int, help="how many (8; of a pipeline 4)")
     parser.add_argument(
         "--network", action="append", default=[], metavar="NET",
@@ -43,18 +51,30 @@ def run(options: argparse.Namespace) -> int:
     page = Page()
     if options.file is None:
         return about(page)
+    file = Path(options.file)
     try:
+        chapter = open_chapter.chosen(options.file)
+        if chapter is not None:
+            file, options.show = chapter[1], show
+            return open_chapter.run(page, *chapter, options)
+        if options.text or options.why:
+            raise NotAdmitted(f"{file} is no open chapter: --text and --why are for these")
         if options.begin:
-            return begin(page, options.file)
-        entered = contest.read(options.file)
+            return begin(page, file)
+        entered = contest.read(file)
         is_schedule = isinstance(entered, Schedule)
         ranks = options.ranks or (8 if is_schedule else 4)
         found = contest.held(entered, ranks, options.network, options.size or contest.SIZES)
     except (ValueError, OSError) as error:
         return refuse("contest", error)
     except KeyboardInterrupt as stopped:
-        return interrupted(options.file, stopped)
-    show(page, found)
+        return interrupted(file, stopped)
+    show(
+        page,
+        found,
+        f"Proved: each contribution once, and nobody waits for ever. {found.about}.",
+        legs,
+    )
     name = entered.collective if isinstance(entered, Schedule) else "pipeline"
     said = f"place {found.place} of {len(found.entries)} ({found.mine.score:.2f} × the bound)"
     achievements.enter("contest", name, -found.mine.score, said)
@@ -80,6 +100,8 @@ def about(page: Page) -> int:
             "One race only:         ", ("mtd contest mine.py --network nodes --size 1KB", "bold")
         )
     )
+    page.say()
+    open_chapter.about(page)
     return 0
 
 
@@ -103,8 +125,8 @@ def interrupted(file: Path, stopped: KeyboardInterrupt) -> int:
     return 130
 
 
-def show(page: Page, found: Contest) -> None:
-    page.say(f"Proved: each contribution once, and nobody waits for ever. {found.about}.")
+def show(page: Page, found: Contest, head: str, legs: Callable[[Page, Contest], None]) -> None:
+    page.say(head)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("", justify="right")
     table.add_column("", overflow="fold")
@@ -112,16 +134,21 @@ def show(page: Page, found: Contest) -> None:
     for letter in letters:
         table.add_column(letter, justify="right", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
-    table.add_column("memory", justify="right")
+    table.add_column(found.column, justify="right")
     for place, entry in enumerate(found.entries, 1):
         table.add_row(
             f"{place}", entry.name, *(f"{leg.ratio:.2f}" for leg in entry.legs), f"{entry.score:.2f}",
             f"{entry.memory:g}", style="bold" if entry.is_mine else "",
         )  # fmt: skip
     page.say(table)
-    for letter, race, leg in zip(letters, found.races, found.mine.legs, strict=True):
-        more = f", {leg.rounds} rounds, a rank sends {leg.sent:,} B" if leg.rounds else ""
-        page.say(f"{letter}  {race}: yours takes {leg.said}{more}", indent=2)
-    page.say(f"memory: {found.unit}", indent=2)
+    legs(page, found)
+    page.say(f"{found.column}: {found.unit}", indent=2)
     page.say()
     page.say(marked((f"Place {found.place} of {len(found.entries)}. ", "bold"), found.next_place()))
+
+
+def legs(page: Page, found: Contest) -> None:
+    """The learner's time in each race."""
+    for letter, race, leg in zip(ascii_uppercase, found.races, found.mine.legs, strict=False):
+        more = f", {leg.rounds} rounds, a rank sends {leg.sent:,} B" if leg.rounds else ""
+        page.say(f"{letter}  {race}: yours takes {leg.said}{more}", indent=2)

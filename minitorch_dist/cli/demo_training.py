@@ -16,8 +16,8 @@ from minitorch_dist.models.convnet import ConvNet
 from minitorch_dist.nn import functional as F
 from minitorch_dist.nn.parallel.distributed import DistributedDataParallel
 from minitorch_dist.optim.adadelta import Adadelta
+from minitorch_dist.tensors.autograd.grad_modes import no_grad
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.core.grad_mode import no_grad
 from minitorch_dist.tensors.generator import manual_seed
 from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.transforms import Compose, Normalize, ToTensor

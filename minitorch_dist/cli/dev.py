@@ -65,7 +65,7 @@ def check(lessons: list[Lesson] | None) -> int:
     page = Page()
     wrong = 0
     for lesson in all_lessons() if lessons is None else lessons:
-        page.say(marked((f"{lesson.number:02} {lesson.title}", "bold")))
+        page.say(marked((f"{lesson.label} {lesson.title}", "bold")))
         for step in judging.steps(lesson):
             wrong += _told(page, step.name, step.run())
     for path, make in building.generated(lessons):

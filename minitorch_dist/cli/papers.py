@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -16,6 +17,9 @@ from minitorch_dist.sim.papers import PAPERS, paper
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="PAPER", help=f"some of {', '.join(PAPERS)} (all)"
+    )
+    parser.add_argument(
+        "--long", action="store_true", help="also rows that take minutes or hours each"
     )
     parser.set_defaults(run=run)
 
@@ -37,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         table = Table(box=SIMPLE)
         for name in ("", "published", "ours", "difference", ""):
             table.add_column(name, justify="right" if name else "left")
-        for row in one.rows():
+        for row in chain(one.rows(), one.long_rows() if options.long else ()):
             holds = holds and row.holds
             difference = "" if row.difference is None else f"{row.difference:+.3%}"
             table.add_row(

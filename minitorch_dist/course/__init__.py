@@ -2,7 +2,7 @@
 
 A lesson, and a learner's folder:
 
-    source  lesson      one marked file, from which come skeleton, solution and notebook; its folder
+    source  lesson  fields      one marked file, from which come skeleton, solution and notebook; its folder; what a TOML file says
     sizes  carrying     blanks that are gaps, functions or files; a text in another size
     path                which of the lessons' modules a name means: yours, or ours
     workspace  progress  achievements      the learner's folder; how far one is; what one did beside the lessons
@@ -22,13 +22,13 @@ A check, and what it measures with:
     all_reduces  properties  scoring      right ones and wrong ones, and how good a check of them is
     property_trial      a Hypothesis property of the learner's: it must spare what is right and kill what is wrong
     layers  training  pipelines  cluster  elastic  lossy_wires      what single lessons stand on
-    worlds  timelines  certificate  one script in seven worlds
+    worlds  timelines  certificate  finale      one script in seven worlds; a transformer on a mesh
 
 The solutions of all lessons together:
 
-    assembling  stack_page   `mystack`, the solutions as one package that runs alone; the page that shows it
+    assembling  stack_page  stack_proof   `mystack`, the solutions as one package that runs alone; the page that shows it
 
-Beside the lessons: `museum`, `contest`, `network_game` (with `levels/`), `rank_game`, `classroom/`.
+Beside the lessons: `museum`, `contest`, `chapters/` (open chapters, with a contest each), `network_game` (with `levels/`), `rank_game`, `classroom/`.
 
 A lesson's check imports `lamp` and `MeasuredCost` from here.
 """

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from minitorch_dist.course.lesson import ROOM, Lesson, LessonError, all_lessons
-from minitorch_dist.course.source import unwritten
+from minitorch_dist.course.sizes import names_of
+from minitorch_dist.course.source import END, unwritten
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.serialization.files import replacing
 
@@ -52,8 +53,11 @@ WITHOUT: Final = frozenset({"matching", "ports", "capstone"})
 # The same within a module: what leads the library or its simulator to a lesson's code.
 LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {
     "letters": frozenset({"LetterTransport", "Opener", "Sheet"}),
-    "exactly_once": frozenset({"play", "once", "check"}),
+    "exactly_once": frozenset({"play", "once"}),
 }
+# Properties are no part of what runs: these functions, and all that needs this library.
+PROPERTY: Final = "property_of_"
+TESTING: Final = "hypothesis"
 
 
 class AssembleError(LessonError):
@@ -122,9 +126,7 @@ sys.exit(main())
 
 
 def _docstring(parts: Iterable[StackModule]) -> str:
-    lines = [
-        f"{part.lesson.number:02}  {part.lesson.file:<18} {part.lesson.title}" for part in parts
-    ]
+    lines = [f"{part.lesson.label}  {part.lesson.file:<18} {part.lesson.title}" for part in parts]
     return "\n".join(
         [
             '"""A distributed stack, in the order of its lessons.',
@@ -200,16 +202,74 @@ def _own(workspace: Workspace, lesson: Lesson) -> str | None:
     if not workspace.file(lesson).is_file() or not workspace.is_begun(lesson):
         return None
     text = workspace.text_of(lesson)
-    return None if unwritten(text, lesson.number) else text
+    return None if unwritten(text, lesson.number) or lesson.earlier(text) else text
 
 
 def added(lesson: Lesson, text: str, size: str) -> int:
-    """How many lines of code the learner wrote: those that the skeleton of this size does not have."""
-    skeleton = lesson.sized(size).skeleton(lesson.number).split("\n")
-    added = (
-        line[2:] for line in difflib.ndiff(skeleton, text.split("\n")) if line.startswith("+ ")
-    )
-    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in added)
+    """How many lines of code the learner wrote: those that the skeleton of this size does not have, without properties."""
+    skeleton = _without_tests(lesson.sized(size).skeleton(lesson.number))
+    lines = difflib.ndiff(skeleton, _without_tests(text))
+    added = (line[2:].strip() for line in lines if line.startswith("+ "))
+    return sum(bool(line) and not line.startswith("#") for line in added)
+
+
+def tests_of(tree: ast.Module) -> list[ast.stmt]:
+    """The properties of a module, and the statements that need the library for properties, or these."""
+    known, found = set[str](), []
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            places = (
+                [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else [one.name for one in node.names]
+            )
+            if any(map(_is_for_tests, places)):
+                known |= names_of(node)
+            continue
+        names = names_of(node)
+        if known & _used(node) or any(name.startswith(PROPERTY) for name in names):
+            known |= names
+            found.append(node)
+    return found
+
+
+def _is_for_tests(module: str) -> bool:
+    return module.partition(".")[0] == TESTING
+
+
+def _used(node: ast.stmt) -> set[str]:
+    """Names that a statement takes from its module: not those that it gives something to itself."""
+    found = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    own = {one.id for one in found if isinstance(one.ctx, ast.Store)}
+    return {one.id for one in found} - own
+
+
+def _without_tests(text: str) -> list[str]:
+    """The lines of a text without its properties; all of them where it is no Python."""
+    lines = text.split("\n")
+    try:
+        tests = tests_of(ast.parse(text))
+    except (SyntaxError, ValueError):
+        return lines
+    for first, last in reversed([_with_marks(node, lines) for node in tests]):
+        del lines[first - 1 : last]
+    return lines
+
+
+def _with_marks(node: ast.stmt, lines: list[str]) -> tuple[int, int]:
+    """The first and the last line of it, with the comments above and the mark that ends a blank."""
+    first, last = _lines(node)
+    while (
+        first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("# ---")
+    ):
+        first -= 1
+    behind = next((at for at in range(last, len(lines)) if lines[at].strip()), last)
+    return first, behind + 1 if lines[behind : behind + 1] == [END] else last
+
+
+def _lines(node: ast.stmt) -> tuple[int, int]:
+    marks = [one.lineno for one in getattr(node, "decorator_list", [])]
+    return min([node.lineno, *marks]), node.end_lineno or node.lineno
 
 
 def code_lines(text: str) -> int:
@@ -238,9 +298,10 @@ def rewritten(text: str, lesson: Lesson, modules: Iterable[str]) -> str:
     tree = _parsed(text, lesson)
     known, lines = {*modules}, text.split("\n")
     left_out = LEFT_OUT.get(lesson.module, frozenset())
-    gone = [
+    tests = tests_of(tree)
+    gone = tests + [
         node for node in tree.body
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in left_out
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in left_out and node not in tests
     ]  # fmt: skip
     tree.body = [node for node in tree.body if node not in gone]
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -248,8 +309,8 @@ def rewritten(text: str, lesson: Lesson, modules: Iterable[str]) -> str:
         int, tuple[int, list[str]]
     ] = {}  # by first line: the last one, and what stands there instead
     for piece in gone:
-        first = min([piece.lineno, *(one.lineno for one in piece.decorator_list)])
-        changes[first] = piece.end_lineno or piece.lineno, []
+        first, last = _with_marks(piece, lines) if piece in tests else _lines(piece)
+        changes[first] = last, []
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             wanted = used if gone else None
@@ -270,12 +331,12 @@ def _parsed(text: str, lesson: Lesson) -> ast.Module:
         return ast.parse(text)
     except SyntaxError as error:
         raise AssembleError(
-            f"lesson {lesson.number:02}, line {error.lineno} of {lesson.file} is not Python: {error.msg}. "
+            f"lesson {lesson.label}, line {error.lineno} of {lesson.file} is not Python: {error.msg}. "
             f"mtd check {lesson.number} shows it; mtd use reference {lesson.number} takes ours meanwhile"
         ) from error
     except ValueError as error:  # a null byte
         raise AssembleError(
-            f"lesson {lesson.number:02}, {lesson.file} is not Python: {error}"
+            f"lesson {lesson.label}, {lesson.file} is not Python: {error}"
         ) from error
 
 
@@ -290,6 +351,8 @@ def _said(
         if used is None or (one.asname or one.name.partition(".")[0]) in used
     ]
     for one in names:
+        if _is_for_tests(one.name if isinstance(node, ast.Import) else node.module or ""):
+            continue
         asked = f" as {one.asname}" if one.asname else ""
         if isinstance(node, ast.Import):
             lines.append(_module(one.name, asked, node, lesson, modules))
@@ -343,8 +406,8 @@ def _is_plain(name: str) -> bool:
 
 def _strange(name: str, node: ast.stmt, lesson: Lesson) -> AssembleError:
     return AssembleError(
-        f"lesson {lesson.number:02}, line {node.lineno} of {lesson.file} imports {name}, which the stack does not have; it stands "
-        f"on numpy, the standard library, other lessons and what our lesson {lesson.number:02} imports"
+        f"lesson {lesson.label}, line {node.lineno} of {lesson.file} imports {name}, which the stack does not have; it stands "
+        f"on numpy, the standard library, other lessons and what our lesson {lesson.label} imports"
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from minitorch_dist.course import museum, notebooks, stack_page
+from minitorch_dist.course.chapters.chapter import of_lesson
 from minitorch_dist.course.lesson import ROOM, Lesson, all_lessons
 from minitorch_dist.course.sizes import SIZES, lines_to_write
 
@@ -26,6 +27,7 @@ skeleton of each lesson, and `mtd` opens it where you left it;
 
 A lesson has three sizes of blank: *gap*, *function* and *file*. `mtd init course --size function` chooses one for all lessons, and
 `mtd size 13 file` changes one. The column *lines* says how many lines of code our solution has in the blanks of each size.
+An *open chapter* has no one right answer: `mtd contest 15` says how far yours is from a bound that nothing can beat.
 """
 
 
@@ -67,6 +69,11 @@ def index(lessons: Sequence[Lesson] | None = None) -> str:
             f"[open](../notebooks/{name}.ipynb) |\n"
         )
         minutes += lesson.minutes
+        chapter = of_lesson(lesson)
+        if chapter is not None:
+            parts.append(
+                f"| | [{chapter.title}]({name}/open/text.md), an open chapter | {chapter.question} | {chapter.minutes} | | |\n"
+            )
     parts.append(f"\nAll of them take about {round(minutes / 60)} hours.\n")
     return "".join(parts)
 

@@ -2,7 +2,9 @@
 
 found = worlds.live(setting)
 judged = judge(found)                  one Line for each world; `judged.complaints` in words
-page(setting, judged)                  certificate.html: nothing in it is loaded from anywhere
+page(setting, judged, proof)           certificate.html: nothing in it is loaded from anywhere
+
+With a `stack_proof` the page begins with the learner's own stack.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.course import timelines
+from minitorch_dist.course.stack_proof import StackProof
 from minitorch_dist.course.worlds import ALONE, JOURNALS, SIMULATOR, TORCH, Lived, TrainingSetup
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
@@ -127,14 +130,19 @@ def order_of(run: Journal) -> str:
 # ------------------------------------------------------------------------------------------- the page
 
 
-def facts(setting: TrainingSetup, judged: Judged) -> dict[str, Any]:
+def facts(
+    setting: TrainingSetup, judged: Judged, proof: StackProof | None = None
+) -> dict[str, Any]:
     """All that the certificate says, so that another one can be compared with it."""
     return {
+        "stack": proof.facts() if proof is not None else None,
         "script": setting.script.name,
         "script_sha256": hashlib.sha256(setting.script.read_bytes()).hexdigest(),
         "arguments": list(setting.arguments),
         "ranks": setting.ranks,
         "seed": setting.seed,
+        "memory": setting.memory,
+        "parts": dict(setting.parts),
         "minitorch_dist": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -175,8 +183,8 @@ SAID = {
 }
 
 
-def page(setting: TrainingSetup, judged: Judged) -> str:
-    said = facts(setting, judged)
+def page(setting: TrainingSetup, judged: Judged, proof: StackProof | None = None) -> str:
+    said = facts(setting, judged, proof)
     seal = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
     lived = [line for line in judged.lines if not line.lived.skipped]
     digests = {line.weights for line in lived if line.lived.name != TORCH}
@@ -191,10 +199,32 @@ def page(setting: TrainingSetup, judged: Judged) -> str:
         title=f"One script, {NUMBERS[len(judged.lines)]} world{'s' * (len(judged.lines) > 1)}",
         verdict=escape(verdict), words=escape(words), ranks=many(setting.ranks, "rank"),
         tone="met" if judged.is_met else "unmet", rows=rows, picture=timelines.draw([line.lived for line in judged.lines]),
-        script=said["script_sha256"], seed=setting.seed, seal=seal,
+        parts=_parts(setting), script=said["script_sha256"], seed=setting.seed, seal=seal,
         software=escape(f"minitorch_dist {__version__}, Python {said['python']}, numpy {said['numpy']}{torch}"),
+        stack=_stack(proof) if proof is not None else "",
         machine=json.dumps(said, ensure_ascii=False).replace("<", "\\u003c"),
     )  # fmt: skip
+
+
+def _stack(proof: StackProof) -> str:
+    """The learner's own stack: whose lessons are in it, and its training over each wire."""
+    yours, ours = (", ".join(proof.lessons(whose)) or "none" for whose in ("yours", "ours"))
+    rows = "".join(
+        f"<tr><th scope=row>{run.wire}</th>"
+        + (f"<td class=bad>✘</td><td colspan=2>{escape(run.complaint)}</td>" if run.complaint else
+           f"<td class=good>✔</td><td><code>{run.weights}</code></td>"
+           f"<td>{'a rank was killed, and came back' if run.is_killed else ''}</td>")
+        + "</tr>"
+        for run in proof.runs
+    )  # fmt: skip
+    lines = sum(part.lines for part in proof.parts)
+    return (
+        f'<h1>Your stack</h1><div class="verdict {"met" if proof.is_met else "unmet"}">{escape(proof.sentence)}</div>'
+        f"<p>{many(proof.ranks, 'rank')}, {lines} lines in the modules of the lessons, and {proof.face_lines} given ones</p>"
+        f"<p>lessons of yours: {yours}</p><p>lessons of ours: {ours}</p>"
+        f"<div class=wide><table><thead><tr><th>wire</th><th></th><th>weights</th><th></th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
+    )
 
 
 def _row(line: CertificateLine) -> str:
@@ -211,6 +241,13 @@ def _row(line: CertificateLine) -> str:
         f"<tr>{name}{sign}<td>{lived.ranks}</td><td>{loss}</td>"
         f"<td><code>{line.weights[:16]}</code></td><td>{sent}<small><code>{line.order[:16]}</code></small></td></tr>{more}"
     )
+
+
+def _parts(setting: TrainingSetup) -> str:
+    """Whose code did which part; nothing where the script does not say it."""
+    lines = "".join(f"<dt>{escape(part)}</dt><dd>{escape(who)}</dd>" for part, who in setting.parts)
+    note = "<p>In the world torch, PyTorch does all parts.</p>"
+    return f"<h2>Whose code it was</h2><dl class=parts>{lines}</dl>{note}" if lines else ""
 
 
 def _grouped(number: int) -> str:
@@ -241,9 +278,9 @@ thead th{{border:0;color:var(--soft);font-weight:500;font-size:.85rem}}tbody th{
 small{{display:block;color:var(--soft);font-weight:400;font-size:.85rem}}.good{{color:var(--good)}}.bad{{color:var(--bad)}}
 .more td{{border:0;padding-top:0}}.more ul{{margin:0;padding-left:1.1rem;color:var(--soft);font-size:.85rem}}.skipped td{{color:var(--soft)}}
 figure{{margin:1.6rem 0}}figcaption{{color:var(--soft);font-size:.85rem;margin-top:.4rem}}
-dl{{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:1.6rem 0 0;font-size:.85rem}}dt{{color:var(--soft)}}dd{{margin:0}}
+dl{{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:1.6rem 0 0;font-size:.85rem}}h2{{font-size:1rem;margin:1.6rem 0 0}}dl.parts{{margin:.5rem 0}}dt{{color:var(--soft)}}dd{{margin:0}}
 </style></head><body>
-<h1>{title}</h1>
+{stack}<h1>{title}</h1>
 <div class="verdict {tone}">{verdict}</div>
 <p><code>{words}</code>, {ranks}</p>
 <div class=wide><table><thead><tr><th>world</th><th></th><th>ranks</th><th>last loss</th><th>weights</th>
@@ -251,7 +288,7 @@ dl{{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:1.6
 <figure>{picture}<figcaption>Each world on a time axis of its own. A rectangle is a collective, a line a message from
 rank to rank; orange is one that failed, because a rank was lost. Only the times differ. The messages,
 their receivers and their order are the same.</figcaption></figure>
-<dl><dt>script</dt><dd><code>sha256 {script}</code></dd><dt>seed</dt><dd>{seed}</dd><dt>made with</dt><dd>{software}</dd>
+{parts}<dl><dt>script</dt><dd><code>sha256 {script}</code></dd><dt>seed</dt><dd>{seed}</dd><dt>made with</dt><dd>{software}</dd>
 <dt>seal</dt><dd><code>sha256 {seal}</code> of the facts in this page</dd></dl>
 <script type="application/json" id="facts">{machine}</script>
 </body></html>

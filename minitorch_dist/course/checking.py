@@ -56,14 +56,13 @@ def check(
     verdict.unwritten = source.unwritten(text, lesson.number)
     if verdict.unwritten:
         return verdict
-    lacking = sizes.absent(text, lesson.source, lesson.exports)
-    if lacking:
-        said = [
-            f"lesson {lesson.number} asks for {what}, and {lesson.file} has none"
-            for what in lacking
-        ]
+    lacking = [
+        f"lesson {lesson.number} asks for {what}, and {lesson.file} has none"
+        for what in sizes.absent(text, lesson.source, lesson.exports)
+    ]
+    if lesson.earlier(text) or lacking:
         verdict.lamps["runs"], verdict.worth["runs"] = False, 1
-        verdict.said["runs"] = "\n".join(said)
+        verdict.said["runs"] = lesson.earlier(text) or "\n".join(lacking)
         return verdict
     begun = time.process_time()
     with searched(folders(lesson, own, solved or {}, room), room):

@@ -167,6 +167,10 @@ class Contest:
     races: tuple[str, ...]
     entries: tuple[ContestEntry, ...]  # the best first
     unit: str  # of memory
+    column: str = "memory"  # what is less, of two that take the same time
+
+    def named(self, name: str) -> ContestEntry:
+        return next(entry for entry in self.entries if entry.name == name)
 
     @property
     def mine(self) -> ContestEntry:
@@ -184,7 +188,7 @@ class Contest:
         above = self.entries[self.place - 2]
         said = f"For place {self.place - 1} ({above.name}, {above.score:.2f}×) "
         if math.isclose(mine.score, above.score):
-            return f"{said}it must hold less in memory: {mine.memory:g} against {above.memory:g} {self.unit}."
+            return f"{said}it must take less {self.column}: {mine.memory:g} against {above.memory:g} {self.unit}."
         said += f"it must take {100 * (1 - above.score / mine.score):.2g}% less time, on average. "
         worst = max(
             range(len(self.races)), key=lambda race: mine.legs[race].time / above.legs[race].time
@@ -227,7 +231,7 @@ def _ending(made: Callable[..., Any], what: str) -> Callable[..., Any]:
     return limited
 
 
-def _ranked(entries: list[ContestEntry]) -> tuple[ContestEntry, ...]:
+def ranked(entries: list[ContestEntry]) -> tuple[ContestEntry, ...]:
     return tuple(
         sorted(entries, key=lambda one: (round(one.score, 9), one.memory, not one.is_mine))
     )
@@ -268,7 +272,7 @@ def _of_schedules(
         if len(each) == len(races)
     ]
     about = f"{mine.collective} with {ranks} ranks: time ÷ what no schedule can beat there"
-    return Contest(about, tuple(races), _ranked(entries), "vectors beyond the caller's")
+    return Contest(about, tuple(races), ranked(entries), "vectors beyond the caller's")
 
 
 MINE = "yours"
@@ -335,4 +339,4 @@ def _of_orders(mine: Make, ranks: int) -> Contest:
         entries.append(ContestEntry(name, tuple(legs), make is mine))
     about = f"orders of a pipeline of {ranks} ranks: time ÷ the least that any order could take"
     races = tuple(f"{pipe.microbatches} micro-batches" for pipe in pipes)
-    return Contest(about, races, _ranked(entries), "micro-batches on the rank that holds most")
+    return Contest(about, races, ranked(entries), "micro-batches on the rank that holds most")

@@ -143,11 +143,12 @@ def remarks(said: str, text: str, ours: Source, file: str) -> list[str]:
     found += missing_parts(said, text, ours)
     unset = re.search(UNSET, said) or re.search(r"self\.(\w+) = None\b", said)
     if unset:
+        is_member = "attribute" in unset[0] or "self." in unset[0]
         found += [
             f"blank {blank.number} is to set {unset[1]}: {blank.task}"
             for blank in ours.blanks
             if f"# BLANK {blank.number}: {blank.task}" in text
-            and unset[1] in _set_by("\n".join(blank.solution))
+            and unset[1] in _set_by("\n".join(blank.solution), is_member)
         ]
     return found
 
@@ -258,12 +259,14 @@ def _ends_one(one: ast.stmt) -> bool:
     return False
 
 
-def _set_by(lines: str) -> set[str]:
+def _set_by(lines: str, is_member: bool) -> set[str]:
+    """The names and attributes that these lines set, or only the attributes; none within functions of their own."""
     try:
         tree = ast.parse(textwrap.dedent(lines))
     except SyntaxError:  # a part of a statement
         return set(re.findall(r"^\s*(?:\w+\.)?(\w+)\s*=(?!=)", lines, re.MULTILINE))
-    return {
-        node.id if isinstance(node, ast.Name) else node.attr for node in ast.walk(tree)
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store)
-    }  # fmt: skip
+    tree.body = [one for one in tree.body if not isinstance(one, Function)]
+    stored = [node for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), ast.Store)]
+    attributes = {node.attr for node in stored if isinstance(node, ast.Attribute)}
+    names = {node.id for node in stored if isinstance(node, ast.Name)}
+    return attributes if is_member else attributes | names

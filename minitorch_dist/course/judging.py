@@ -2,24 +2,33 @@
 
 for found in steps(lesson): print(found.name, found.run())     "" where all is well
 
-Unsolved it fails and says what is missing. Solved it passes with all stars and in time. The lamps that a
+Unsolved it fails and says what is missing. Solved it passes with all stars. The lamps that a
 mutant names catch it, and no others are wronged. Questions can be measured, and a picture is drawn.
+
+Of an open chapter the file to begin with is right, and ours takes less than it and than all simple answers. Each cheat is refused
+with the words that it names.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from minitorch_dist.course import checking
+from minitorch_dist.course.chapters import judging as answers
+from minitorch_dist.course.chapters.chapter import Chapter, of_lesson
+from minitorch_dist.course.contest import NotAdmitted
+from minitorch_dist.course.fields import Titled
 from minitorch_dist.course.lesson import ROOM, Lesson, Mutant
 from minitorch_dist.course.verdict import STARS, CheckVerdict
 from minitorch_dist.pictures.scene import Scene
 
 WORDS = 600  # of a text
 ARROWS = 12
+BETTER = 0.9  # of the time of a chapter's start.py; its best.py takes at most as much
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,21 @@ def steps(lesson: Lesson, room: Path = ROOM) -> Iterator[Step]:
             lambda question=question: _measured(lesson, question.truth, room),  # type: ignore[misc]
         )
     yield Step("picture", lambda: _drawn(lesson, room))
+    chapter = of_lesson(lesson)
+    if chapter is not None:
+        yield from chapter_steps(chapter)
+
+
+def chapter_steps(chapter: Chapter) -> Iterator[Step]:
+    yield Step("chapter whole", lambda: _whole_chapter(chapter))
+    yield Step("chapter begun", lambda: _begun(chapter))
+    for path in chapter.cheats:
+        yield Step(f"cheat {path.stem}", lambda path=path: _refused(chapter, path))  # type: ignore[misc]
 
 
 def _whole(lesson: Lesson) -> str:
-    words = len(lesson.text.split())
-    if words > WORDS:
-        return f"text.md has {words} words; {WORDS} are the most"
+    if _too_long(lesson):
+        return _too_long(lesson)
     if not all(lesson.hints):
         return "a hint is empty"
     if not any(mutant.seen for mutant in lesson.mutants):
@@ -67,6 +85,11 @@ def _whole(lesson: Lesson) -> str:
         return "there is no plot.py"
     forward = [number for number in lesson.requires if number >= lesson.number]
     return f"it requires lessons that come later: {forward}" if forward else ""
+
+
+def _too_long(one: Titled) -> str:
+    words = len(one.text.split())
+    return f"text.md has {words} words; {WORDS} are the most" if words > WORDS else ""
 
 
 def _unsolved(lesson: Lesson, verdict: CheckVerdict) -> str:
@@ -115,3 +138,43 @@ def _drawn(lesson: Lesson, room: Path) -> str:
         )
     wide = max(map(len, str(drawn).split("\n")))
     return "" if wide <= 80 else f"a line of {wide} columns; 80 are the most"
+
+
+# ------------------------------------------------------------------------------- an open chapter
+
+
+def _whole_chapter(chapter: Chapter) -> str:
+    if _too_long(chapter):
+        return _too_long(chapter)
+    command = f"mtd contest {chapter.lesson.number} --begin"
+    if command not in chapter.text:
+        return f"text.md does not say {command}"
+    if not chapter.judge.PROOF.strip():
+        return "judge.py proves no bound"
+    return "" if chapter.cheats else "there is no file in cheats/"
+
+
+def _begun(chapter: Chapter) -> str:
+    """The file to begin with scores, and ours is the best of all."""
+    try:
+        found = answers.held(chapter, chapter.start)
+    except NotAdmitted as error:
+        return f"start.py is refused: {error}"
+    first = found.entries[0]
+    if first.name != answers.OURS:
+        return f"best.py takes {found.named(answers.OURS).score:.2f} × the bound, and {first.name!r} {first.score:.2f}"
+    if first.score > BETTER * found.mine.score:
+        return f"best.py takes {first.score:.2f} × the bound, and start.py {found.mine.score:.2f}: nothing to win"
+    return ""
+
+
+def _refused(chapter: Chapter, path: Path) -> str:
+    text = path.read_text("utf-8")
+    wanted = re.findall("^Refused: (.+)$", text, re.MULTILINE)
+    if len(wanted) != 1:
+        return "its docstring has not one line 'Refused: …'"
+    try:
+        found = answers.held(chapter, text, path.name)
+    except NotAdmitted as error:
+        return "" if wanted[0] in str(error) else f"it is refused, but with: {error}"
+    return f"it is not refused, and takes {found.mine.score:.2f} × the bound"

@@ -12,7 +12,7 @@ from typing import Any
 
 from minitorch_dist import nn, sim
 from minitorch_dist.autograd import Function
-from minitorch_dist.tensors.core.dtypes import float64
+from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
 
 

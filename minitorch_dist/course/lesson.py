@@ -18,13 +18,11 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+from minitorch_dist.course.fields import LessonError as LessonError, Titled, read_fields
 from minitorch_dist.course.sizes import completed, hints, sized
 from minitorch_dist.course.source import Source, parse
 
@@ -35,14 +33,9 @@ ROOM = Path(
     or Path(__file__).resolve().parents[2] / "lessons"  # beside the package, installed or not
 )
 FOLDER = re.compile(r"(\d\d(?:\.5)?)_([a-z][a-z0-9_]*)")
-FIELDS = frozenset(
-    {"title", "question", "part", "file", "why", "seconds", "minutes", "requires", "exports", "whole", "given", "predict", "bugs"}
-)  # fmt: skip
+NEEDED = frozenset({"title", "question", "part", "file", "why", "seconds", "minutes"})
+MORE = frozenset({"requires", "exports", "whole", "given", "earlier", "predict", "bugs"})
 HINTS = ("Nudge", "Plan", "Near code")
-
-
-class LessonError(ValueError):
-    """A lesson's folder is not as it should be, or there is no such lesson."""
 
 
 @dataclass(frozen=True)
@@ -68,19 +61,9 @@ class Mutant:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Lesson(Titled):
     number: float  # 13; 5.5 stands between 5 and 6
     name: str  # ring, for 13_ring
-    folder: Path
-    fields: Mapping[str, Any] = field(repr=False)
-
-    @property
-    def title(self) -> str:
-        return str(self.fields["title"])
-
-    @property
-    def question(self) -> str:
-        return str(self.fields["question"])
 
     @property
     def part(self) -> str:
@@ -92,19 +75,9 @@ class Lesson:
         return str(self.fields["why"])
 
     @property
-    def file(self) -> str:
-        """ring.py"""
-        return str(self.fields["file"])
-
-    @property
     def seconds(self) -> float:
         """Of processor time, which its check may take."""
         return float(self.fields["seconds"])
-
-    @property
-    def minutes(self) -> int:
-        """Of a learner, about."""
-        return int(self.fields["minutes"])
 
     @property
     def requires(self) -> list[float]:
@@ -124,10 +97,13 @@ class Lesson:
         """Files that the learner gets as they are, to run and to read. The check takes them from our folder."""
         return [str(name) for name in self.fields.get("given", [])]
 
-    @property
-    def module(self) -> str:
-        """The name by which later lessons import it."""
-        return self.file.removesuffix(".py")
+    def earlier(self, text: str) -> str:
+        """How to mend an answer to the lesson as it was before it changed; "" if this is none. Such answers do not pass.
+
+        `earlier` in lesson.toml has `like`, a regular expression that finds something in such answers, and `say`.
+        """
+        given = self.fields.get("earlier")
+        return str(given["say"]) if given and re.search(given["like"], text) else ""
 
     @cached_property
     def source(self) -> Source:
@@ -139,8 +115,9 @@ class Lesson:
         return sized(self.source, size, tuple(self.whole), tuple(self.exports), carried)
 
     @property
-    def text(self) -> str:
-        return (self.folder / "text.md").read_text("utf-8")
+    def plain_text(self) -> str:
+        """The text where no page of ours is beside it: of links to them only the words."""
+        return re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", self.text)
 
     @property
     def bridge(self) -> str:
@@ -175,8 +152,13 @@ class Lesson:
     def mutants(self) -> list[Mutant]:
         return [read_mutant(self, path) for path in sorted((self.folder / "mutants").glob("*.py"))]
 
+    @property
+    def label(self) -> str:
+        """Its number with a zero in front, as its folder has it: 02.5"""
+        return self.folder.name.partition("_")[0]
+
     def __str__(self) -> str:
-        return f"lesson {self.number:02} {self.title}"
+        return f"lesson {self.label} {self.title}"
 
 
 def read(folder: Path) -> Lesson:
@@ -184,16 +166,8 @@ def read(folder: Path) -> Lesson:
     named = FOLDER.fullmatch(folder.name)
     if named is None:
         raise LessonError(f"a lesson's folder is called like 13_ring, this is {folder.name!r}")
-    try:
-        fields = tomllib.loads((folder / "lesson.toml").read_text("utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise LessonError(f"{folder.name}/lesson.toml: {error}") from error
-    missing = FIELDS - fields.keys() - {"requires", "exports", "whole", "given", "predict", "bugs"}
-    if missing or fields.keys() - FIELDS:
-        raise LessonError(
-            f"{folder.name}/lesson.toml lacks {sorted(missing)} and has {sorted(fields.keys() - FIELDS)} too many"
-        )
-    return Lesson(number_of(named[1]), named[2], folder, fields)
+    fields = read_fields(folder / "lesson.toml", NEEDED, MORE)
+    return Lesson(folder, fields, number_of(named[1]), named[2])
 
 
 def all_lessons(room: Path = ROOM) -> list[Lesson]:

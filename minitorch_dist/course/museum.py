@@ -100,7 +100,7 @@ def exhibit(name: str) -> MuseumBug:
 
 def _of_a_lesson(lesson: Lesson, mutant: Mutant) -> MuseumBug:
     return MuseumBug(
-        f"{lesson.number:02}", mutant.name, mutant.title, mutant.story, mutant.seen, mutant.caught_by,
+        f"{lesson.label}", mutant.name, mutant.title, mutant.story, mutant.seen, mutant.caught_by,
         _bare(mutant.text), _bare(lesson.source.solution(marks=True)), lesson,
     )  # fmt: skip
 

@@ -57,7 +57,7 @@ def cells_of(lesson: Lesson, answers: Mapping[str, float]) -> list[NotebookCell]
             f"what a learner writes. To write it yourself, empty one and run the check, or take the lesson "
             f"in the terminal: `mtd check {number}`.*"
         ),
-        NotebookCell(lesson.text.strip()),
+        NotebookCell(lesson.text.strip().replace("](../../docs/", "](../docs/")),
         *_questions(lesson, answers),
         *_solution(lesson),
         NotebookCell("## The check\n\n" + lesson.why),

@@ -2,6 +2,7 @@
 
 trained(Stage, gpipe, 3, 4)            two batches must end with the weights of one rank; if not, which
                                        micro-batch is missing, or counted twice
+orders_of(gpipe, Pipe(3, 4))           of all ranks; AssertionError if one is no list of actions
 timed(Stage, gpipe, Pipe(3, 4))        every stage busy for 1 ms forward and 2 ms backward; what it holds
 score(order, Pipe(3, 4))               an order on paper: time and memory, and the least there can be
 
@@ -41,7 +42,7 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.optim import SGD
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.core.dtypes import float64
+from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
 from minitorch_dist.testing import exact
 from minitorch_dist.testing.strictness import plainly, strict
@@ -72,6 +73,29 @@ class Layers(Module):
 
 
 COLUMNS = (2, 16, 16, 16, 1)  # that each operation takes in
+
+
+def orders_of(make: Callable[[int, Pipe], Any], pipe: Pipe) -> list[Any]:
+    """The order of each rank. AssertionError, in words, if one is no list of Action(stage, F or B, micro-batch)."""
+    found = []
+    for rank in range(pipe.ranks):
+        order = make(rank, pipe)
+        where = f"{make.__name__}({rank}, Pipe({pipe.ranks}, {pipe.microbatches}))"
+        assert isinstance(order, list | tuple), f"{where} is {order!r}, expected a list of actions"
+        for one in order:
+            assert isinstance(one, Action), f"{where} has {one!r} in it, expected an Action"
+            fits = isinstance(one.kind, ActionKind) and all(
+                isinstance(n, int) for n in (one.stage, one.microbatch)
+            )
+            assert fits, (
+                f"{where} has Action({', '.join(map(_told, one))}): a stage, then F or B, then a micro-batch"
+            )
+        found.append(order)
+    return found
+
+
+def _told(part: object) -> str:
+    return part.value if isinstance(part, ActionKind) else repr(part)
 
 
 def layers(part: int, parts: int) -> tuple[Layers, int]:

@@ -7,8 +7,8 @@
     kills(property_of_sorting, [reversed_twice, unsorted])     and all of these wrong
 
 Both raise an AssertionError in words. Each version is tried with the same EXAMPLES examples (a fixed seed, whatever the
-property's own settings are). A wrong program is killed by a failing assert, or by a Deadlock or Livelock that the
-simulator finds. A crash of another kind is no verdict, so it does not count.
+property's own settings are). A wrong program is killed by a failing assert, or by a DistError: a deadlock, or two ranks
+that do not fit together. A crash of another kind is no verdict, so it does not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.errors import HypothesisException, InvalidArgument
 
 from minitorch_dist.course.lesson import Lesson
-from transports.errors import Deadlock, Livelock
+from transports.errors import DistError
 
 EXAMPLES = 60
 SEED = 1
@@ -38,40 +38,30 @@ _generating = settings(
 _shrinking = settings(_generating, phases=(Phase.explicit, Phase.generate, Phase.shrink))
 
 
-def spares(test: Program, right: Sequence[Program]) -> None:
+def spares(test: Program, right: Sequence[Program], examples: int = EXAMPLES) -> None:
     """Raise unless `test` is a Hypothesis test of a program, and none of these right programs fails it."""
     _demand_a_test(test)
     failed: list[str] = []
     for program in right:
         tried = _Tried(test, program)
-        error = tried.run(_shrinking)
+        error = tried.run(settings(_shrinking, max_examples=examples))
         if error is not None:
+            is_crash = not isinstance(error, (AssertionError, DistError))
+            does = "crashes with" if is_crash else "fails for"
             failed.append(
-                f"your property fails for {program.__name__}, which is right ({_story(program)}): {_in_words(error)}"
+                f"your property {does} {program.__name__}, a right program ({_story(program)}): {_in_words(error)}"
             )
         else:
             tried.demand_looked()
     if len(failed) == len(right) > 1:
-        raise AssertionError(
-            "your property fails for every right program, so it asks for more than was promised. "
-            + failed[0]
-        )
+        raise AssertionError(f"{failed[0]}. The other right programs do not pass it, either")
     if failed:
         raise AssertionError("\n    ".join(failed))
 
 
-def kills(test: Program, wrong: Sequence[Program]) -> None:
+def kills(test: Program, wrong: Sequence[Program], examples: int = EXAMPLES) -> None:
     """Raise unless `test` fails on each of these wrong programs by its own assert."""
-    _demand_a_test(test)
-    alive: list[str] = []
-    crashed: list[str] = []
-    for program in wrong:
-        error = _Tried(test, program).run(_generating)
-        told = f"{program.__name__}: {_story(program)}"
-        if error is None:
-            alive.append(told)
-        elif not isinstance(error, (AssertionError, Deadlock, Livelock)):
-            crashed.append(f"{told} ({_in_words(error)})")
+    alive, crashed = survivors(test, wrong, examples)
     if len(alive) == len(wrong) > 1:
         raise AssertionError(
             f"your property passes for all {len(wrong)} wrong programs: can it fail at all?{_listed(alive)}"
@@ -81,9 +71,28 @@ def kills(test: Program, wrong: Sequence[Program]) -> None:
         raise AssertionError(f"{many} your property:{_listed(alive)}")
     if crashed:
         raise AssertionError(
-            "on this wrong program your property crashes, and a crash is not a failing assert. Compare the whole "
-            f"result before you take it apart:{_listed(crashed)}"
+            "on this wrong program your property crashes, and a crash is not a failing assert. First compare the whole "
+            f"result, then use its parts:{_listed(crashed)}"
         )
+
+
+def survivors(
+    test: Program, wrong: Sequence[Program], examples: int = EXAMPLES
+) -> tuple[list[str], list[str]]:
+    """In words: the programs that `test` lets pass, and those on which it crashes."""
+    _demand_a_test(test)
+    alive: list[str] = []
+    crashed: list[str] = []
+    for program in wrong:
+        error = _Tried(test, program).run(settings(_generating, max_examples=examples))
+        told = f"{program.__name__}: {_story(program)}"
+        if error is None:
+            alive.append(told)
+        elif isinstance(error, InvalidArgument | HypothesisException):
+            raise AssertionError(_in_words(error)) from error
+        elif not isinstance(error, (AssertionError, DistError)):
+            crashed.append(f"{told} ({_in_words(error)})")
+    return alive, crashed
 
 
 def tried(test: Program, right: Sequence[Program], wrong: Sequence[Program]) -> None:
@@ -98,10 +107,19 @@ def versions(lesson: Lesson, names: Sequence[str], made: Callable[[dict[str, Any
     found = []
     for name in names:
         mutant = by_name[name]
-        defined: dict[str, Any] = {"__name__": name}
-        exec(compile(mutant.text, f"<{name}>", "exec"), defined)
-        found.append(named(made(defined), name, mutant.title))
+        found.append(named(made(_defined(mutant.text, name)), name, mutant.title))
     return found
+
+
+def solution(lesson: Lesson, made: Callable[[dict[str, Any]], Program], story: str) -> Program:
+    """Our solution of a lesson as a program."""
+    return named(made(_defined(lesson.source.solution(), "ours")), "ours", story)
+
+
+def _defined(text: str, name: str) -> dict[str, Any]:
+    defined: dict[str, Any] = {"__name__": name}
+    exec(compile(text, f"<{name}>", "exec"), defined)
+    return defined
 
 
 def named(program: Program, name: str, story: str) -> Program:

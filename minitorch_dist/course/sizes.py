@@ -151,12 +151,15 @@ def _whole_body(
     if len(gaps) == 1 and gaps[0].indent == indent and gaps[0].solution == body:
         return gaps[0]  # this gap is the whole body
     more = []
-    for blank in gaps:
-        task = COUNT.sub("", blank.task)
-        more += [
-            f"{indent}# - {task}",
-            *(f"{indent}#   {line.strip().removeprefix('#').strip()}" for line in blank.more),
-        ]
+    for _, _, blank in inside:
+        said = [f"- {COUNT.sub('', blank.task)}"]
+        said += [f"  {line.strip().removeprefix('#').strip()}" for line in blank.more]
+        if blank.instead:  # the task speaks of these lines
+            said += [
+                "  Not like this:",
+                *(f"    {line[len(blank.indent) :]}" for line in blank.instead),
+            ]
+        more += [f"{indent}# {line}" for line in said]
     return Blank(0, f"the whole of {name} {about(body)}", indent, tuple(more), body, ())
 
 
@@ -402,8 +405,10 @@ def _kind(node: ast.stmt) -> str:
 
 
 def signature(function: Function, is_method: bool = False) -> str:
-    """`all_reduce(tensor, op=dist.ReduceOp.SUM)`"""
+    """`all_reduce(tensor, op=dist.ReduceOp.SUM)`; of a property only the program: what is drawn is the learner's."""
     said = ast.unparse(function.args)
+    if any(map(_draws, function.decorator_list)):
+        said = f"{function.args.args[0].arg}, …"
     if is_method:
         said = re.sub(r"^(self|cls)(, )?", "", said)
     return f"{function.name}({said})"
@@ -436,7 +441,13 @@ def contract(node: ast.stmt, text: str) -> list[str]:
 
 
 def _marked(node: Function | ast.ClassDef, indent: int = 0) -> list[str]:
-    return [f"# {' ' * indent}@{ast.unparse(mark)}" for mark in node.decorator_list]
+    marks = [mark for mark in node.decorator_list if not _draws(mark)]
+    return [f"# {' ' * indent}@{ast.unparse(mark)}" for mark in marks]
+
+
+def _draws(mark: ast.expr) -> bool:
+    """Whether it is Hypothesis's @given(…)."""
+    return isinstance(mark, ast.Call) and ast.unparse(mark.func) == "given"
 
 
 def _said(node: Function | ast.ClassDef, indent: int) -> list[str]:

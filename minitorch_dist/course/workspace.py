@@ -112,14 +112,15 @@ class Workspace:
         return self.text_of(lesson) != self.source(lesson, progress).skeleton(lesson.number)
 
     def is_current(self, lesson: Lesson, progress: Progress) -> bool:
-        """Whether it passed and has not been changed since."""
+        """Whether it passed, and neither it nor the lesson has been changed since."""
         passed = progress.passed.get(lesson.number)
         if passed is None:
             return False
         try:
-            return digest(self.text_of(lesson)) == passed.digest
+            text = self.text_of(lesson)
         except LessonError:
             return False
+        return digest(text) == passed.digest and not lesson.earlier(text)
 
     def solved(self, progress: Progress) -> dict[float, Path]:
         """The folders that stand in for ours in later lessons."""
@@ -134,10 +135,13 @@ class Workspace:
         found = {}
         for lesson in self.lessons():
             with suppress(LessonError):
-                is_whole = self.is_begun(lesson, progress) and not unwritten(
-                    self.text_of(lesson), lesson.number
-                )
-                if is_whole and lesson.number not in progress.reference:
+                text = self.text_of(lesson)
+                is_whole = self.is_begun(lesson, progress) and not unwritten(text, lesson.number)
+                if (
+                    is_whole
+                    and not lesson.earlier(text)
+                    and lesson.number not in progress.reference
+                ):
                     found[lesson.number] = self.place(lesson)
         return found
 
@@ -344,7 +348,7 @@ def _choose(workspace: Workspace, progress: Progress, size: str) -> None:
 
 def ours(lesson: Lesson, size: str) -> dict[str, str]:
     """The files that a learner is given, by name."""
-    made = {lesson.file: lesson.sized(size).skeleton(lesson.number), "text.md": lesson.text}
+    made = {lesson.file: lesson.sized(size).skeleton(lesson.number), "text.md": lesson.plain_text}
     if lesson.bridge:
         made[BRIDGE] = lesson.bridge
     return made | {name: (lesson.folder / name).read_text("utf-8") for name in lesson.given}

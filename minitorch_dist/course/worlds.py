@@ -13,6 +13,7 @@ death. It is run as it is.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import minitorch_dist.distributed as dist
-from minitorch_dist import sim
+from minitorch_dist import cuda, sim
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.groups import resolve
 from minitorch_dist.distributed.journal import Journal
@@ -82,6 +83,8 @@ class TrainingSetup:
     ranks: int
     folder: Path  # for what the worlds write
     seed: int = 0
+    memory: int | None = None  # bytes of each rank's accelerator, in virtual time
+    parts: tuple[tuple[str, str], ...] = ()  # of the training, and whose each is (see `finale`)
 
 
 def play(script: str, arguments: Sequence[str]) -> tuple[list[float], list[Any]]:
@@ -139,12 +142,34 @@ def alone(setting: TrainingSetup) -> Lived:
 
 def simulated(setting: TrainingSetup) -> Lived:
     path = setting.folder / "simulator.mtd"
+    if setting.memory is not None:
+        return under_a_cap(setting, path)
     with redirect_stdout(StringIO()):
         results = launch(
             play, setting.ranks, NET, (str(setting.script), setting.arguments), journal=path,
             clock=VirtualClock(setting.seed),
         )  # fmt: skip
     return _lived(SIMULATOR, setting, results, path)
+
+
+def under_a_cap(setting: TrainingSetup, path: Path) -> Lived:
+    """Each rank has an accelerator of so many bytes; and would one rank alone fit into it?"""
+    words, cap = (str(setting.script), setting.arguments), setting.memory
+    with redirect_stdout(StringIO()):
+        report = sim.run(
+            play, setting.ranks, words, net=NET, seed=setting.seed, journal=path, memory=cap
+        )
+        try:
+            sim.run(play, 1, words, net=NET, memory=cap)
+            alone = "one rank alone would fit, too"
+        except cuda.OutOfMemoryError:
+            alone = "one rank alone runs out of memory"
+    lived = _lived(SIMULATOR, setting, report.results, path)
+    peaks = [rank.peak_bytes or 0 for rank in report.ranks]
+    lived.story = [
+        f"each accelerator has {cap:,} bytes; the ranks hold {min(peaks):,} to {max(peaks):,}, and {alone}"
+    ]
+    return lived
 
 
 def over(wire: str) -> Callable[[TrainingSetup], Lived]:
@@ -159,10 +184,14 @@ def over(wire: str) -> Callable[[TrainingSetup], Lived]:
     return run
 
 
+def weather() -> list[sim.Fault]:
+    """Loss, duplicates, a straggler."""
+    return [sim.drop(0.02), sim.duplicate(0.02), sim.slow(0, x=3, what="network")]
+
+
 def faults_of(setting: TrainingSetup, end: int) -> list[sim.Fault]:
-    """Loss, duplicates, a straggler, and the death of the last rank at half time. It comes back."""
-    last = setting.ranks - 1
-    found: list[sim.Fault] = [sim.drop(0.02), sim.duplicate(0.02), sim.slow(0, x=3, what="network")]
+    """All that, and the death of the last rank at half time. It comes back."""
+    found, last = weather(), setting.ranks - 1
     if last:
         half = end // 2 // 10**6
         found.append(sim.crash(last, at=f"{half}us", restart=f"{half + 50}us"))
@@ -173,7 +202,7 @@ def befallen(setting: TrainingSetup) -> Lived:
     """The simulator, and all that may go wrong. A rank that loses a peer leaves, and joins the next world."""
     path, saved = setting.folder / "faults.mtd", setting.folder / "checkpoint.pt"
     script, story = str(setting.script), list[str]()
-    arguments = [*setting.arguments, "--checkpoint", str(saved), "--every", "4"]
+    arguments = ["--checkpoint", str(saved), "--every", "4", *setting.arguments]
 
     def program() -> Any:
         place, found = sim.restarts(), None
@@ -186,13 +215,15 @@ def befallen(setting: TrainingSetup) -> Lived:
             except dist.PeerLost as error:
                 story.append(f"rank {rank} lost rank {error.rank} and left its world")
                 dist.destroy_process_group()
+            gc.collect()  # what the life before held is in circles of references
         if place:
             story.append(f"rank {rank} came back and trained on")
         return found
 
     with redirect_stdout(StringIO()):
-        calm = sim.run(play, setting.ranks, (script, setting.arguments), net=NET)
-        faults = faults_of(setting, calm.time)
+        words = (script, setting.arguments)
+        undying = sim.run(play, setting.ranks, words, net=NET, seed=setting.seed, faults=weather())
+        faults = faults_of(setting, undying.time)
         report = sim.run(
             program,
             setting.ranks,
@@ -200,10 +231,19 @@ def befallen(setting: TrainingSetup) -> Lived:
             seed=setting.seed,
             faults=faults,
             journal=path,
+            memory=setting.memory,
         )
     lived = _lived(FAULTS, setting, report.results, path)
-    lived.story = [*map(str, faults), *story]
+    lived.story = [*told(faults), *story]
     return lived
+
+
+def told(faults: Sequence[sim.Fault]) -> list[str]:
+    """The weather in a sentence, and the death with its place and times."""
+    ways = (
+        "2% of the packets are lost, 2% come twice, and rank 0 has a third of the network's speed"
+    )
+    return [ways, *(f"a rank dies and comes back: {one}" for one in faults[len(weather()) :])]
 
 
 def under_torch(setting: TrainingSetup) -> Lived:
@@ -246,11 +286,14 @@ def under_torch(setting: TrainingSetup) -> Lived:
 
 UNDER_TORCH = """
 import contextlib, importlib.util, io, json, sys
+import torch.distributed as dist
+dist.init_process_group("gloo")
 spec = importlib.util.spec_from_file_location("script", sys.argv[1])
 script = importlib.util.module_from_spec(spec)
 with contextlib.redirect_stdout(io.StringIO()):
     spec.loader.exec_module(script)
     losses, weights = script.main(sys.argv[2:])
+dist.destroy_process_group()
 print(json.dumps([losses, weights[-1]]))
 """
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from minitorch_dist import amp
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 
 
 class autocast(amp.autocast):

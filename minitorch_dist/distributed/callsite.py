@@ -8,31 +8,39 @@ import contextlib
 import functools
 import sys
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 
 _HERE = str(Path(__file__).parent.parent)
 _BETWEEN = (contextlib.__file__, functools.__file__)  # files whose code calls us for the user
 _TRANSPORTS = str(Path(__file__).parent.parent.parent / "transports")
 # By the code's address (its hash is that of all its constants); the code is kept, so that it stays there.
-_inside: dict[int, tuple[CodeType, bool]] = {}
+_inside: dict[int, bool] = {}
+_codes: list[CodeType] = []
 _sites: dict[tuple[int, int], str] = {}
 
 
 def callsite(ours: int = 0) -> str:
     """`train.py:41`. Of the frames that called this, the last `ours` are known to be inside."""
     frame = sys._getframe(1 + ours)
-    while True:
-        code = frame.f_code
-        known = _inside.get(id(code))
-        if known is None:
-            is_ours = code.co_filename.startswith((_HERE, _TRANSPORTS, *_BETWEEN, "<frozen"))
-            known = code, is_ours and not frame.f_globals.get("PROGRAM", False)
-            _inside[id(code)] = known
-        if not known[1] or frame.f_back is None:
+    while frame.f_back is not None:
+        is_inside = _inside.get(id(frame.f_code))
+        if not (_is_inside(frame) if is_inside is None else is_inside):
             break
         frame = frame.f_back
-    where = id(code), frame.f_lasti  # an instruction: asking for its line takes longer
-    site = _sites.get(where)
-    if site is None:
-        site = _sites[where] = f"{Path(code.co_filename).name}:{frame.f_lineno}"
-    return site
+    where = id(frame.f_code), frame.f_lasti  # an instruction: asking for its line takes longer
+    return _sites.get(where) or _site(where, frame)
+
+
+def _is_inside(frame: FrameType) -> bool:
+    """Whether a frame's code is the library's, or runs for the library."""
+    code = frame.f_code
+    is_ours = code.co_filename.startswith((_HERE, _TRANSPORTS, *_BETWEEN, "<frozen"))
+    _codes.append(code)
+    found = _inside[id(code)] = is_ours and not frame.f_globals.get("PROGRAM", False)
+    return found
+
+
+def _site(where: tuple[int, int], frame: FrameType) -> str:
+    _codes.append(frame.f_code)
+    found = _sites[where] = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return found

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed import distributed_c10d, world
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base
@@ -114,7 +114,19 @@ class DeviceMesh:
 
     def get_coordinate(self) -> tuple[int, ...] | None:
         """Where this rank is; None if it is not in the mesh."""
-        return self._coordinate
+        at = self._coordinate
+        if at is None or (trace := world.current().trace) is None:
+            return at
+        places = [self._places(axis) for axis in range(self.ndim)]
+        found: tuple[int, ...] = trace.coordinates(at, places)
+        return found
+
+    def _places(self, axis: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Of each rank of the world its place along an axis; -1 where it is not in the mesh."""
+        found = np.full(distributed_c10d.get_world_size(), -1, np.int64)
+        whole, dim = self._root._ranks, self._dims[axis]
+        found[whole.reshape(-1)] = np.indices(whole.shape)[dim].reshape(-1)
+        return found
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
         """This rank's place along an axis."""
@@ -125,7 +137,11 @@ class DeviceMesh:
             )
         if self._coordinate is None:
             raise RuntimeError(f"rank {self._rank} is not in {self!r}")
-        return self._coordinate[0 if mesh_dim is None else self._axis(mesh_dim)]
+        axis = 0 if mesh_dim is None else self._axis(mesh_dim)
+        at, trace = self._coordinate[axis], world.current().trace
+        if trace is not None:
+            (at,) = trace.coordinates((at,), [self._places(axis)])
+        return at
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
         """The ranks of this rank's line along an axis."""

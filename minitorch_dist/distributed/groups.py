@@ -102,6 +102,8 @@ class Group:
         self.channel.timeout = timeout
 
     def get_group_store(self) -> Store:
+        if self.world.trace is not None:
+            self.world.trace.refuse("the program uses the store")
         return PrefixStore(f"group/{self.group_name}", self.world.store)
 
     def _get_sequence_number_for_group(self) -> int:
@@ -117,25 +119,17 @@ class Group:
             self.prepared[key, len(changes)] = prepared
 
     def run(
-        self,
-        fingerprint: Fingerprint,
-        body: Callable[[CollectiveOperation], None],
-        asynchronous: bool = False,
-        output: Any = None,
-        timeout: float | None = None,
+        self, fingerprint: Fingerprint, body: Callable[[CollectiveOperation], None],
+        asynchronous: bool = False, output: Any = None, timeout: float | None = None,
         site: str | None = None,
-    ) -> Work | None:
+    ) -> Work | None:  # fmt: skip
         """Begin the group's next operation and let `body` carry it out: now, or (asynchronous) by
         the group's worker, beside the caller; then a Work is returned."""
         self.demand_open()
+        if self.world.trace is not None:
+            self.world.trace.refuse(f"the program calls {fingerprint.operation}")
         if self._worker is not None and self._worker.is_me():
-            raise DistBackendError(
-                f"{fingerprint.operation} was called by a callback (Future.then) of another "
-                f"operation of group {self.channel.name!r}. Callbacks run as soon as that operation "
-                "is done, sooner or later on each rank, so the ranks' operations would be in "
-                "different orders; and it would wait for itself. Call it where the future is waited "
-                "for: a communication hook of DDP returns a `Deferred` (ddp_comm_hooks.deferred)"
-            )
+            raise self._called_back(fingerprint)
         operation = self.channel.begin(fingerprint, callsite() if site is None else site, timeout)
 
         def carry_out() -> None:
@@ -155,6 +149,15 @@ class Group:
             return task
         task.wait()
         return None
+
+    def _called_back(self, fingerprint: Fingerprint) -> DistBackendError:
+        return DistBackendError(
+            f"{fingerprint.operation} was called by a callback (Future.then) of another "
+            f"operation of group {self.channel.name!r}. Callbacks run as soon as that operation "
+            "is done, sooner or later on each rank, so the ranks' operations would be in "
+            "different orders; and it would wait for itself. Call it where the future is waited "
+            "for: a communication hook of DDP returns a `Deferred` (ddp_comm_hooks.deferred)"
+        )
 
     @property
     def sender(self) -> TaskThread:
@@ -238,6 +241,13 @@ def global_rank_of(group: Group, group_rank: int) -> int:
 
 def canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
     """The group rank, given as either of them; TypeError if it is no whole number (1.0 is none)."""
+    if group.world.trace is not None:
+        found: int = group.world.trace.named(group, global_rank, group_rank)
+        return found
+    return _canonical_rank(group, global_rank, group_rank)
+
+
+def _canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
     given = global_rank if group_rank is None else group_rank
     if given is not None and not hasattr(given, "__index__"):
         raise TypeError(f"a rank is an integer, but got {given!r} ({type(given).__name__})")

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
 
 

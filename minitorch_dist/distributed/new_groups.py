@@ -55,11 +55,17 @@ def new_group(
     else:
         name = _next_name(default)
         _meet(default, "new_group", ranks, limit)
+    trace, backend = world.trace, backend or default.backend
+    description = description or "undefined"
+    if trace is not None and use_local_synchronization:
+        trace.split_group()
     if world.rank not in ranks:
+        if trace is not None:
+            trace.made([(name, ranks)], [], limit, backend, description)
         return NON_MEMBER
-    made = world.group_kind(
-        world, name, ranks, limit, backend or default.backend, description or "undefined", options
-    )
+    made = world.group_kind(world, name, ranks, limit, backend, description, options)
+    if trace is not None:
+        trace.made([(name, ranks)], [made], limit, backend, description)
     if use_local_synchronization:
         _meet(made, "new_group", ranks, limit)
     return made
@@ -86,8 +92,8 @@ def new_groups(
     told = [rank for part in parts for rank in (*part, wire.BETWEEN)][:-1]
     _meet(among, "new_group", told, limit)
     made: list[Any] = []
-    for ranks in parts:
-        name = _next_name(among)
+    names = [_next_name(among) for _ in parts]
+    for name, ranks in zip(names, parts, strict=True):
         if world.rank not in ranks:
             made.append(NON_MEMBER)
             continue
@@ -104,6 +110,10 @@ def new_groups(
                 options,
             )
         )
+    if world.trace is not None:
+        own = [group for group in made if is_member(group)]
+        backend, description = backend or default.backend, description or "undefined"
+        world.trace.made(list(zip(names, parts, strict=True)), own, limit, backend, description)
     return made
 
 
@@ -118,6 +128,8 @@ def split_group(
     """One new group for each list of (parent's) ranks, which do not overlap; this rank's own, or
     None. Every rank of the parent calls it."""
     world, size = current(), parent.size()
+    if world.trace is not None:
+        world.trace.split_group()
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     seen: set[int] = set()
@@ -157,6 +169,8 @@ def shrink_group(
 ) -> Any:
     """The parent's group without some of its ranks, which do not call this (they may be dead)."""
     excluded, size = set(exclude), parent.size()
+    if parent.world.trace is not None:
+        parent.world.trace.split_group()
     if not exclude:
         raise ValueError("ranks_to_exclude cannot be empty")
     if len(excluded) != len(exclude):

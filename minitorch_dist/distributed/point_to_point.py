@@ -148,6 +148,9 @@ class PreparedSend:
     def run(self, array: Array) -> None:
         """Send; the array may be overwritten when this returns."""
         group, mailbox = self.group, self._mailbox
+        if group.world.trace is not None:
+            group.world.trace.send(self, self._fingerprint, array)
+            return None
         sender = group._sender
         is_busy = sender is not None and not sender.is_idle()
         if group.is_closed or is_busy or mailbox.recorder is not None:
@@ -174,6 +177,9 @@ class PreparedSend:
     def begin(self, array: Array, output: Any = None) -> Work:
         """Send beside the caller, who leaves the array alone until the Work is done."""
         call, group, recorder = self._open_call(), self.group, self._mailbox.recorder
+        if group.world.trace is not None:
+            noted: Work = group.world.trace.send(self, self._fingerprint, array, output, True)
+            return noted
         if recorder is not None:
             recorder.issued(call)
         if group.world.transport.has_begin:
@@ -264,13 +270,16 @@ class PreparedReceive:
         copied from where it lies, and no receive is posted. A message that does not fit is left where it is.
         """
         mailbox, source = self._mailbox, self._source
+        if self.group.world.trace is not None:
+            self.group.world.trace.receive(self, self._fingerprint, array)
+            return
         if (
             source is not None and mailbox.recorder is None and not self.group.is_closed
             and mailbox.fetch(source, self._front, octets(array), self._is_next)
         ):  # fmt: skip
             return
         receive, noted = self._post(array)
-        if not receive.done:
+        if not receive.done and not mailbox.is_there(receive):
             mailbox.wait(receive, mailbox.clock.deadline(self.group.timeout))
         if noted is not None:
             noted()
@@ -282,6 +291,11 @@ class PreparedReceive:
     ) -> Receiving:
         """Receive beside the caller. `arrived` is called when the message is there."""
         group = self.group
+        if group.world.trace is not None:
+            begun: Receiving = group.world.trace.receive(
+                self, self._fingerprint, array, output, arrived, True
+            )
+            return begun
         receive, noted = self._post(array)
         return Receiving(group.world, receive, group.timeout, output, group.ranks, arrived, noted)
 

@@ -72,22 +72,20 @@ class PreparedCall:
         self.expects = wire.encode_fingerprint(fingerprint)
 
     def run(
-        self,
-        arrays: Arrays,
-        own: PostponedCopy | None = None,
-        how: How = NOW,
-        first: Callable[[], None] | None = None,
-        last: Callable[[], None] | None = None,
-    ) -> Work | None:
+        self, arrays: Arrays, own: PostponedCopy | None = None, how: How = NOW,
+        first: Callable[[], None] | None = None, last: Callable[[], None] | None = None,
+    ) -> Work | None:  # fmt: skip
         """Begin the group's next operation and carry it out: every collective call comes here. `own` is a
         copy that can be made at any time of it; `first` and `last` are called before and after."""
         group = self.group
+        if group.world.trace is not None:
+            work: Work | None = group.world.trace.collective(self, arrays, own, how, first, last)
+            return work
         worker = group._worker
         if how.asynchronous or group.is_closed or (worker is not None and not worker.is_idle()):
             return self._run_in_turn((arrays, own, how.written, first, last), how, callsite(2))
-        with group.channel.begin(
-            self.fingerprint, callsite(2), how.timeout, self.expects
-        ) as operation:
+        said, expects = self.fingerprint, self.expects
+        with group.channel.begin(said, callsite(2), how.timeout, expects) as operation:
             self._carry_out(operation, arrays, own, how.written, first, last)
         return None
 
@@ -174,15 +172,9 @@ def links_of(group: Group) -> Links:
 
 
 def prepare(
-    group: Group,
-    collective: str,
-    said: Fingerprint,
-    nbytes: int,
-    algorithm: Algorithm,
-    vector: MakeVector,
-    root: int | None = None,
-    more: Any = None,
-) -> PreparedCall:
+    group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm,
+    vector: MakeVector, root: int | None = None, more: Any = None,
+) -> PreparedCall:  # fmt: skip
     """Prepare this kind of call. `more` holds all that `vector` depends on beside `said`.
 
     The environment is read when a kind of call is met for the first time.

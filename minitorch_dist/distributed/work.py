@@ -145,10 +145,9 @@ class Receiving(Work):
         self._arrived, self._noted = arrived, noted
 
     def _finish(self, timeout: float | None) -> None:
-        receive = self._receive
-        if not receive.done:
+        receive, mailbox = self._receive, self._world.mailbox
+        if not receive.done and not mailbox.is_there(receive):
             limit = self._timeout if timeout is None else timeout
-            mailbox = self._world.mailbox
             mailbox.wait(receive, mailbox.clock.deadline(limit))
         self._note()
 

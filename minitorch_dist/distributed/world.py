@@ -46,9 +46,12 @@ class World:
         self.has_parted = False  # or must not, since something has failed (see `exit_check`)
         self.answers: Callable[[Callable[[], bool]], bool] | None = None  # for is_completed()
         self.extras: dict[str, Any] = {}
+        self.trace: Any = None  # notes what this rank begins, instead of doing it (see `sim.fold`)
 
     def start(self, function: Callable[[], None], name: str) -> Thread:
         """Run `function` beside the caller, as part of this rank."""
+        if self.trace is not None:
+            self.trace.refuse(f"the program starts a thread ({name})")
         return self.clock.start(inherited(function), f"{name} of rank {self.rank}")
 
     def __repr__(self) -> str:
@@ -79,9 +82,8 @@ _process = WorldScope()
 _place: ContextVar[WorldScope] = ContextVar("place", default=_process)
 
 
-def place() -> WorldScope:
-    """The place of the calling thread."""
-    return _place.get()
+place: Callable[[], WorldScope] = _place.get
+"""The place of the calling thread."""
 
 
 @contextmanager
@@ -129,7 +131,7 @@ def find(group: Any, key: Any) -> Any:
     """The prepared call of this rank for one kind of call in a group, or in its default group; None if the
     kind is new (see `prepared`). A schedule that was registered since makes all kinds new."""
     if group is None:
-        world = _place.get().world
+        world = place().world
         if world is None:
             return None
         group = world.default_group

@@ -10,7 +10,7 @@ from typing import Any
 from minitorch_dist.distributions import constraints
 from minitorch_dist.distributions.distribution import Distribution
 from minitorch_dist.distributions.utils import broadcast_all, logits_to_probs, probs_to_logits
-from minitorch_dist.tensors.core.grad_mode import enable_grad, no_grad
+from minitorch_dist.tensors.autograd.grad_modes import enable_grad, no_grad
 from minitorch_dist.tensors.ops.layers.losses import binary_cross_entropy_with_logits
 from minitorch_dist.tensors.ops.making.creation import tensor
 from minitorch_dist.tensors.ops.making.draws import bernoulli

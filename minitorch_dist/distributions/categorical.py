@@ -10,8 +10,8 @@ from typing import Any
 from minitorch_dist.distributions import constraints
 from minitorch_dist.distributions.distribution import Distribution
 from minitorch_dist.distributions.utils import logits_to_probs, probs_to_logits
-from minitorch_dist.tensors.core.dtypes import int64
-from minitorch_dist.tensors.core.grad_mode import enable_grad
+from minitorch_dist.tensors.autograd.grad_modes import enable_grad
+from minitorch_dist.tensors.dtypes import int64
 from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.making.creation import full
 from minitorch_dist.tensors.ops.making.draws import multinomial

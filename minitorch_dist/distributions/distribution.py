@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from minitorch_dist.distributions.constraints import Constraint
-from minitorch_dist.tensors.core.grad_mode import no_grad
+from minitorch_dist.tensors.autograd.grad_modes import no_grad
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.tensor import Tensor
 

@@ -9,7 +9,7 @@ from typing import Any
 from minitorch_dist.distributions import constraints
 from minitorch_dist.distributions.distribution import Distribution
 from minitorch_dist.distributions.utils import broadcast_all
-from minitorch_dist.tensors.core.grad_mode import no_grad
+from minitorch_dist.tensors.autograd.grad_modes import no_grad
 from minitorch_dist.tensors.ops.making.random import normal, randn
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.tensor import Tensor

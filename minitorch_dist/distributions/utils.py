@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.tensors.core.dtypes import get_default_dtype
+from minitorch_dist.tensors.dtypes import get_default_dtype
 from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.elementwise.exponentials import sigmoid
 from minitorch_dist.tensors.ops.layers.softmaxes import softmax

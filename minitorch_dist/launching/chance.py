@@ -28,6 +28,10 @@ def octets(count: int) -> bytes:
     return drawn.randbytes(count)  # type: ignore[no-any-return]
 
 
+def getrandom(count: int, flags: int = 0) -> bytes:
+    return octets(count)
+
+
 def draw(module: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
     """Call the method of this rank's own generator."""
     make = random.Random if module == "random" else np.random.RandomState

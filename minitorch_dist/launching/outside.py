@@ -41,6 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.random import mtrand
 
+import transports
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance, output, wall_clock
 from minitorch_dist.launching.wall_clock import is_simulated
@@ -48,12 +49,14 @@ from transports.errors import DistError
 
 _OURS = str(Path(__file__).parent.parent) + os.sep
 _LIBRARIES = (str(Path(os.__file__).parent) + os.sep, _OURS)
-_INSTALLED = (*_LIBRARIES, sysconfig.get_path("purelib") + os.sep, "<frozen")
+_TRANSPORTS = str(Path(transports.__file__).parent) + os.sep
+_INSTALLED = (*_LIBRARIES, _TRANSPORTS, sysconfig.get_path("purelib") + os.sep, "<frozen")
 _SITES = {"site-packages", "dist-packages"}  # of other environments on the path, and of the user
 _guard = threading.Lock()
 _depth = 0
 _replaced: list[tuple[Any, str, Any]] = []
 _instead: dict[int, Any] = {}  # by the identity of what is replaced
+_passed_over: dict[int, Any] = {}  # modules that need no look, by their identity
 _starting: set[int] = set()  # threads that start another one, and wait until it has begun
 
 
@@ -95,18 +98,18 @@ def _replace_all() -> None:
     _replace(os, "urandom", chance.octets)
     _replace(random, "_urandom", chance.octets)
     if hasattr(os, "getrandom"):
-        _replace(os, "getrandom", lambda size, flags=0: chance.octets(size))
+        _replace(os, "getrandom", chance.getrandom)
     _replace(tempfile, "_get_candidate_names", chance.candidate_names)
     _replace(uuid, "uuid1", chance.uuid1)
     _replace(uuid, "getnode", chance.getnode)
     _replace_seeding()
     for name, found in list(vars(random).items()):
         if getattr(found, "__self__", None) is random._inst:
-            _replace(random, name, functools.partial(chance.draw, "random", name))
+            _replace(random, name, _drawn("random", name))
     for name, found in list(vars(np.random).items()):
         if getattr(found, "__self__", None) is mtrand._rand:
-            _replace(np.random, name, functools.partial(chance.draw, "numpy.random", name))
-    _replace(np.random, "seed", functools.partial(chance.draw, "numpy.random", "seed"))
+            _replace(np.random, name, _drawn("numpy.random", name))
+    _replace(np.random, "seed", _drawn("numpy.random", "seed"))
     _put(datetime, "datetime", wall_clock.Datetime)
     _put(datetime, "date", wall_clock.Date)
     copyreg.dispatch_table.update(wall_clock.REDUCERS)
@@ -116,13 +119,23 @@ def _replace_all() -> None:
 
 
 def _replace(owner: Any, name: str, ours: Callable[..., Any]) -> None:
-    original = getattr(owner, name)
+    _put(owner, name, _in_simulations(getattr(owner, name), ours))
+
+
+@functools.cache  # one for all runs: a program may make thousands of small ones
+def _in_simulations(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls `ours` for simulated ranks, and the original for everybody else."""
 
     @functools.wraps(original)
     def replacement(*args: Any, **kwargs: Any) -> Any:
         return (ours if is_simulated() else original)(*args, **kwargs)
 
-    _put(owner, name, replacement)
+    return replacement
+
+
+@functools.cache
+def _drawn(module: str, name: str) -> Callable[..., Any]:
+    return functools.partial(chance.draw, module, name)
 
 
 def _replace_seeding() -> None:
@@ -156,22 +169,44 @@ def _put_back() -> None:
 
 def _replace_taken_out() -> None:
     """Where the user's modules have them by name."""
-    for module in list(sys.modules.values()):
-        names = getattr(module, "__dict__", None)
-        if names is not None and _is_users(names.get("__name__"), names.get("__file__")):
-            for name in [name for name, value in names.items() if id(value) in _instead]:
-                _replaced.append((module, name, names[name]))
-                names[name] = _instead[id(names[name])]
+    for module in _users_modules():
+        names = module.__dict__
+        if _instead.keys().isdisjoint(map(id, names.values())):
+            continue
+        for name in [name for name, value in names.items() if id(value) in _instead]:
+            _replaced.append((module, name, names[name]))
+            names[name] = _instead[id(names[name])]
 
 
-@functools.cache
-def _is_users(name: str | None, file: str | None) -> bool:
-    """Whether a module is the user's own: neither the library's, nor installed, nor ours."""
+def _users_modules() -> list[Any]:
+    """Those that are neither the library's, nor installed, nor ours. The others are remembered: there
+    are a thousand of them, and each run comes by."""
+    modules = {id(module): module for module in list(sys.modules.values())}
+    found = []
+    for key in modules.keys() - _passed_over.keys():
+        if _is_users(modules[key]):
+            found.append(modules[key])
+        else:
+            pass_over(modules[key])
+    return found
+
+
+def pass_over(module: Any) -> None:
+    """Promise that this module has none of the names by themselves: no run looks through it."""
+    _passed_over[id(module)] = module
+
+
+def _is_users(module: Any) -> bool:
+    names = getattr(module, "__dict__", None)
+    if names is None:
+        return False
+    file = names.get("__file__")
     if file is None:
-        return name == "__main__"
+        return bool(names.get("__name__") == "__main__")
     return not _is_installed(file)
 
 
+@functools.cache
 def _is_installed(file: str) -> bool:
     return file.startswith(_INSTALLED) or not _SITES.isdisjoint(Path(file).parts)
 

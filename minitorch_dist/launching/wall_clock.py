@@ -7,6 +7,8 @@ and say that these are their own instances. So a program sees no difference but 
 from __future__ import annotations
 
 import datetime
+import functools
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -27,7 +29,10 @@ def is_simulated() -> bool:
 
 
 def picos() -> int:
-    return world.place().clock.now()
+    here = world.place()
+    if here.world is not None and here.world.trace is not None:
+        here.world.trace.asks_time(sys._getframe(2))
+    return here.clock.now()
 
 
 def seconds() -> float:
@@ -38,6 +43,7 @@ def sleep(seconds: float) -> None:
     world.place().clock.sleep(seconds)
 
 
+@functools.cache
 def instead() -> dict[str, Callable[..., Any]]:
     """The stand-ins of the functions of `time`, by their names."""
     found: dict[str, Callable[..., Any]] = {

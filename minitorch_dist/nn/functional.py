@@ -5,6 +5,8 @@ from minitorch_dist.nn.softmax import (
     softmax as softmax,
     softmin as softmin,
 )
+from minitorch_dist.tensors.extras.shapes.grids import one_hot as one_hot
+from minitorch_dist.tensors.extras.statistics.distances import pdist as pdist
 from minitorch_dist.tensors.ops.elementwise.exponentials import sigmoid as sigmoid
 from minitorch_dist.tensors.ops.elementwise.trigonometry import tanh as tanh
 from minitorch_dist.tensors.ops.images.adaptive_pooling import (
@@ -129,8 +131,6 @@ from minitorch_dist.tensors.ops.layers.rectifiers import (
     threshold_ as threshold_,
 )
 from minitorch_dist.tensors.ops.linear_algebra.contraction import bilinear as bilinear
-from minitorch_dist.tensors.ops.shapes.grids import one_hot as one_hot
-from minitorch_dist.tensors.ops.statistics.distances import pdist as pdist
 from minitorch_dist.tensors.ops.statistics.similarity import (
     cosine_similarity as cosine_similarity,
     normalize as normalize,

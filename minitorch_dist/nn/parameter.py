@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.core.base import Storage, TensorBase
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.shapes import duplication

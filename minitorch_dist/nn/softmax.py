@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.ops.layers import softmaxes
 

@@ -19,6 +19,7 @@ from minitorch_dist.optim.elementwise import (
     blocks,
     column,
     count,
+    decayed,
     filled,
     require,
     scalar,
@@ -41,10 +42,7 @@ def adadelta(
     maximize: bool = False,
 ) -> None:
     for p, g, s, u in blocks(params, grads, squares, moves):
-        if maximize:
-            g = -g
-        if weight_decay:
-            g = g + weight_decay * p
+        g = decayed(p, g, weight_decay, maximize)
         s *= rho
         s += (1 - rho) * g * g
         d = np.sqrt(u + eps) / np.sqrt(s + eps) * g

@@ -17,6 +17,7 @@ from minitorch_dist.optim.elementwise import (
     blocks,
     column,
     count,
+    decayed,
     filled,
     require,
     scalar,
@@ -41,10 +42,7 @@ def adagrad(
 ) -> None:
     """One step, the `steps[i]`-th of parameter i."""
     for p, g, s, t in blocks(params, grads, sums, steps):
-        if maximize:
-            g = -g
-        if weight_decay:
-            g = g + weight_decay * p
+        g = decayed(p, g, weight_decay, maximize)
         s += g * g
         root = np.sqrt(s)
         root += eps

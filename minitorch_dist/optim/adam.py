@@ -21,6 +21,7 @@ from minitorch_dist.optim.elementwise import (
     blocks,
     column,
     count,
+    decayed,
     filled,
     require,
     scalar,
@@ -48,12 +49,7 @@ def adam(
 ) -> None:
     """One step, the `steps[i]`-th of parameter i. A peak of None means: no AMSGrad."""
     for p, g, m, v, peak, t in blocks(params, grads, means, squares, peaks, steps):
-        if maximize:
-            g = -g
-        if weight_decay and decoupled:
-            p *= 1 - lr * weight_decay
-        elif weight_decay:
-            g = g + weight_decay * p
+        g = decayed(p, g, weight_decay, maximize, lr if decoupled else None)
         m += (1 - beta1) * (g - m)
         v *= beta2
         v += (1 - beta2) * g * g

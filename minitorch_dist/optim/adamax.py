@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.optim.adam import check
-from minitorch_dist.optim.elementwise import Elementwise, blocks, column, count, filled, scalar
+from minitorch_dist.optim.elementwise import (
+    Elementwise,
+    blocks,
+    column,
+    count,
+    decayed,
+    filled,
+    scalar,
+)
 from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
@@ -36,10 +44,7 @@ def adamax(
 ) -> None:
     """One step, the `steps[i]`-th of parameter i."""
     for p, g, m, u, t in blocks(params, grads, means, peaks, steps):
-        if maximize:
-            g = -g
-        if weight_decay:
-            g = g + weight_decay * p
+        g = decayed(p, g, weight_decay, maximize)
         m += (1 - beta1) * (g - m)
         u *= beta2
         np.maximum(u, np.abs(g) + eps, out=u)

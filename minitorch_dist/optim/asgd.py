@@ -18,6 +18,7 @@ from minitorch_dist.optim.elementwise import (
     blocks,
     column,
     count,
+    decayed,
     filled,
     require,
     scalar,
@@ -40,10 +41,7 @@ def asgd(
 ) -> None:
     """One step with the rate η and the mean's weight μ of each parameter."""
     for p, g, mean, rate, weight in blocks(params, grads, means, rates, weights):
-        if maximize:
-            g = -g
-        if weight_decay:
-            g = g + weight_decay * p
+        g = decayed(p, g, weight_decay, maximize)
         p *= 1 - lambd * rate
         p -= rate * g
         mean += weight * (p - mean)

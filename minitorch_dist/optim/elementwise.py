@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.optim.optimizer import Closure, Group, Optimizer
-from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import base, dtypes, grad_mode
+from minitorch_dist.tensors import devices, dtypes, ledger
+from minitorch_dist.tensors.autograd import grad_modes
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from minitorch_dist.tensors.tensor import Tensor
 
 PIECE = 32768  # elements: 128 KiB of float32; the operands of a rule fit in a 1 MiB cache
@@ -74,7 +76,7 @@ def evaluate(closure: Closure | None) -> Any:
     """The loss, computed anew with recording on; None without a closure."""
     if closure is None:
         return None
-    with grad_mode.enable_grad():
+    with grad_modes.enable_grad():
         return closure()
 
 
@@ -84,7 +86,12 @@ def require(holds: bool, what: str, value: Any) -> None:
 
 
 def filled(like: Tensor, value: float = 0.0) -> Tensor:
-    """State for a parameter: its shape, type, memory order and device, all of it `value`."""
+    """State for a parameter: its shape, type, memory order and device, all of it `value`.
+
+    In a complex state both parts have the value.
+    """
+    if value and like.array.dtype.kind == "c":
+        value = complex(value, value)  # type: ignore[assignment]
     if like.storage.device is devices.CPU:
         made: Tensor = like.companion(np.full_like(like.array, value))
         return made
@@ -96,6 +103,22 @@ def filled(like: Tensor, value: float = 0.0) -> Tensor:
 def scalar(value: float = 0.0) -> Tensor:
     """A count or a running product of a parameter: a 0-dim float32 tensor, as torch stores it."""
     return base.new(Tensor, np.full((), value, np.float32), devices.CPU)
+
+
+def decayed(
+    p: Array, g: Array, weight_decay: float, maximize: bool, decoupled_lr: float | None = None
+) -> Array:
+    """The gradient by which a rule goes: turned round for `maximize`, and with the weight decay.
+
+    A decoupled decay leaves the gradient alone and shrinks the parameter.
+    """
+    if maximize:
+        g = -g
+    if weight_decay and decoupled_lr is not None:
+        p *= 1 - decoupled_lr * weight_decay
+    elif weight_decay:
+        g = g + weight_decay * p
+    return g
 
 
 def column(memory: list[dict[str, Any]], name: str) -> list[Array]:
@@ -120,16 +143,23 @@ def blocks(params: Sequence[Array], *columns: Sequence[Any]) -> Iterator[tuple[A
     """For every parameter and the columns that belong to it: matching pieces, to be written in place.
 
     A value that is not an array (a number, None) goes along with every piece. Half precision is computed
-    in float32 and rounded once, when the piece is done.
+    in float32 and rounded once, when the piece is done. A complex parameter is two real ones.
     """
-    for row in zip(params, *columns, strict=True):
-        p = row[0]
-        pieces = (row,) if p.size <= PIECE else _pieces(row)
-        if p.dtype in dtypes.HALVES:
-            for piece in pieces:
-                yield from _widened(piece)
-        else:
-            yield from pieces
+    for whole in zip(params, *columns, strict=True):
+        for row in (whole,) if whole[0].dtype.kind != "c" else _real_and_imaginary(whole):
+            p = row[0]
+            pieces = (row,) if p.size <= PIECE or not has_numbers(p) else _pieces(row)
+            if p.dtype in dtypes.HALVES:
+                for piece in pieces:
+                    yield from _widened(piece)
+            else:
+                yield from pieces
+
+
+def _real_and_imaginary(row: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The real parts of a row, then the imaginary ones, as torch's view_as_real has them."""
+    yield tuple([a.real if isinstance(a, np.ndarray) else a for a in row])
+    yield tuple([a.imag if isinstance(a, np.ndarray) else a for a in row])
 
 
 def _pieces(row: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:

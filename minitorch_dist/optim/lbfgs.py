@@ -131,7 +131,7 @@ class LBFGS(Optimizer):
     def _gradient(self) -> Array:
         """All gradients as one vector; a parameter without one counts as zeros."""
         return np.concatenate([
-            np.zeros(p.array.size, p.array.dtype) if p._grad is None else p._grad.array.ravel()
+            _real(np.zeros_like(p.array) if p._grad is None else p._grad.array)
             for p in self._params
         ])  # fmt: skip
 
@@ -139,10 +139,18 @@ class LBFGS(Optimizer):
         """Add the vector `by` to the parameters."""
         start = 0
         for p in self._params:
-            end = start + p.array.size
-            p.array += by[start:end].reshape(p.array.shape)
+            x = p.array
+            end = start + x.size * (2 if x.dtype.kind == "c" else 1)
+            part = by[start:end].view(x.dtype) if x.dtype.kind == "c" else by[start:end]
+            x += part.reshape(x.shape)
             p.storage.version += 1
             start = end
+
+
+def _real(x: Array) -> Array:
+    """`x` as a vector of real numbers; a complex number is two of them."""
+    flat = x.ravel()
+    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
 
 class Memory:

@@ -20,6 +20,7 @@ from minitorch_dist.optim.elementwise import (
     blocks,
     column,
     count,
+    decayed,
     filled,
     require,
     scalar,
@@ -54,12 +55,7 @@ def nadam(
         so_far = float(product)
         weights.append(((1 - mu) / (1 - so_far), following / (1 - so_far * following)))
     for p, g, m, v, (now, past), t in blocks(params, grads, means, squares, weights, steps):
-        if maximize:
-            g = -g
-        if weight_decay and decoupled:
-            p *= 1 - lr * weight_decay
-        elif weight_decay:
-            g = g + weight_decay * p
+        g = decayed(p, g, weight_decay, maximize, lr if decoupled else None)
         m += (1 - beta1) * (g - m)
         v *= beta2
         v += (1 - beta2) * g * g

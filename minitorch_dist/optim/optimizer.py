@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from minitorch_dist.optim import states
 from minitorch_dist.tensors import ledger
-from minitorch_dist.tensors.core.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.tensor import Tensor
 

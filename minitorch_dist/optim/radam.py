@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.optim.adam import check
-from minitorch_dist.optim.elementwise import Elementwise, blocks, column, count, filled, scalar
+from minitorch_dist.optim.elementwise import (
+    Elementwise,
+    blocks,
+    column,
+    count,
+    decayed,
+    filled,
+    scalar,
+)
 from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
@@ -40,12 +48,7 @@ def radam(
     """One step, the `steps[i]`-th of parameter i."""
     limit = 2 / (1 - beta2) - 1
     for p, g, m, v, t in blocks(params, grads, means, squares, steps):
-        if maximize:
-            g = -g
-        if weight_decay and decoupled:
-            p *= 1 - lr * weight_decay
-        elif weight_decay:
-            g = g + weight_decay * p
+        g = decayed(p, g, weight_decay, maximize, lr if decoupled else None)
         m += (1 - beta1) * (g - m)
         v *= beta2
         v += (1 - beta2) * g * g

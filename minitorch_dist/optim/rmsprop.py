@@ -19,6 +19,7 @@ from minitorch_dist.optim.elementwise import (
     blocks,
     column,
     count,
+    decayed,
     filled,
     require,
     scalar,
@@ -44,10 +45,7 @@ def rmsprop(
 ) -> None:
     """One step. A mean of None means: not centered; a velocity of None: no momentum."""
     for p, g, s, a, b in blocks(params, grads, squares, means, velocities):
-        if maximize:
-            g = -g
-        if weight_decay:
-            g = g + weight_decay * p
+        g = decayed(p, g, weight_decay, maximize)
         s *= alpha
         s += (1 - alpha) * g * g
         if a is None:

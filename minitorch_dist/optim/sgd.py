@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist.optim.elementwise import Elementwise, blocks, column, filled, require
+from minitorch_dist.optim.elementwise import Elementwise, blocks, column, decayed, filled, require
 from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
@@ -30,10 +30,7 @@ def sgd(
 ) -> None:
     """One step. A velocity of None means: no momentum."""
     for p, g, v in blocks(params, grads, velocities):
-        if maximize:
-            g = -g
-        if weight_decay:
-            g = g + weight_decay * p
+        g = decayed(p, g, weight_decay, maximize)
         if v is not None:
             v *= momentum
             v += (1 - dampening) * g

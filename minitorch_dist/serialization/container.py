@@ -5,6 +5,9 @@
                       "__metadata__": {"any": "text"}}
     the rest   the arrays row by row, one after the other without gaps
 
+The format has no complex128. Such an array stands there as F64 with a last dimension of 2 (real, imaginary), which is
+what others read. The metadata list its name under "complex128", so here it is complex again.
+
 A header is believed only after every number in it was checked against the size of the file. So a broken or
 hostile file costs its own size at most. Format: github.com/huggingface/safetensors.
 """
@@ -26,6 +29,7 @@ Array = np.ndarray[Any, Any]
 MOST_HEADER: Final = 100_000_000  # the format's own limit
 _MOST_DIMS: Final = 64  # numpy's
 _METADATA: Final = "__metadata__"
+_PAIRS: Final = "complex128"  # the metadata's key for the names of arrays that are stored as pairs
 
 DTYPES: Final[dict[str, np.dtype[Any]]] = {
     name: np.dtype(kind)
@@ -37,7 +41,7 @@ DTYPES: Final[dict[str, np.dtype[Any]]] = {
         "C64": np.complex64,
     }.items()
 }  # fmt: skip
-NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
+NAMES: Final = {dtype: name for name, dtype in DTYPES.items()} | {np.dtype(np.complex128): "F64"}
 
 
 class SerializationError(RuntimeError):
@@ -65,12 +69,16 @@ def is_name(name: str) -> bool:
 def write(file: BinaryIO, arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
     """Write a whole file. Wide types go first, so that every array is aligned."""
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
+    pairs = [name for name in order if arrays[name].dtype == np.complex128]
+    if pairs:
+        metadata = {**metadata, _PAIRS: json.dumps(pairs)}
     header: dict[str, Any] = {_METADATA: dict(metadata)}
     offset = 0
     for name in order:
         array = arrays[name]
         start, offset = offset, offset + array.nbytes
-        header[name] = {"dtype": NAMES[array.dtype], "shape": list(array.shape),
+        shape = [*array.shape, *((2,) if array.dtype == np.complex128 else ())]
+        header[name] = {"dtype": NAMES[array.dtype], "shape": shape,
                         "data_offsets": [start, offset]}  # fmt: skip
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -142,7 +150,30 @@ def read_header(
     if end > available or (whole and end != available):
         missing = f"{end - available:,} bytes are missing" if end > available else "more follow"
         _fail(f"its arrays take {end:,} bytes and {available:,} follow the header: {missing}")
+    if _PAIRS in metadata:
+        entries = _joined(entries, metadata[_PAIRS])
     return entries, metadata, 8 + length
+
+
+def _joined(entries: list[Entry], pairs: str) -> list[Entry]:
+    """The entries; those whose names are listed are complex."""
+    try:
+        names = strict_json.loads(pairs, may_have_nan=False)
+    except ValueError as error:
+        _fail(f"its list of complex arrays is not valid JSON ({error})")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        _fail("its list of complex arrays is not a list of names")
+    complex_ones, joined = set(names), []
+    for entry in entries:
+        if entry.name in complex_ones:
+            if entry.dtype != np.float64 or entry.shape[-1:] != (2,):
+                _fail(f"'{entry.name}' is said to be complex and is not made of pairs of F64")
+            entry = entry._replace(dtype=np.dtype(np.complex128), shape=entry.shape[:-1])
+            complex_ones.remove(entry.name)
+        joined.append(entry)
+    if complex_ones:
+        _fail(f"there is no entry {min(complex_ones)!r}, which is said to be complex")
+    return joined
 
 
 def _parse(text: bytes) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from minitorch_dist.serialization.container import NAMES, Array, Entry, are_sizes, as_bytes
-from minitorch_dist.tensors.core.base import root
+from minitorch_dist.tensors.storages import root
 
 # {"in": entry}, perhaps with "strides"; or with "dtype", "shape", "strides" and "offset" in bytes
 Window = dict[str, Any]

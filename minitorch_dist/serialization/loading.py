@@ -14,8 +14,7 @@ from minitorch_dist.serialization import container, layout, locations, strict_js
 from minitorch_dist.serialization.container import Array, Entry, SerializationError
 from minitorch_dist.serialization.locations import MapLocation
 from minitorch_dist.serialization.saving import OURS, VERSION
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import Storage
 from minitorch_dist.tensors.tensor import Tensor
 

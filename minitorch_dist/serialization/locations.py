@@ -8,10 +8,9 @@ from typing import TypeAlias
 from minitorch_dist.serialization.container import Array
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import Storage
+from minitorch_dist.tensors.storages import UntypedStorage
 
-MapLocation: TypeAlias = (
-    "str | devices.device | Mapping[str, str] | Callable[[Storage, str], Storage | None] | None"
-)
+MapLocation: TypeAlias = "str | devices.device | Mapping[str, str] | Callable[[UntypedStorage, str], UntypedStorage | None] | None"
 
 
 def place(memory: Array, label: str, map_location: MapLocation) -> Storage:
@@ -26,14 +25,14 @@ def place(memory: Array, label: str, map_location: MapLocation) -> Storage:
     elif isinstance(map_location, Mapping):
         label = str(map_location.get(label, label))
     elif callable(map_location):
-        placed = map_location(Storage(memory), label)
+        placed = map_location(UntypedStorage(Storage(memory)), label)
         if placed is not None:
-            if not isinstance(placed, Storage):
+            if not isinstance(placed, UntypedStorage):
                 raise TypeError(
                     "map_location(storage, location) should return a storage or None, not a "
                     + type(placed).__name__
                 )
-            return placed
+            return placed.storage
     elif map_location is not None:
         raise TypeError(
             "map_location should be a str, a device, a dict of str, a function or None, not "

@@ -18,8 +18,7 @@ import numpy as np
 
 from minitorch_dist.serialization import alike
 from minitorch_dist.serialization.container import NAMES, SerializationError
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.size import Size
 

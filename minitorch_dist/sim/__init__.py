@@ -32,9 +32,11 @@ of the textbooks' formulas, in whole picoseconds.
     pending_collective   a collective for which its ranks gather
     stepwise             message by message, as the schedule is written
     payloadless          messages of a collective without their bytes
+    light_collectives    collectives of arrays without numbers
     lockstep             the clocks of all ranks, moved together
     values               what a collective puts into all ranks' arrays
     vectorised_values    the same for all ranks at once
+    fold                 ranks that do the same run the program once
     estimates            what a schedule takes, without running ranks
     two_level_bounds     what no schedule can beat
     exploring            many seeds
@@ -50,6 +52,7 @@ of the textbooks' formulas, in whole picoseconds.
     elsewhere            the same run in other processes
     hashing              does a program depend on the order of sets, which differs between real ranks?
     forking              what if this message had come first?
+    planning             which layout trains a model fastest
     papers               tables of papers, made again
     zoo                  hangs that people met in public
 """
@@ -73,6 +76,7 @@ from minitorch_dist.sim.exploring import (
     test as test,
 )
 from minitorch_dist.sim.failure import Failure as Failure
+from minitorch_dist.sim.fold import CannotFold as CannotFold, Folded as Folded, Role as Role
 from minitorch_dist.sim.forking import come_first as come_first, fork as fork
 from minitorch_dist.sim.hardship import STRICTLY as STRICTLY
 from minitorch_dist.sim.hashing import (
@@ -82,6 +86,7 @@ from minitorch_dist.sim.hashing import (
 from minitorch_dist.sim.inside import (
     always as always,
     compute as compute,
+    mark as mark,
     now as now,
     restarts as restarts,
     sometimes as sometimes,

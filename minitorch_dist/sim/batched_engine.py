@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout
+from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.execution import planner
+from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
@@ -40,8 +41,10 @@ from minitorch_dist.distributed.prepared import (
 from minitorch_dist.distributed.schedules import arrivals, choice, crowd
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim import declared, lockstep, payloadless, values
+from minitorch_dist.sim.light_collectives import LightCollectives
 from minitorch_dist.sim.pending_collective import CollectiveWaiter, PendingCollective
 from minitorch_dist.sim.stepwise import Stepwise
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.sim import SimTransport
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Medium
@@ -70,11 +73,13 @@ class BatchedEngine:
         self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
         self._pending: dict[tuple[int, int], PendingCollective] = {}
         self._wires: dict[int, declared.DeclaredLinks | None] = {}
+        self._nodes: dict[int, Integers | None] = {}  # by group: each rank's node, if they differ
         self._last: dict[int, int] = {}  # by rank: when the last message of a meeting reached it
         self._moved: dict[Any, lockstep.Moved] = {}
         self._meters: dict[Any, lockstep.Meters] = {}
-        self._rows: dict[Any, payloadless.Rows] = {}
+        self._rows = payloadless.KeptRows()
         self._under_way: set[PendingCollective] = set()  # whose traffic is not over
+        self._light = LightCollectives(clock, moving, self._under_way)
 
     def used(self) -> list[str]:
         """In which ways collectives were done together."""
@@ -108,8 +113,12 @@ class BatchedEngine:
         if self._may_meet(call):
             self._meet(call, operation, arrays)
             return
-        self.operations["messages"] += call.rank == 0
         cut = vector(schedule)
+        if self._may_be_light(call, cut, arrays):
+            self.operations["light"] += call.rank == 0
+            self._light.run(call, cut, operation)
+            return
+        self.operations["messages"] += call.rank == 0
         steps = Stepwise(operation, schedule, call.root, cut, arrays, call.combine)
         is_plain = self.is_eager and not self.adding and not self.medium.is_disturbed
         if is_plain and group.world.mailbox.recorder is None:
@@ -134,6 +143,22 @@ class BatchedEngine:
             and self._wires_of(group) is not None
         )
 
+    def _may_be_light(
+        self, call: PreparedCall, vector: Vector, arrays: Mapping[Any, Array]
+    ) -> bool:
+        """Whether nobody asks for the messages themselves, and all ranks know their lengths."""
+        first = next(iter(arrays.values()), None)
+        return (
+            self.many is not None
+            and not has_numbers(first)
+            and call.schedule.collective != "all_to_all"
+            and self.is_eager
+            and not self.adding
+            and call.group.world.mailbox.recorder is None
+            and not self.medium.is_disturbed
+            and len(self._light.rows(call, vector).source) <= payloadless.MOST
+        )
+
     def _wires_of(self, group: Group) -> declared.DeclaredLinks | None:
         number = group.channel.number
         if number not in self._wires:
@@ -150,11 +175,13 @@ class BatchedEngine:
         key = channel.number, operation.sequence
         pending = self._pending.get(key)
         if pending is None:
-            pending = self._pending[key] = PendingCollective(channel.size, operation)
+            pending = self._pending[key] = PendingCollective(
+                channel.size, operation, self._under_way
+            )
             if self._under_way or self.medium.is_moving:
                 self._begin_at_once(call, pending, arrays)
-        elif pending.first.expects != operation.expects:
-            self._differ(pending, operation)
+        else:
+            pending.compare(operation)
         pending.came[rank], pending.arrays[rank] = (self.clock.now(), operation), arrays
         if pending.traffic is not None:
             pending.traffic.enter(rank)
@@ -163,46 +190,13 @@ class BatchedEngine:
             try:
                 self._conclude(call, pending)
             except DistMismatch as error:
-                self._fail(pending, error)
-        waiting = CollectiveWaiter(pending, operation, rank, self.clock)
-        deadline = self.clock.deadline(operation.timeout)
+                pending.fail(error)
         end = call.group.world.transport
         assert isinstance(end, SimTransport)
-        pending.ends[rank] = end
-        try:
-            while not waiting.is_over():
-                end.progress(deadline.left(), waiting)
-                if not waiting.is_over() and deadline.is_over():
-                    raise DistTimeout(waiting.late(deadline.elapsed()))
-        except BaseException as error:
-            if pending.error is None and isinstance(error, Exception):
-                pending.error = error  # nobody can meet any more
-                self._stop(pending)
-            raise
-        reason = operation.error or waiting.error()
-        if reason is not None:
-            raise reason
+        CollectiveWaiter(pending, operation, rank, self.clock).wait(end)
         if self.adding and pending.busy is not None:
             me, busy = self.clock.me(), int(pending.busy[rank])
             me.waited, me.slept = me.waited - busy, me.slept + busy
-
-    def _differ(self, pending: PendingCollective, operation: CollectiveOperation) -> None:
-        """Two ranks do not do the same: both are told, and so is everyone."""
-        first = pending.first
-        error = operation.channel.mailbox.difference(
-            f"is in {operation.describe()}", first.channel.mailbox.rank,
-            first.header(), operation.expects,
-        )  # fmt: skip
-        operation.fail(error)
-        self._fail(pending, error)
-
-    def _fail(self, pending: PendingCollective, error: Exception) -> None:
-        pending.error = error
-        self._stop(pending)
-        for _, other in pending.came.values():
-            other.fail(error)
-        for end in pending.ends.values():
-            end.look_again()
 
     def _conclude(self, call: PreparedCall, pending: PendingCollective) -> None:
         """The last one has come: what becomes of the values, and when does each rank go on?"""
@@ -214,7 +208,7 @@ class BatchedEngine:
         some = next(iter(arrays[0].values()), None)
         pending.arrays.clear()  # a rank that still waits here shall not keep these for all
         nbytes = sizes * (some.itemsize if some is not None else 1)
-        meters = self._meters_of(schedule, nbytes, size)
+        meters = self._meters_of(group, schedule, nbytes, size)
         pending.busy = meters.added * self.adding
         for end in pending.ends.values():
             end.need_no_news()
@@ -231,12 +225,23 @@ class BatchedEngine:
         self.operations["light"] += 1
         pending.done = pending.ended
 
-    def _meters_of(self, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
-        key = schedule, size, nbytes.tobytes()
+    def _meters_of(
+        self, group: Group, schedule: Schedule, nbytes: Integers, size: int
+    ) -> lockstep.Meters:
+        nodes = self._nodes_of(group)
+        key = schedule, size, nbytes.tobytes(), None if nodes is None else group.channel.number
         meters = self._meters.get(key)
         if meters is None:
-            meters = self._meters[key] = lockstep.meters(schedule, nbytes, size)
+            meters = self._meters[key] = lockstep.meters(schedule, nbytes, size, nodes)
         return meters
+
+    def _nodes_of(self, group: Group) -> Integers | None:
+        """The node of each of its ranks; None where nothing leaves a node."""
+        number, node_of = group.channel.number, self.medium.node_of
+        if number not in self._nodes:
+            nodes = [] if node_of is None else [node_of(rank) for rank in group.channel.ranks]
+            self._nodes[number] = np.array(nodes, np.int64) if len(set(nodes)) > 1 else None
+        return self._nodes[number]
 
     def _moved_together(
         self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers,
@@ -280,13 +285,14 @@ class BatchedEngine:
             ranks, moved.tx.tolist(), moved.rx.tolist(), meters.messages.tolist(),
             meters.nbytes.tolist(), meters.messages_in.tolist(), meters.nbytes_in.tolist(),
             done.tobytes(), int(moved.last.max()) + 1,
+            None if meters.between_nodes is None else meters.between_nodes.tolist(),
         )  # fmt: skip
         for instant in np.unique(done).tolist():
             if instant > self.clock.now():
                 those = np.flatnonzero(done == instant).tolist()
-                self.clock.at(instant, partial(self._go_on, pending, those))
+                self.clock.at(instant, partial(pending.go_on, those))
             else:
-                self._go_on(pending, np.flatnonzero(done == instant).tolist())
+                pending.go_on(np.flatnonzero(done == instant).tolist())
 
     # ------------------------------------------------------------------- together, but one by one
 
@@ -301,37 +307,18 @@ class BatchedEngine:
             return
         some = next(iter(arrays.values()), None)
         nbytes = sizes * (some.itemsize if some is not None else 1)
-        if int(self._meters_of(call.schedule, nbytes, size).messages.sum()) <= payloadless.MOST:
+        meters = self._meters_of(call.group, call.schedule, nbytes, size)
+        if int(meters.messages.sum()) <= payloadless.MOST:
             self._send_out(call.group, pending, call.schedule, nbytes)
 
     def _send_out(
         self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers
     ) -> payloadless.Traffic:
         key = schedule, pending.size, nbytes.tobytes(), group.channel.number
-        rows = self._rows.get(key)
-        if rows is None:
-            links = self._wires_of(group)
-            assert links is not None
-            while sum(len(kept.source) for kept in self._rows.values()) > payloadless.KEPT:
-                del self._rows[next(iter(self._rows))]
-            script = crowd.Script(schedule, nbytes, links, pending.size)
-            rows = self._rows[key] = payloadless.rows(script)
-
-        def over(rank: int) -> None:
-            pending.ended[rank] = self.clock.now()
-            if not traffic.left:
-                self._under_way.discard(pending)
-            self._go_on(pending, [rank])
-
-        traffic = payloadless.Traffic(self.medium, rows, group.channel.ranks, over)
-        pending.traffic = traffic
-        self._under_way.add(pending)
-        return traffic
-
-    def _stop(self, pending: PendingCollective) -> None:
-        if pending.traffic is not None:
-            pending.traffic.stop()
-            self._under_way.discard(pending)
+        links = self._wires_of(group)
+        assert links is not None
+        rows = self._rows.get(key, lambda: crowd.Script(schedule, nbytes, links, pending.size))
+        return pending.begin(self.medium, rows, group.channel.ranks)
 
     def _look_back(self, ranks: Sequence[int], moved: lockstep.Moved) -> None:
         """Count the ranks at which this operation's messages come before the last one of an earlier
@@ -343,10 +330,5 @@ class BatchedEngine:
             )
         self._last.update(zip(ranks, moved.last.tolist(), strict=True))
 
-    def _go_on(self, pending: PendingCollective, ranks: list[int]) -> None:
-        for rank in ranks:
-            if rank in pending.ends:  # else the last one, who is not waiting yet
-                pending.ends[rank].look_again()
-
     def __repr__(self) -> str:
-        return f"<Engine, {self.operations}, {len(self._pending)} meetings>"
+        return f"<BatchedEngine, {self.operations}, {len(self._pending)} are gathering>"

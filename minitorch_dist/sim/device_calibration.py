@@ -14,17 +14,19 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import matmul
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 import minitorch_dist as torch
 from minitorch_dist.sim.device import Device
-from minitorch_dist.tensors.core import dtypes, grad_mode
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd import grad_modes
 from transports.clock import PICO, SYSTEM
 
 SIZES: Final = (16, 32, 64, 128, 256, 512)
@@ -61,7 +63,7 @@ def measure(
     sizes: Sequence[int] = SIZES, repeats: int = REPEATS, copied: int = COPIED
 ) -> Device:  # fmt: skip
     """This machine, with one thread of its own. It takes some seconds."""
-    with grad_mode.no_grad():
+    with grad_modes.no_grad():
         one = torch.ones(1)
         launch = _seconds(lambda: one + one, repeats, 200)
         source, target = torch.ones(copied // 4), torch.ones(copied // 4)
@@ -83,6 +85,18 @@ def measure(
         half=half,
         fitted=f"{len(DTYPES) * len(sizes)} products of square matrices on this machine",
         sources=dict.fromkeys(("peak", "bandwidth", "launch", "half"), measured),
+    )
+
+
+def mean(devices: Sequence[Device]) -> Device:
+    """One device from several measurements: each number is the mean of theirs."""
+    first = devices[0]
+    return replace(
+        first,
+        peak={name: fmean(each.peak[name] for each in devices) for name in first.peak},
+        bandwidth=fmean(each.bandwidth for each in devices),
+        launch=round(fmean(each.launch for each in devices)),
+        half=fmean(each.half for each in devices),
     )
 
 

@@ -17,17 +17,16 @@ from __future__ import annotations
 
 import re
 import sys
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.world import World
 from minitorch_dist.optim.optimizer import (
     Optimizer,
     register_optimizer_step_post_hook,
@@ -35,21 +34,27 @@ from minitorch_dist.optim.optimizer import (
 )
 from minitorch_dist.sim.device import Device, Product
 from minitorch_dist.sim.module_names import ModuleNames, Names
-from minitorch_dist.sim.slowness import slowed
-from minitorch_dist.tensors import flops
-from minitorch_dist.tensors.core import dtypes, grad_mode, observers
-from minitorch_dist.tensors.core.base import Array, TensorBase, root
+from minitorch_dist.sim.slowness import is_at_full_speed, slowed
+from minitorch_dist.tensors import dtypes, flops
+from minitorch_dist.tensors.core import grad_mode, observers
+from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.flops import Sizes
+from minitorch_dist.tensors.storages import root
 from transports.clock import PICO
+from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock
 from transports.virtual.sim_thread import SimThread
 
 KEY: Final = "devices"  # among the extras of a clock
 IN_PLACE: Final = ("AccumulateGrad", "InPlace")  # operations that write to what they read
+FEWEST: Final = 256  # spans that are joined with others at once
 GATHERS: Final = frozenset(
     ("EmbeddingBackward0", "GatherBackward0", "IndexBackward0", "IndexSelectBackward0", "TakeBackward0")
 )  # fmt: skip
 _SUFFIX: Final = re.compile(r"Backward\d+")  # of the names of nodes
+Operations = Sequence[
+    tuple[str, int, Names]
+]  # of one rank: names, picoseconds at full speed, modules
 Devices = Device | Sequence[Device] | Callable[[int], Device]
 
 
@@ -74,16 +79,33 @@ class Spans:
     """A set of instants: spans in their order that do not touch."""
 
     def __init__(self) -> None:
-        self.spans: list[tuple[int, int]] = []
+        self._spans: list[tuple[int, int]] = []
+        self._added: list[tuple[int, int]] = []  # since they were last joined
 
     def add(self, start: int, end: int) -> None:
-        if start >= end:
-            return
-        first = bisect_left(self.spans, start, key=_end_of)  # the spans that touch this one
-        last = bisect_right(self.spans, end, key=_start_of)
-        if first < last:
-            start, end = min(start, self.spans[first][0]), max(end, self.spans[last - 1][1])
-        self.spans[first:last] = [(start, end)]
+        if start < end:
+            self._added.append((start, end))
+            if len(self._added) >= max(FEWEST, len(self._spans)):
+                self._join()
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        if self._added:
+            self._join()
+        return self._spans
+
+    def _join(self) -> None:
+        """Let spans that touch become one."""
+        joined: list[tuple[int, int]] = []
+        latest = -1
+        for start, end in sorted(self._spans + self._added):
+            if start > latest:
+                joined.append((start, end))
+                latest = end
+            elif end > latest:
+                joined[-1] = joined[-1][0], end
+                latest = end
+        self._spans, self._added = joined, []
 
     def until(self, end: int) -> int:
         """How long it is before `end`."""
@@ -91,13 +113,13 @@ class Spans:
 
     def common(self, other: Spans, end: int) -> int:
         """How much both have in common before `end`."""
-        total, number = 0, 0
+        total, number, theirs = 0, 0, other.spans
         for start, stop in self.spans:
-            while number < len(other.spans) and other.spans[number][1] <= start:
+            while number < len(theirs) and theirs[number][1] <= start:
                 number += 1
             at = number
-            while at < len(other.spans) and other.spans[at][0] < stop:
-                low, high = max(start, other.spans[at][0]), min(stop, other.spans[at][1], end)
+            while at < len(theirs) and theirs[at][0] < stop:
+                low, high = max(start, theirs[at][0]), min(stop, theirs[at][1], end)
                 total += max(0, high - low)
                 at += 1
         return total
@@ -106,8 +128,21 @@ class Spans:
         return f"<Spans: {self.spans[:4]}{' …' if len(self.spans) > 4 else ''}>"
 
 
-_start_of: Callable[[tuple[int, int]], int] = itemgetter(0)
-_end_of: Callable[[tuple[int, int]], int] = itemgetter(1)
+class OperationsTogether:
+    """Operations that follow each other at full speed: how long all of them take, by name and by module."""
+
+    def __init__(self, operations: Operations) -> None:
+        self.picos = sum(picos for _, picos, _ in operations)
+        self.by_name: dict[str, tuple[int, int]] = {}
+        self.by_module: dict[str, int] = {}
+        for name, picos, modules in operations:
+            count, total = self.by_name.get(name, (0, 0))
+            self.by_name[name] = count + 1, total + picos
+            for module in modules:
+                self.by_module[module] = self.by_module.get(module, 0) + picos
+
+    def __repr__(self) -> str:
+        return f"<{sum(count for count, _ in self.by_name.values())} operations, {in_words(self.picos)}>"
 
 
 class ComputeStream:
@@ -121,6 +156,7 @@ class ComputeStream:
         self.again = 0
         self.operations: dict[str, tuple[int, int]] = {}
         self.modules: dict[str, int] = {}
+        self._whole: dict[OperationsTogether, int] = {}  # how many times each was done at once
 
     def compute(self, name: str, picos: int, modules: Names = ()) -> None:
         """Be busy with it, after what was begun before. `modules`: those that it belongs to."""
@@ -128,23 +164,61 @@ class ComputeStream:
             return
         here = world.place().world
         recorder = None if here is None else here.mailbox.recorder
-        contention = self.device.contention
-        if contention != 1 and here is not None and any(c.under_way() for c in here.channels):
-            picos = round(picos * contention)
+        if self._is_slowed_by_messages(here):
+            picos = round(picos * self.device.contention)
         picos = slowed(self.clock, picos)
-        start = max(self.clock.now(), self.free)
-        self.free = start + picos
-        count, total = self.operations.get(name, (0, 0))
-        self.operations[name] = count + 1, total + picos
-        for module in modules:
-            self.modules[module] = self.modules.get(module, 0) + picos
+        self.free = start = max(self.clock.now(), self.free)
+        self._count(name, picos, modules)
         self.busy.add(start, self.free)
         self.clock.pause(self.free - self.clock.now())
         if recorder is not None:
             within = f" in {modules[-1]}" if modules else ""
             recorder.computed(start, callsite(), f"{name}{within}")
 
+    def _is_slowed_by_messages(self, here: World | None) -> bool:
+        """Whether a collective of this rank is under way, on a device that computes more slowly then."""
+        if self.device.contention == 1 or here is None:
+            return False
+        return any(channel.is_busy for channel in here.channels)
+
+    def compute_all(self, operations: Operations, together: OperationsTogether) -> None:
+        """The same for operations that follow each other. Where nothing can slow some of them, they are one wait."""
+        here, at = world.place().world, 0
+        while at < len(operations):
+            if self._is_slowed_by_messages(here):
+                self.compute(*operations[at])
+                at += 1
+                continue
+            now = self.clock.now()
+            start = self.free = max(now, self.free)
+            if at == 0 and is_at_full_speed(self.clock, self.rank):
+                self.free += together.picos
+                self._whole[together] = self._whole.get(together, 0) + 1
+            else:
+                for name, picos, modules in operations[at:]:
+                    self._count(name, slowed(self.clock, picos), modules)
+            self.busy.add(start, self.free)
+            return self.clock.pause(self.free - now)
+
+    def _count(self, name: str, picos: int, modules: Names) -> None:
+        self.free += picos
+        count, total = self.operations.get(name, (0, 0))
+        self.operations[name] = count + 1, total + picos
+        for module in modules:
+            self.modules[module] = self.modules.get(module, 0) + picos
+
+    def _count_together(self) -> None:
+        """Operations that were done together are counted when somebody asks."""
+        for together, times in self._whole.items():
+            for name, (count, total) in together.by_name.items():
+                before, so_far = self.operations.get(name, (0, 0))
+                self.operations[name] = before + times * count, so_far + times * total
+            for module, picos in together.by_module.items():
+                self.modules[module] = self.modules.get(module, 0) + times * picos
+        self._whole.clear()
+
     def use(self, end: int) -> DeviceUse:
+        self._count_together()
         compute, moving = self.busy.until(end), self.moving.until(end)
         hidden = self.busy.common(self.moving, end)
         ideal = sum(count / self.device.peak_of(dtype) for dtype, count in self.flops.items())
@@ -226,7 +300,7 @@ class DeviceTime:
     ) -> observers.Execute:
         def run(grads: Sequence[Any]) -> Sequence[Any]:
             me = self.clock.me()
-            reads = [*grads, *(array for _, _, array in node.reads or ())]
+            reads = [*grads, *(read[2] for read in node.reads or ())]
             told = self._told.get(me, 0)
             self._within[me] = self._within.get(me, 0) + 1
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from minitorch_dist.sim import device_time, stage
 from minitorch_dist.sim.device import Product
 from minitorch_dist.sim.power import Power
 from minitorch_dist.sim.slowness import slowed
-from minitorch_dist.tensors.core.dtypes import get_default_dtype
+from minitorch_dist.tensors.dtypes import get_default_dtype
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.clock import PICO, Thread, picoseconds
 from transports.quantities import span
@@ -59,7 +60,19 @@ def _time_of(flops: float, clock: VirtualClock, devices: device_time.DeviceTime 
 
 def now() -> float:
     """Seconds, since some instant, of the time in which this rank lives."""
-    return world.place().clock.now() / PICO
+    here = world.place()
+    if here.world is not None and here.world.trace is not None:
+        here.world.trace.asks_time(sys._getframe(1))
+    return here.clock.now() / PICO
+
+
+def mark(name: str) -> None:
+    """Note the instant at which this rank comes here: `report.ranks[3].marks`. In real time this does nothing."""
+    here, place = stage.here(), world.place()
+    if place.world is not None and place.world.trace is not None:
+        place.world.trace.marks(name)
+    elif here is not None:
+        here.marks.setdefault(place.given["rank"], []).append((name, place.clock.now()))
 
 
 def start(function: Callable[[], None], name: str = "helper") -> Thread:

@@ -12,7 +12,7 @@ length: it is computed once and kept. That is the engine `closed`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,17 +58,22 @@ class Meters:
     messages_in: Integers
     nbytes_in: Integers
     added: Integers  # bytes
+    between_nodes: Integers | None = None  # of `nbytes`; None: nothing leaves a node
 
 
 KEPT = 64  # answers of one simulation
 
 
 class CountingPorts(Ports):
-    """Counts what each rank sends and receives."""
+    """Counts what each rank sends and receives. `nodes`: on which node each rank is, where they differ."""
 
-    def __init__(self, schedule: Schedule, sizes: NDArray[np.int64], size: int) -> None:
+    def __init__(
+        self, schedule: Schedule, sizes: NDArray[np.int64], size: int, nodes: Integers | None = None
+    ) -> None:
         super().__init__(schedule, size, 0, 1, Links(), 0)
         self.cut(sizes)
+        self.nodes, self.between_nodes = nodes, np.zeros(size, np.int64)
+        self._leaves: dict[int, Integers] = {}  # by turn: 1 where a rank's message leaves its node
         self.sends: Numbers = 0
         self.receives: Numbers = 0
         self.received: Numbers = 0
@@ -83,6 +88,9 @@ class CountingPorts(Ports):
         self.sends[who] += 1
         self.receives += np.bincount(batch.to, minlength=self.size)
         np.add.at(self.received, batch.to, batch.nbytes)
+        if self.nodes is not None:
+            leaves = self.nodes[who] != self.nodes[batch.to]
+            self.between_nodes[who] += leaves * batch.nbytes
 
     def _receive(self, who: Integers, source: Any, chunks: Any, reduce: bool, step: Any) -> None:
         super()._receive(who, source, chunks, reduce, step)
@@ -104,15 +112,23 @@ class CountingPorts(Ports):
             self.added = self.added + nbytes
         self.sends, self.receives = self.sends + 1, self.receives + 1
         self.received = self.received + nbytes
+        if self.nodes is not None:
+            turn = step.to.turn
+            if turn not in self._leaves:
+                self._leaves[turn] = (self.nodes != np.roll(self.nodes, -turn)).astype(np.int64)
+            self.between_nodes += self._leaves[turn] * self._round_bytes(step.send)[0]
 
 
-def meters(schedule: Schedule, sizes: NDArray[np.int64], size: int) -> Meters:
-    """`sizes`: bytes of each chunk."""
-    meter = CountingPorts(schedule, sizes, size)
+def meters(
+    schedule: Schedule, sizes: NDArray[np.int64], size: int, nodes: Integers | None = None
+) -> Meters:
+    """`sizes`: bytes of each chunk. `nodes`: on which node each rank is, where they differ."""
+    meter = CountingPorts(schedule, sizes, size, nodes)
     for step in schedule.everyone(size):
         meter.take(step)
     found = meter.sends, meter.sent, meter.receives, meter.received, meter.added
-    return Meters(*(meter.spread(numbers) for numbers in found))
+    metered = Meters(*(meter.spread(numbers) for numbers in found))
+    return metered if nodes is None else replace(metered, between_nodes=meter.between_nodes)
 
 
 def move(

@@ -17,7 +17,7 @@ time of its own, up to the present.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from minitorch_dist.distributed.schedules.crowd import ADD, SEND, WAIT, Script
@@ -44,6 +44,24 @@ def rows(script: Script) -> Rows:
         script.begin, script.kind, script.what, script.source, script.to, script.nbytes,
     )  # fmt: skip
     return Rows(*(column.tolist() for column in columns))
+
+
+class KeptRows:
+    """Rows by a key, for the next time; the oldest leave when there are too many."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Rows] = {}
+
+    def get(self, key: Hashable, script: Callable[[], Script]) -> Rows:
+        found = self._kept.get(key)
+        if found is None:
+            while sum(len(kept.source) for kept in self._kept.values()) > KEPT:
+                del self._kept[next(iter(self._kept))]
+            found = self._kept[key] = rows(script())
+        return found
+
+    def __repr__(self) -> str:
+        return f"<KeptRows of {len(self._kept)} collectives>"
 
 
 class Light(SimMessage):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minitorch_dist.distributed.exceptions import PeerLost
+from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.schedules import arrivals
@@ -16,15 +16,18 @@ from minitorch_dist.sim import payloadless
 from transports.contract import Waiting
 from transports.sim import SimTransport
 from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import Medium
 
 Integers = NDArray[np.int64]
 
 
 class PendingCollective:
-    """One operation of a group, for which its ranks gather."""
+    """One operation of a group, for which its ranks gather. `under_way`: those whose messages go one by one now."""
 
-    def __init__(self, size: int, first: CollectiveOperation) -> None:
-        self.size, self.first = size, first
+    def __init__(
+        self, size: int, first: CollectiveOperation, under_way: set[PendingCollective]
+    ) -> None:
+        self.size, self.first, self.under_way = size, first, under_way
         self.came: dict[int, tuple[int, CollectiveOperation]] = {}  # by group rank
         self.arrays: dict[int, Mapping[Any, Array]] = {}  # of those who came, until it is done
         self.ends: dict[int, SimTransport] = {}  # at which they wait
@@ -37,12 +40,56 @@ class PendingCollective:
     def missing(self) -> list[int]:
         return [rank for rank in range(self.size) if rank not in self.came]
 
+    def begin(
+        self, medium: Medium, rows: payloadless.Rows, ranks: Sequence[int]
+    ) -> payloadless.Traffic:
+        """From now on its messages go one by one, and each rank is done when its row of acts is over."""
+
+        def over(rank: int) -> None:
+            self.ended[rank] = medium.clock.now()
+            if not traffic.left:
+                self.under_way.discard(self)
+            self.go_on([rank])
+
+        traffic = self.traffic = payloadless.Traffic(medium, rows, ranks, over)
+        self.under_way.add(self)
+        return traffic
+
+    def go_on(self, ranks: Iterable[int]) -> None:
+        """These ranks look again. One that has not begun to wait will look by itself."""
+        for rank in ranks:
+            if rank in self.ends:
+                self.ends[rank].look_again()
+
+    def compare(self, operation: CollectiveOperation) -> None:
+        """A rank comes with this operation. If it is not the same as the first one's, all are told."""
+        if self.first.expects != operation.expects:
+            error = operation.channel.mailbox.difference(
+                f"is in {operation.describe()}", self.first.channel.mailbox.rank,
+                self.first.header(), operation.expects,
+            )  # fmt: skip
+            operation.fail(error)
+            self.fail(error)
+
+    def fail(self, error: Exception) -> None:
+        self.stop(error)
+        for _, other in self.came.values():
+            other.fail(error)
+        self.go_on(list(self.ends))
+
+    def stop(self, error: Exception) -> None:
+        """Nothing will come of it any more."""
+        self.error = error
+        if self.traffic is not None:
+            self.traffic.stop()
+            self.under_way.discard(self)
+
     def __repr__(self) -> str:
-        return f"<Meeting of {self.first.describe()}, {len(self.came)} of {self.size} came>"
+        return f"<PendingCollective {self.first.describe()}, {len(self.came)} of {self.size} came>"
 
 
 class CollectiveWaiter:
-    """One rank at a meeting."""
+    """One rank that waits in a collective."""
 
     def __init__(
         self,
@@ -53,14 +100,38 @@ class CollectiveWaiter:
     ) -> None:
         self.pending, self.operation, self.rank, self.clock = pending, operation, rank, clock
 
+    def wait(self, end: SimTransport) -> None:
+        """Return when this rank may go on, or raise the reason why it cannot."""
+        pending, deadline = self.pending, self.clock.deadline(self.operation.timeout)
+        pending.ends[self.rank] = end
+        try:
+            while not self.is_over():
+                end.progress(deadline.left(), self)
+                if not self.is_over() and deadline.is_over():
+                    raise DistTimeout(self.late(deadline.elapsed()))
+        except BaseException as error:
+            if pending.error is None and isinstance(error, Exception):
+                pending.stop(error)  # nobody can meet any more
+            raise
+        finally:
+            pending.ends.pop(self.rank, None)
+        if not self.is_done():
+            reason = self.operation.error or self.error()
+            assert reason is not None
+            raise reason
+
+    def is_done(self) -> bool:
+        done = self.pending.done
+        return done is not None and self.clock.now() >= int(done[self.rank])
+
     def is_over(self) -> bool:
         pending = self.pending
         if pending.done is not None:
-            return self.clock.now() >= int(pending.done[self.rank])
+            return self.is_done()
         return self.operation.error is not None or self.error() is not None
 
     def error(self) -> Exception | None:
-        """Why nothing will come of this meeting."""
+        """Why nothing will come of this collective."""
         if self.pending.done is not None or self.pending.error is not None:
             return self.pending.error
         mailbox = self.operation.channel.mailbox
@@ -88,5 +159,6 @@ class CollectiveWaiter:
         return (
             f"rank {self.operation.channel.mailbox.rank} waited {seconds:.1f} s of virtual time in "
             f"{self.operation.describe()} for rank{'s' if len(absent) > 1 else ''} {some}, which did "
-            "not come. Look for an error or a branch that only some ranks take"
+            "not come. Look for an error or a branch that only some ranks take. Timed out waiting "
+            f"{1000 * seconds:.0f}ms for recv operation to complete"
         )

@@ -32,6 +32,9 @@ class RankReport:
     busy: int  # computing, or sleeping
     peak_bytes: int | None = None  # of its accelerator, where it had one (sim.run(…, memory=…))
     device: DeviceUse | None = field(default=None, repr=False)  # of sim.run(…, device=…)
+    marks: tuple[tuple[str, int], ...] = field(default=(), repr=False)  # of sim.mark: when it was
+    # Bytes sent to other nodes; None where a network has no nodes.
+    between_nodes: int | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Report(Generic[T]):
     )
 
     recorded: Path | None = field(default=None, compare=False)  # where its journal is
+    folded: Any = field(default=None, compare=False)  # how, if it was (see `sim.fold`)
 
     @property
     def journal(self) -> Journal:
@@ -84,10 +88,17 @@ class Report(Generic[T]):
     def bytes_sent(self) -> int:
         return sum(rank.bytes_sent for rank in self.ranks)
 
+    @property
+    def between_nodes(self) -> int | None:
+        """Of all bytes sent, those to other nodes. None where the network has no nodes (`sim.two_level` and
+        `sim.rails` have)."""
+        sent = [rank.between_nodes for rank in self.ranks]
+        return None if None in sent else sum(each or 0 for each in sent)
+
     def __str__(self) -> str:
         lines = [
             f"{len(self.ranks)} ranks, {in_words(self.time)}, {self.messages:,} messages with "
-            f"{self.bytes_sent:,} bytes",
+            f"{self.bytes_sent:,} bytes{self._leaving()}",
             f"digest {self.digest[:12]}, engine {self.engine_used}",
             _row("rank", "time", "messages", "bytes", "idle", "busy", *self._peak("peak bytes")),
         ]
@@ -100,6 +111,8 @@ class Report(Generic[T]):
         if len(self.ranks) > ROWS:
             lines.append(f"… and {len(self.ranks) - ROWS} more")
         lines += self._devices()
+        if self.folded is not None:
+            lines.append(str(self.folded))
         if self.crossings:
             messages = "1 message" if self.crossings == 1 else f"{self.crossings} messages"
             lines.append(
@@ -107,6 +120,9 @@ class Report(Generic[T]):
                 "engine='greenlet' is"
             )
         return "\n".join(lines)
+
+    def _leaving(self) -> str:
+        return "" if self.between_nodes is None else f" ({self.between_nodes:,} between nodes)"
 
     def _devices(self) -> list[str]:
         """A table of what each rank's device did, if there were devices."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
@@ -35,9 +35,16 @@ from transports.virtual.fault_injector import FaultInjector, Plan
 from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
+if TYPE_CHECKING:
+    from minitorch_dist.sim.fold.folding import Fold
+
 T = TypeVar("T")
 
 ENDLESS = 60.0  # seconds
+FOLDS = (
+    "fold= lets one rank run the program for others. That needs shapes=True, since numbers differ from rank to "
+    "rank, and a run without faults, hardships and a journal, which are of single ranks"
+)
 ENGINES = {"auto": MANY, "threads": None, "greenlet": None, "lockstep": 2, "closed": 2}
 
 
@@ -63,6 +70,7 @@ def run(
     memory: int | str | None = None,
     shapes: bool = False,
     device: Devices | None = None,
+    fold: Fold = False,
     prepared: Callable[[SimulationStage], None] | None = None,
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
@@ -92,6 +100,17 @@ def run(
      and messages have a length and no bytes. Times, bytes and peaks are the same. `prepared` is called with the stage before
     anything happens on it.
     """
+    if fold:
+        if not shapes or faults or hardships or journal is not None or prepared is not None:
+            raise ValueError(FOLDS)
+        from minitorch_dist.sim import fold as folding  # it calls us
+
+        options: dict[str, Any] = {
+            "net": net, "seed": seed, "timeout": timeout, "endless": endless, "limit": limit,
+            "engine": engine, "adding": adding, "flops": flops, "speeds": speeds, "events": events,
+            "memory": memory, "shapes": True, "device": device,
+        }  # fmt: skip
+        return folding.run(run, fn, world_size, args, kwargs, fold, **options)
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}; there are {', '.join(ENGINES)}")
     own = "greenlet" if has_greenlets() else "threads"
@@ -152,7 +171,10 @@ def run(
             ends[rank] = clock.now(), me.waited, me.slept
 
     try:
-        with nullcontext() if computing is None else computing.attached():
+        with (
+            hardship.around_the_run(),
+            nullcontext() if computing is None else computing.attached(),
+        ):
             results = launch(
                 observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal
             )
@@ -171,6 +193,8 @@ def run(
                 rank, time, count.messages_sent, count.bytes_sent, count.messages_received,
                 count.bytes_received, idle, busy, peaks.get(rank),
                 None if computing is None else computing.streams[rank].use(time),
+                tuple(stage.marks.get(rank, ())),
+                None if moving.node_of is None else count.between_nodes,
             )
         )  # fmt: skip
     used = together.used()

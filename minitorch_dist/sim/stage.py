@@ -66,6 +66,7 @@ class SimulationStage:
         self.restarts: dict[int, int] = {}
         self.fall: Fall | None = None
         self.sometimes: dict[str, bool] = {}
+        self.marks: dict[int, list[tuple[str, int]]] = {}  # by rank: names, and when
         self.matches = Matches(clock)
         self.entered.append(self.matches.enter)
         clock.extras["stage"] = self

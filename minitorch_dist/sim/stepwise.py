@@ -135,7 +135,7 @@ class Stepwise:
                     assert receive is not None
                     mailbox = self.operation.channel.mailbox
                     mailbox.withdraw(receive)
-                    raise DistTimeout(mailbox.late(receive, deadline.elapsed()))
+                    raise DistTimeout(mailbox.timed_out(receive, deadline.elapsed()))
         if self.failure is not None:
             raise self.failure
 

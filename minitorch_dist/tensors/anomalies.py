@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import observers
-from minitorch_dist.tensors.core.graph import Gradient, Node
+from minitorch_dist.tensors.core.graph import Gradient
 
 anomaly = False
 check_nan = True
@@ -26,7 +27,7 @@ def set_anomaly(mode: bool, nan: bool = True) -> None:
     observers.stand_around(_checked, anomaly)
 
 
-def _note_stack(node: Node) -> None:
+def _note_stack(node: TorchNode) -> None:
     """Remember where the user called, without the frames of this package."""
     stack = traceback.extract_stack()
     while stack and stack[-1].filename.startswith(_HERE):
@@ -34,7 +35,7 @@ def _note_stack(node: Node) -> None:
     node.metadata["traceback_"] = traceback.format_list(stack)
 
 
-def _checked(node: Node, execute: observers.Execute) -> observers.Execute:
+def _checked(node: TorchNode, execute: observers.Execute) -> observers.Execute:
     """`execute`, and a warning with the noted line if it fails or returns nan."""
 
     def run(grads: Sequence[Gradient]) -> Sequence[Gradient]:
@@ -49,7 +50,7 @@ def _checked(node: Node, execute: observers.Execute) -> observers.Execute:
     return run
 
 
-def _report(node: Node) -> None:
+def _report(node: TorchNode) -> None:
     """Warn that the gradient of this node failed, and say where it was recorded."""
     stack = node.metadata.get("traceback_")
     if stack is None:

@@ -17,10 +17,10 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import observers
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.core.graph import Node
-from minitorch_dist.tensors.core.node_api import modified
+from minitorch_dist.tensors.core.graph import modified
 
 Metadata = list[dict[str, Any]]
 
@@ -40,7 +40,7 @@ class CheckpointSegment:
         self._inputs = [
             (t.storage, t.storage.version, t.array) for t in inputs if isinstance(t, TensorBase)
         ]
-        self._nodes: list[weakref.ref[Node]] = []
+        self._nodes: list[weakref.ref[TorchNode]] = []
         self._kept: list[Metadata] = []
 
     def __repr__(self) -> str:
@@ -51,7 +51,7 @@ class CheckpointSegment:
     def record(self, function: Callable[[], Any]) -> Any:
         """Run `function`; the contents of its nodes are forgotten as soon as they are recorded."""
 
-        def forget_last(node: Node) -> None:
+        def forget_last(node: TorchNode) -> None:
             if node.name_ not in _ELSEWHERE:
                 if self._nodes:
                     self._forget(len(self._nodes) - 1)
@@ -80,9 +80,9 @@ class CheckpointSegment:
         for storage, version, array in self._inputs:
             if storage.version != version:
                 raise modified(array, "the checkpointed function", storage.version, version)
-        made: list[Node] = []
+        made: list[TorchNode] = []
 
-        def note(node: Node) -> None:
+        def note(node: TorchNode) -> None:
             if node.name_ not in _ELSEWHERE:
                 made.append(node)
 
@@ -95,7 +95,7 @@ class CheckpointSegment:
                 _refill(old, new)
         del out
 
-    def _compare(self, made: list[Node]) -> None:
+    def _compare(self, made: list[TorchNode]) -> None:
         again = [metadata(node) for node in made]
         if len(made) < len(self._nodes):
             raise CheckpointError(
@@ -119,7 +119,7 @@ class CheckpointSegment:
             position += len(before)
 
 
-def _refill(old: Node, new: Node) -> None:
+def _refill(old: TorchNode, new: TorchNode) -> None:
     """Move the contents of `new` to `old`. If an inner segment has emptied `new`, it is to fill `old`."""
     old.take_over(new)
     old.forgotten = new.forgotten
@@ -128,7 +128,7 @@ def _refill(old: Node, new: Node) -> None:
         inner._nodes[place] = weakref.ref(old)
 
 
-def metadata(node: Node) -> Metadata:
+def metadata(node: TorchNode) -> Metadata:
     """The data that the determinism check compares: the operation, and shape and type of the arrays it keeps."""
     return [
         {"operation": node.name_, "shape": array.shape, "dtype": str(array.dtype)}

@@ -7,16 +7,17 @@ is `core.device_labels.device`.
 
 from __future__ import annotations
 
-from minitorch_dist.tensors import pools
-from minitorch_dist.tensors.core import device_labels
+from minitorch_dist.tensors import device_names, pools
 from minitorch_dist.tensors.core.device_labels import (
     CPU as CPU,
+    defaults as _defaults,
+    device as device,
+)
+from minitorch_dist.tensors.device_names import (
     META as META,
     NO_ACCELERATOR as NO_ACCELERATOR,
     NO_CUDA as NO_CUDA,
     TYPES as TYPES,
-    defaults as _defaults,
-    device as device,
 )
 from minitorch_dist.tensors.pools import (
     DevicePool as DevicePool,
@@ -81,14 +82,4 @@ class AcceleratorError(RuntimeError):
     """Something was asked of an accelerator that it cannot do."""
 
 
-class SimulatedAccelerators(device_labels.Accelerators):
-    """Those of the pool (see `pools`)."""
-
-    def count(self) -> int:
-        return count()
-
-    def resolve(self, spec: device | str | int | None) -> device:
-        return resolve(spec)
-
-
-device_labels.attach(SimulatedAccelerators())
+device_names.count = count

@@ -11,8 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors import portable_math
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes, portable_math
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.shape_arrays.array import has_numbers

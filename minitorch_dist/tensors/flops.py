@@ -59,7 +59,7 @@ def listen_everywhere(listener: Listener, wanted: bool) -> None:
     """Call `listener` with what all threads multiply from now on, or no longer."""
     global _everywhere
     with _counting:
-        others = tuple(each for each in _everywhere if each is not listener)
+        others = tuple(each for each in _everywhere if each != listener)
         _everywhere = (*others, listener) if wanted else others
     _change(+1 if wanted else -1)
 

@@ -33,7 +33,6 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, pools
-from minitorch_dist.tensors.core.base import root as root
 from minitorch_dist.tensors.ledger_report import (
     CATEGORIES,
     LiveArray,
@@ -43,6 +42,7 @@ from minitorch_dist.tensors.ledger_report import (
     shares,
 )
 from minitorch_dist.tensors.pools import readable
+from minitorch_dist.tensors.storages import root as root
 
 Array = np.ndarray[Any, Any]
 

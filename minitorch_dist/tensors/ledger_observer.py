@@ -20,7 +20,7 @@ class LedgerObserver(observers.MemoryObserver):
         """Enter what a recorded operation made, and what it keeps for its gradients."""
         for out in outs:
             ledger.retag(out.array, node.device, "activation", only="other")
-        read = [array for _, _, array in node.reads or ()]
+        read = [each[2] for each in node.reads or ()]
         for array in (*read, *arrays_kept_by(node.backward, *(node.vjps or ()))):
             ledger.track(array, node.device, "activation")
             ledger.retag(array, node.device, "activation", only="other")

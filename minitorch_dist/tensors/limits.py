@@ -5,8 +5,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
-from minitorch_dist.tensors.core.dtypes import dtype
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.dtypes import dtype
 
 
 class finfo:

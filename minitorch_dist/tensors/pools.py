@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from minitorch_dist.tensors.core.device_labels import MOST
+from minitorch_dist.tensors.device_names import MOST
 
 VARIABLE: Final = "MINITORCH_DIST_DEVICES"
 DEFAULT_MEMORY: Final = "80GB"

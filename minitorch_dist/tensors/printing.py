@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import dtypes, graph
+from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors.core import graph
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 from minitorch_dist.tensors import ledger_observer, printing
+from minitorch_dist.tensors.autograd import attended as attended, view_notes as view_notes
+from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import operations
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.core.graph import Node
+from minitorch_dist.tensors.double_backward import passes as passes
+from minitorch_dist.tensors.extras.methods import ExtraMethods
 from minitorch_dist.tensors.ops import complex_numbers, gradients, operators
 from minitorch_dist.tensors.ops.along_axes import (
     extrema,
@@ -28,7 +31,6 @@ from minitorch_dist.tensors.ops.elementwise import (
     exponentials,
     extremes,
     filling,
-    gamma,
     logic,
     mixtures,
     powers,
@@ -41,13 +43,10 @@ from minitorch_dist.tensors.ops.indexing import (
     gathering,
     indexing,
     masking,
-    replacing,
-    scatter_reduction,
     selecting,
 )
 from minitorch_dist.tensors.ops.layers import rectifiers, softmaxes
 from minitorch_dist.tensors.ops.linear_algebra import (
-    added_products,
     contraction,
     decompositions,
     matrices,
@@ -68,10 +67,10 @@ from minitorch_dist.tensors.ops.shapes import (
     scalars,
     striding,
 )
-from minitorch_dist.tensors.ops.statistics import counting, covariance, differences
+from minitorch_dist.tensors.ops.statistics import counting, differences
 
 
-class Tensor(TensorBase):
+class Tensor(ExtraMethods):
     def __new__(cls, *args: Any, **options: Any) -> Self:
         return legacy.new(cls, *args, **options)
 
@@ -83,7 +82,7 @@ class Tensor(TensorBase):
     retain_grad = gradients.retain_grad
 
     @property
-    def grad_fn(self) -> Node | None:
+    def grad_fn(self) -> TorchNode | None:
         """The node that made this tensor; None for a leaf."""
         return gradients.grad_fn(self)
 
@@ -126,121 +125,39 @@ class Tensor(TensorBase):
     # powers
     pow = powers.pow
     pow_ = powers.pow_
-    float_power = powers.float_power
-    float_power_ = powers.float_power_
     square = powers.square
-    square_ = powers.square_
     sqrt = powers.sqrt
-    sqrt_ = powers.sqrt_
-    rsqrt = powers.rsqrt
-    rsqrt_ = powers.rsqrt_
     reciprocal = powers.reciprocal
-    reciprocal_ = powers.reciprocal_
 
     # exponentials
     exp = exponentials.exp
-    exp_ = exponentials.exp_
-    exp2 = exponentials.exp2
-    exp2_ = exponentials.exp2_
-    expm1 = exponentials.expm1
-    expm1_ = exponentials.expm1_
     log = exponentials.log
-    log_ = exponentials.log_
-    log2 = exponentials.log2
-    log2_ = exponentials.log2_
-    log10 = exponentials.log10
-    log10_ = exponentials.log10_
     log1p = exponentials.log1p
-    log1p_ = exponentials.log1p_
     sigmoid = exponentials.sigmoid
-    sigmoid_ = exponentials.sigmoid_
     logaddexp = exponentials.logaddexp
-    xlogy = exponentials.xlogy
-    xlogy_ = exponentials.xlogy_
-    logaddexp2 = exponentials.logaddexp2
-    ldexp = exponentials.ldexp
-    ldexp_ = exponentials.ldexp_
-    logit = exponentials.logit
-    logit_ = exponentials.logit_
 
     # trigonometry
     sin = trigonometry.sin
-    sin_ = trigonometry.sin_
     cos = trigonometry.cos
-    cos_ = trigonometry.cos_
-    tan = trigonometry.tan
-    tan_ = trigonometry.tan_
     asin = trigonometry.asin
-    asin_ = trigonometry.asin_
     acos = trigonometry.acos
-    acos_ = trigonometry.acos_
     atan = trigonometry.atan
-    atan_ = trigonometry.atan_
     atan2 = trigonometry.atan2
-    atan2_ = trigonometry.atan2_
-    sinh = trigonometry.sinh
-    sinh_ = trigonometry.sinh_
-    cosh = trigonometry.cosh
-    cosh_ = trigonometry.cosh_
     tanh = trigonometry.tanh
-    tanh_ = trigonometry.tanh_
-    asinh = trigonometry.asinh
-    asinh_ = trigonometry.asinh_
-    acosh = trigonometry.acosh
-    acosh_ = trigonometry.acosh_
-    atanh = trigonometry.atanh
-    atanh_ = trigonometry.atanh_
     arcsin = trigonometry.arcsin
-    arcsin_ = trigonometry.arcsin_
     arccos = trigonometry.arccos
-    arccos_ = trigonometry.arccos_
     arctan = trigonometry.arctan
-    arctan_ = trigonometry.arctan_
     arctan2 = trigonometry.arctan2
-    arctan2_ = trigonometry.arctan2_
-    arcsinh = trigonometry.arcsinh
-    arcsinh_ = trigonometry.arcsinh_
-    arccosh = trigonometry.arccosh
-    arccosh_ = trigonometry.arccosh_
-    arctanh = trigonometry.arctanh
-    arctanh_ = trigonometry.arctanh_
-    hypot = trigonometry.hypot
-    hypot_ = trigonometry.hypot_
-    deg2rad = trigonometry.deg2rad
-    deg2rad_ = trigonometry.deg2rad_
-    rad2deg = trigonometry.rad2deg
-    rad2deg_ = trigonometry.rad2deg_
-    sinc = trigonometry.sinc
-    sinc_ = trigonometry.sinc_
 
     # rounding
     abs = rounding.abs
-    abs_ = rounding.abs_
     absolute = rounding.absolute
-    absolute_ = rounding.absolute_
     floor = rounding.floor
-    floor_ = rounding.floor_
     ceil = rounding.ceil
-    ceil_ = rounding.ceil_
     trunc = rounding.trunc
-    trunc_ = rounding.trunc_
-    fix = rounding.fix
-    fix_ = rounding.fix_
     round = rounding.round
-    round_ = rounding.round_
-    frac = rounding.frac
-    frac_ = rounding.frac_
     sign = rounding.sign
-    sign_ = rounding.sign_
     sgn = rounding.sgn
-    sgn_ = rounding.sgn_
-    signbit = rounding.signbit
-    copysign = rounding.copysign
-    copysign_ = rounding.copysign_
-    nan_to_num = rounding.nan_to_num
-    nan_to_num_ = rounding.nan_to_num_
-    nextafter = rounding.nextafter
-    nextafter_ = rounding.nextafter_
 
     # extremes
     maximum = extremes.maximum
@@ -262,65 +179,29 @@ class Tensor(TensorBase):
 
     # comparison
     eq = comparison.eq
-    eq_ = comparison.eq_
     ne = comparison.ne
-    ne_ = comparison.ne_
     lt = comparison.lt
-    lt_ = comparison.lt_
     le = comparison.le
-    le_ = comparison.le_
     gt = comparison.gt
-    gt_ = comparison.gt_
     ge = comparison.ge
-    ge_ = comparison.ge_
-    greater = comparison.greater
-    greater_ = comparison.greater_
-    greater_equal = comparison.greater_equal
-    greater_equal_ = comparison.greater_equal_
-    less = comparison.less
-    less_ = comparison.less_
-    less_equal = comparison.less_equal
-    less_equal_ = comparison.less_equal_
-    not_equal = comparison.not_equal
-    not_equal_ = comparison.not_equal_
     isnan = comparison.isnan
-    isinf = comparison.isinf
     isfinite = comparison.isfinite
-    isposinf = comparison.isposinf
-    isneginf = comparison.isneginf
-    isreal = complex_numbers.isreal
     isclose = comparison.isclose
     allclose = comparison.allclose
     equal = comparison.equal
     where = comparison.choose
-    heaviside = comparison.heaviside
-    heaviside_ = comparison.heaviside_
 
     # logic
-    logical_and = logic.logical_and
-    logical_and_ = logic.logical_and_
-    logical_or = logic.logical_or
-    logical_or_ = logic.logical_or_
-    logical_xor = logic.logical_xor
-    logical_xor_ = logic.logical_xor_
-    logical_not = logic.logical_not
-    logical_not_ = logic.logical_not_
     bitwise_and = logic.bitwise_and
     bitwise_and_ = logic.bitwise_and_
     bitwise_or = logic.bitwise_or
     bitwise_or_ = logic.bitwise_or_
     bitwise_xor = logic.bitwise_xor
     bitwise_xor_ = logic.bitwise_xor_
-    bitwise_not = logic.bitwise_not
-    bitwise_not_ = logic.bitwise_not_
     bitwise_left_shift = logic.bitwise_left_shift
     bitwise_left_shift_ = logic.bitwise_left_shift_
     bitwise_right_shift = logic.bitwise_right_shift
     bitwise_right_shift_ = logic.bitwise_right_shift_
-    gcd = logic.gcd
-    gcd_ = logic.gcd_
-    lcm = logic.lcm
-    lcm_ = logic.lcm_
 
     # activations
     relu = rectifiers.relu
@@ -349,17 +230,9 @@ class Tensor(TensorBase):
 
     # error_function
     erf = error_function.erf
-    erf_ = error_function.erf_
-    erfc = error_function.erfc
-    erfc_ = error_function.erfc_
     erfinv = error_function.erfinv
-    erfinv_ = error_function.erfinv_
 
     # gamma
-    lgamma = gamma.lgamma
-    lgamma_ = gamma.lgamma_
-    digamma = gamma.digamma
-    digamma_ = gamma.digamma_
 
     # softmaxes
     softmax = softmaxes.softmax
@@ -390,8 +263,6 @@ class Tensor(TensorBase):
     lerp_ = mixtures.lerp_
 
     # covariance
-    cov = covariance.cov
-    corrcoef = covariance.corrcoef
 
     # operators
     __array_priority__ = 1000  # numpy's scalars leave `scalar * tensor` to the tensor
@@ -450,7 +321,6 @@ class Tensor(TensorBase):
     numel = nelement = layout.numel
     __len__ = layout.length
     stride = layout.stride
-    is_contiguous = layout.is_contiguous
     element_size = layout.element_size
     itemsize = property(layout.element_size)
     nbytes = property(layout.nbytes)
@@ -465,10 +335,6 @@ class Tensor(TensorBase):
     is_mkldnn = is_sparse_csr = property(layout.never)
     is_cuda = property(layout.is_cuda)
     is_meta = property(layout.is_meta)
-    get_device = layout.get_device
-    is_same_size = layout.is_same_size
-    is_set_to = layout.is_set_to
-    dim_order = layout.dim_order
 
     # reshaping
     view = reshaping.view
@@ -501,15 +367,11 @@ class Tensor(TensorBase):
     # pieces
     select = pieces.select
     narrow = pieces.narrow
-    narrow_copy = pieces.narrow_copy
     unbind = pieces.unbind
     split = pieces.split
     split_with_sizes = pieces.split_with_sizes
     chunk = pieces.chunk
     tensor_split = pieces.tensor_split
-    hsplit = pieces.hsplit
-    vsplit = pieces.vsplit
-    dsplit = pieces.dsplit
     diagonal = pieces.diagonal
     unfold = pieces.unfold
 
@@ -554,28 +416,13 @@ class Tensor(TensorBase):
 
     # complex numbers
     conj = complex_numbers.conj
-    conj_physical = complex_numbers.conj_physical
-    conj_physical_ = complex_numbers.conj_physical_
-    resolve_conj = complex_numbers.resolve_conj
-    resolve_neg = complex_numbers.resolve_neg
     real = property(complex_numbers.real)
     imag = property(complex_numbers.imag)
-    is_conj = complex_numbers.is_conj
-    is_neg = complex_numbers.is_neg
     angle = complex_numbers.angle
 
     # striding
     as_strided = striding.as_strided
-    as_strided_ = striding.as_strided_
-    squeeze_ = striding.squeeze_
-    unsqueeze_ = striding.unsqueeze_
-    transpose_ = striding.transpose_
-    swapaxes_ = striding.swapaxes_
-    swapdims_ = striding.swapdims_
-    t_ = striding.t_
     resize_ = striding.resize_
-    resize_as_ = striding.resize_as_
-    set_ = striding.set_
 
     # indexing
     __getitem__ = indexing.getitem
@@ -584,19 +431,7 @@ class Tensor(TensorBase):
     # rearranging
     roll = rearranging.roll
     flip = rearranging.flip
-    fliplr = rearranging.fliplr
-    flipud = rearranging.flipud
-    rot90 = rearranging.rot90
-    tril = rearranging.tril
-    tril_ = rearranging.tril_
-    triu = rearranging.triu
-    triu_ = rearranging.triu_
-    diag = rearranging.diag
-    diagflat = rearranging.diagflat
-    diag_embed = rearranging.diag_embed
     repeat = rearranging.repeat
-    tile = rearranging.tile
-    repeat_interleave = rearranging.repeat_interleave
 
     # masking
     masked_fill = masking.masked_fill
@@ -628,16 +463,8 @@ class Tensor(TensorBase):
     put_ = flat_indexing.put_
 
     # scatter reduction
-    scatter_reduce = scatter_reduction.scatter_reduce
-    scatter_reduce_ = scatter_reduction.scatter_reduce_
-    index_reduce = scatter_reduction.index_reduce
-    index_reduce_ = scatter_reduction.index_reduce_
 
     # replacing
-    select_scatter = replacing.select_scatter
-    slice_scatter = replacing.slice_scatter
-    diagonal_scatter = replacing.diagonal_scatter
-    fill_diagonal_ = replacing.fill_diagonal_
 
     # printing
     __repr__ = printing.to_text
@@ -688,16 +515,6 @@ class Tensor(TensorBase):
     ger = products.ger
 
     # added_products
-    addmm = added_products.addmm
-    addmm_ = added_products.addmm_
-    addmv = added_products.addmv
-    addmv_ = added_products.addmv_
-    addr = added_products.addr
-    addr_ = added_products.addr_
-    addbmm = added_products.addbmm
-    addbmm_ = added_products.addbmm_
-    baddbmm = added_products.baddbmm
-    baddbmm_ = added_products.baddbmm_
 
     # contraction
     kron = contraction.kron
@@ -710,29 +527,18 @@ class Tensor(TensorBase):
     msort = ordering.msort
 
     # counting
-    unique = counting.unique
-    unique_consecutive = counting.unique_consecutive
-    bincount = counting.bincount
-    histc = counting.histc
     nonzero = counting.nonzero
     argwhere = counting.argwhere
-    histogram = counting.histogram
 
     # scans
     cumsum = scans.cumsum
     cumprod = scans.cumprod
-    cummax = scans.cummax
-    cummin = scans.cummin
     logcumsumexp = scans.logcumsumexp
-    cumsum_ = scans.cumsum_
-    cumprod_ = scans.cumprod_
 
     # differences
     diff = differences.diff
 
     # matrices
-    cross = matrices.cross
-    matrix_exp = matrices.matrix_exp
     trace = matrices.trace
 
     # decompositions
@@ -746,12 +552,7 @@ class Tensor(TensorBase):
     # solving
     inverse = solving.inv
     det = solving.det
-    logdet = solving.logdet
     slogdet = solving.slogdet
-    matrix_power = solving.matrix_power
-    cholesky_solve = solving.cholesky_solve
-    cholesky_inverse = solving.cholesky_inverse
-    triangular_solve = solving.triangular_solve
 
 
 TensorBase.plain = Tensor

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitorch_dist.distributed.tensor.dtensor import DTensor
-from minitorch_dist.tensors.core import dtypes, grad_mode
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.ops.elementwise.comparison import isclose
 from minitorch_dist.tensors.ops.making.creation import as_tensor
 from minitorch_dist.tensors.tensor import Tensor
@@ -248,7 +249,7 @@ def _compare_tensors(
         if is_checked and a != b:
             raise AssertionError(f"The values for attribute '{name}' do not match: {a} != {b}.")
     common = dtypes.promote_types(actual.dtype, expected.dtype)
-    with grad_mode.no_grad():
+    with grad_modes.no_grad():
         if actual.device != expected.device:
             actual, expected = actual.cpu(), expected.cpu()
         actual, expected = actual.detach().to(common), expected.detach().to(common)

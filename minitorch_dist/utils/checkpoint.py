@@ -24,11 +24,12 @@ from typing import Any
 
 from minitorch_dist.autograd.function import Function
 from minitorch_dist.tensors import generator
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.checkpointing import (
     CheckpointError as CheckpointError,
     CheckpointSegment,
 )
-from minitorch_dist.tensors.core import engine, grad_mode
+from minitorch_dist.tensors.core import engine
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import detach
@@ -159,13 +160,13 @@ def _without_reentry(
     preserve: bool,
 ) -> Any:
     first, second = context_fn()
-    if not grad_mode.is_grad_enabled():
+    if not grad_modes.is_grad_enabled():
         with first:
             return call()
     state, casting = generator.get_rng_state() if preserve else None, autocasting.present.get()
 
     def again() -> Any:
-        with grad_mode.enable_grad(), _random_state(state), autocasting.as_of(casting), second:
+        with grad_modes.enable_grad(), _random_state(state), autocasting.as_of(casting), second:
             return call()
 
     with autocasting.as_of(casting), first:
@@ -206,7 +207,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[place] = detach(tensor)
             args[place].requires_grad = tensor.requires_grad
-        with _random_state(ctx.state), autocasting.as_of(ctx.casting), grad_mode.enable_grad():
+        with _random_state(ctx.state), autocasting.as_of(ctx.casting), grad_modes.enable_grad():
             outputs = ctx.function(*args)
         if isinstance(outputs, TensorBase):
             outputs = (outputs,)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
+import pytest
+
 import minitorch_dist as torch
+from minitorch_dist.profiler import profile
 from minitorch_dist.tensors.core.graph import Node
 
 
-def test_only_the_paths_to_what_is_asked_for_are_computed() -> None:
+@pytest.mark.parametrize("observed", [False, True])
+def test_only_the_paths_to_what_is_asked_for_are_computed(observed: bool) -> None:
+    with profile() if observed else nullcontext():
+        compute_towards_some()
+
+
+def compute_towards_some() -> None:
     x, w = (torch.ones(3, 3, requires_grad=True) for _ in range(2))
     y = x @ w
     node = y.grad_fn

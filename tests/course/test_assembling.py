@@ -94,7 +94,10 @@ def test_lessons_are_word_for_word_but_for_their_imports(stack: Path) -> None:
             }
             for text in (one.source.solution(), (stack / one.file).read_text("utf-8"))
         )  # fmt: skip
-        gone = assembling.LEFT_OUT.get(one.module, frozenset())
+        gone = assembling.LEFT_OUT.get(one.module, frozenset()) | {
+            getattr(node, "name", "")
+            for node in assembling.tests_of(ast.parse(one.source.solution()))
+        }
         assert after == {name: text for name, text in before.items() if name not in gone}
 
 
@@ -154,11 +157,28 @@ def test_it_says_whose_lessons_these_are(tmp_path: Path) -> None:
     assembling.assemble(tmp_path / "mystack", mine)  # again, over what it wrote
 
 
+@pytest.mark.parametrize("number", [8, 12, 13, 22, 28])
+def test_properties_are_left_out_written_or_not(number: int) -> None:
+    """Whether the learner has left the example as it was, or has written a property with strategies of their own."""
+    one = lesson.find(number)
+    mine = one.source.solution(marks=True)
+    as_given = one.source.filled({b.number: b.instead for b in one.source.blanks if b.instead})
+    strategies = "DRAWN = st.integers()\nTWICE = DRAWN.map(lambda n: 2 * n)\n"
+    modules = {one.module for one in lesson.all_lessons()}
+    wanted = assembling.rewritten(one.source.solution(), one, modules)
+    for text in (mine, as_given, mine + strategies):
+        found = assembling.rewritten(text, one, modules)
+        assert ast.unparse(ast.parse(found)) == ast.unparse(ast.parse(wanted))
+        assert "property_of" not in found and "hypothesis" not in found
+        assert assembling.added(one, text, "gap") == assembling.added(one, mine, "gap")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "right", "wrong", "how"),
     [
         (13, "(rank - step - 1) % size", "(rank - step) % size", ["--all-reduce", "ring"]),
+        (2.5, "stretched, keepdims=True)", "stretched, keepdims=True) / 2", []),
         (3, "grads[following] + part if", "part if", []),
         (
             8,
@@ -169,7 +189,7 @@ def test_it_says_whose_lessons_these_are(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_answer_is_named_with_its_lesson(
-    tmp_path: Path, number: int, right: str, wrong: str, how: list[str]
+    tmp_path: Path, number: float, right: str, wrong: str, how: list[str]
 ) -> None:
     mine, one = course(tmp_path / "course"), lesson.find(number)
     text = one.source.solution()

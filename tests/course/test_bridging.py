@@ -13,7 +13,7 @@ from minitorch_dist.course import bridging, lesson, workspace
 from minitorch_dist.course.lesson import BRIDGE, Lesson, LessonError
 from minitorch_dist.course.sizes import GAP
 
-BRIDGES = [one for one in lesson.all_lessons() if one.number >= 5 and one.number == int(one.number)]
+BRIDGES = [one for one in lesson.all_lessons() if one.number >= 5]
 ROOT = Path(__file__).parents[2]
 
 

@@ -154,7 +154,7 @@ def test_solution_reference_and_reset(course: Path, capsys: pytest.CaptureFixtur
     said = out(capsys, "reset", "1")
     assert "kept/plus-1.py" in said and (course / "01_plus/kept/plus-1.py").read_text() == SOLVED[1]
     assert file.read_text() == lesson.find(1).source.skeleton(1)
-    assert "is the skeleton." in out(capsys, "reset", "1")
+    assert "is as it was at first." in out(capsys, "reset", "1")
     (course / "01_plus" / "text.md").write_text("notes of mine\n")
     assert "kept/text-1.md" in out(capsys, "reset", "1")
     assert (course / "01_plus/kept/text-1.md").read_text() == "notes of mine\n"

@@ -120,3 +120,17 @@ def test_functions_that_return_nothing(body: str, said: list[str]) -> None:
 def test_a_name_that_a_blank_is_to_set(error: str) -> None:
     wanted = ["blank 2 is to set total: what has been added, nothing yet"]
     assert remarks(error, LESSON, source.parse(LESSON), "mine.py") == wanted
+
+
+def test_a_local_name_of_a_property_is_not_what_its_blank_is_to_set() -> None:
+    text = LESSON + textwrap.dedent("""
+        # BLANK 3: a property
+        def property_of_half(half):
+            whole = half(3)
+            assert whole == 1.5
+        # END
+    """)
+    ours = source.parse(text)
+    assert not remarks("NameError: name 'whole' is not defined", text, ours, "mine.py")
+    said = remarks("AttributeError: 'Sum' object has no attribute 'total'", text, ours, "mine.py")
+    assert said == ["blank 2 is to set total: what has been added, nothing yet"]

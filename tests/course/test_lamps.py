@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -27,7 +28,7 @@ def test_a_cost_says_where(found: int, said: str, tmp_path: Path) -> None:
     ring = lesson.find("ring")
     (tmp_path / "check.py").write_text(CHECK.format(found=found), encoding="utf-8")
     (tmp_path / ring.file).write_text("", encoding="utf-8")
-    one = lesson.Lesson(ring.number, ring.name, tmp_path, ring.fields)
+    one = replace(ring, folder=tmp_path)
     assert said in str(checking.check(one, tmp_path))
 
 
@@ -64,7 +65,7 @@ def test_what_cannot_be_told_costs_no_star_but_must_be_a_bonus(bonus: bool, tmp_
     ring = lesson.find("ring")
     (tmp_path / "check.py").write_text(SKIPS.format(bonus=bonus), encoding="utf-8")
     (tmp_path / ring.file).write_text("", encoding="utf-8")
-    verdict = checking.check(lesson.Lesson(ring.number, ring.name, tmp_path, ring.fields), tmp_path)
+    verdict = checking.check(replace(ring, folder=tmp_path), tmp_path)
     assert str(verdict) == "✔ right  – torch   ★★★\n  torch: skipped, torch is not installed"
     assert verdict.is_passed == bonus
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minitorch_dist import nn, sim
 from minitorch_dist.course.layers import SquareLayer
-from minitorch_dist.tensors.core.dtypes import float64
+from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
 
 MILLISECOND = 10**9

@@ -110,7 +110,7 @@ def test_write_the_property(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.slow
 def test_a_good_property_finds_them_all_and_an_unjust_one_is_fined(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(lesson.find(12).source.solution() + "\n\nproperty = check\n")
+    file.write_text(lesson.find(12).source.solution() + "\n\nproperty = property_of_all_reduce\n")
     found = properties.judged(file)
     assert found.alive == [] and found.accused == [] and found.points == len(found.wrong) >= 10
     file.write_text("def property(all_reduce):\n    raise AssertionError('no')\n")

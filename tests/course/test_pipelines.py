@@ -79,3 +79,23 @@ def test_silhouettes_are_as_wide_as_the_picture(stages: Any) -> None:
     rows = pipelines.silhouettes(found, 3)
     assert [len(row) for row in rows] == [3 * found.total] * 2
     assert rows[0].startswith("▂▂▂▅▅▅████") and rows[1].startswith("   ▂▂▂▅▅▅████")
+
+
+def test_an_order_that_is_none_is_told_in_words() -> None:
+    def swapped(rank: int, pipe: Pipe) -> Any:
+        return [orders.Action(orders.F, rank, 0)]  # type: ignore[arg-type]
+
+    def bare(rank: int, pipe: Pipe) -> Any:
+        return [(rank, "F", 0)]
+
+    def nothing(rank: int, pipe: Pipe) -> Any:
+        pass
+
+    assert pipelines.orders_of(orders.gpipe, Pipe(3, 2)) == everyones(orders.gpipe, Pipe(3, 2))
+    for make, said in (
+        (swapped, r"swapped\(0, Pipe\(3, 2\)\) has Action\(F, 0, 0\): a stage, then F or B"),
+        (bare, r"has \(0, 'F', 0\) in it, expected an Action"),
+        (nothing, "is None, expected a list of actions"),
+    ):
+        with pytest.raises(AssertionError, match=said):
+            pipelines.orders_of(make, Pipe(3, 2))

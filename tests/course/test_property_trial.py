@@ -9,7 +9,16 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from minitorch_dist.course import lesson
-from minitorch_dist.course.property_trial import EXAMPLES, named, spares, tried, versions
+from minitorch_dist.course.property_trial import (
+    EXAMPLES,
+    named,
+    solution,
+    spares,
+    survivors,
+    tried,
+    versions,
+)
+from transports.errors import Deadlock
 
 numbers = st.lists(st.integers(-9, 9))
 
@@ -90,7 +99,7 @@ def complaint(test: Any, right: Any = RIGHT, wrong: Any = WRONG) -> str:
 def test_the_example_is_told_small() -> None:
     said = complaint(good, [sorted, unsorted])
     assert said.startswith(
-        "your property fails for unsorted, which is right (Returns them as they came): not sorted"
+        "your property fails for unsorted, a right program (Returns them as they came): not sorted"
     )
     assert "with numbers=[0, -1]" in said or "with numbers=[1, 0]" in said
 
@@ -128,7 +137,7 @@ def test_it_always_fails() -> None:
     def pessimist(sort: Any, numbers: list[int]) -> None:
         assert False, "no"  # noqa: B011
 
-    assert "fails for every right program" in complaint(pessimist)
+    assert "The other right programs do not pass it, either" in complaint(pessimist)
 
 
 def test_it_calls_nothing() -> None:
@@ -184,6 +193,30 @@ def test_hypothesis_cannot_draw() -> None:
     assert "Hypothesis stops with InvalidArgument" in complaint(misspelt)
 
 
+def test_an_error_of_the_library_is_a_kill() -> None:
+    def deadlocked(given_ones: list[int]) -> list[int]:
+        """Waits for ever where there is a number."""
+        if given_ones:
+            raise Deadlock("rank 0 waits for rank 1")
+        return []
+
+    assert survivors(good, [deadlocked, unsorted]) == ([], [])
+    (said,) = survivors(good, [crashing])[1]
+    assert said.startswith("crashing: Raises where there is a negative number (IndexError")
+
+
+def test_fewer_examples() -> None:
+    seen: list[object] = []
+
+    def counts(given_ones: list[int]) -> list[int]:
+        """Right."""
+        seen.append(given_ones)
+        return sorted(given_ones)
+
+    spares(good, [counts], examples=7)
+    assert len(seen) == 7
+
+
 @pytest.mark.parametrize("test", [None, 3, "property"])
 def test_no_function(test: Any) -> None:
     assert "expected a function under @given" in complaint(test)
@@ -192,5 +225,7 @@ def test_no_function(test: Any) -> None:
 def test_mutants_of_a_lesson_as_programs() -> None:
     (found,) = versions(lesson.find(1), ["no_wrap"], lambda names: names["right_of"])
     assert found.__name__ == "no_wrap" and found(2, 3) == 3
+    ours = solution(lesson.find(1), lambda names: names["right_of"], "Ours.")
+    assert (ours.__name__, ours.__doc__, ours(2, 3)) == ("ours", "Ours.", 0)
     shout = named(lambda word: word.upper(), "shout", "Says it louder.")
     assert shout.__name__ == "shout" and shout("a") == "A"

@@ -69,7 +69,7 @@ def test_a_larger_size_unsolved_says_what_is_missing(
         blank for blank in sized.blanks if not blank.instead
     ]  # the others hold an example
     assert len(verdict.unwritten) == len(open_blanks) == len(source.missing(skeleton, one.number))
-    assert str(verdict).startswith("NotImplemented: blank 1: ")
+    assert str(verdict).startswith(f"NotImplemented: blank {open_blanks[0].number}: ")
     assert [blank.number for blank in sized.blanks] == list(range(1, len(sized.blanks) + 1))
 
 
@@ -331,3 +331,15 @@ def test_a_whole_file_of_a_mutant_gets_the_names_that_it_lacks(tmp_path: Path) -
     path.write_text("no docstring")
     with pytest.raises(LessonError, match="does not begin with a docstring"):
         lesson.read_mutant(one, path)
+
+
+@pytest.mark.parametrize("number", [7, 16, 27])
+def test_a_whole_function_shows_the_wrong_lines_that_its_task_speaks_of(number: int) -> None:
+    one = lesson.find(number)
+    skeleton = one.sized("function").skeleton(number)
+    for blank in one.source.blanks:
+        for line in blank.instead:
+            assert f"#     {line[len(blank.indent) :]}" in skeleton
+    assert skeleton.count("#   Not like this:") == sum(
+        bool(blank.instead) for blank in one.source.blanks
+    )

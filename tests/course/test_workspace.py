@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from minitorch_dist import cli
 from minitorch_dist.course import lesson, progress as progresses, workspace
 from minitorch_dist.course.lesson import LessonError
 from minitorch_dist.course.source import unwritten
@@ -184,13 +185,15 @@ def test_files_that_a_lesson_gives_are_there_as_they_are(tmp_path: Path) -> None
 
 
 def test_a_lesson_between_two_others() -> None:
-    """5.5 stands between 5 and 6, and is found by its number as by its name."""
+    """2.5 stands between 2 and 3, and 5.5 between 5 and 6. They are found by number as by name."""
     numbers = [one.number for one in lesson.all_lessons()]
-    assert numbers[4:7] == [5, 5.5, 6]
+    assert numbers[1:4] == [2, 2.5, 3] and numbers[5:8] == [5, 5.5, 6]
+    for wanted in ("2.5", "02.5", 2.5, "broadcasting", "02.5_broadcasting", "broadcasting.py"):
+        assert lesson.find(wanted).number == 2.5
     for wanted in ("5.5", "05.5", 5.5, "properties", "05.5_properties", "matching.py"):
         assert lesson.find(wanted).number == 5.5
     assert lesson.find("5").number == 5
-    with pytest.raises(LessonError, match=r"there are 1 to 30, 5\.5 "):
+    with pytest.raises(LessonError, match=r"there are 1 to 30, 2\.5, 5\.5 "):
         lesson.find("31")
 
 
@@ -202,3 +205,36 @@ def test_progress_in_a_lesson_between_two_others(tmp_path: Path) -> None:
     again = progresses.read(tmp_path)
     assert (again.present, again.hints, again.reference) == (5.5, {5.5: 2, 13: 2}, {5.5})
     assert not again.notice
+
+
+def test_an_answer_to_a_lesson_that_was_divided_is_told_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lessons 2 and 3 as they were: solved, passed, and then brought up to date."""
+    where, _ = make(tmp_path / "course")
+    books, backwards = lesson.find(2), lesson.find(3)
+    old = {
+        2: books.source.solution().replace("data_ptr", "address")
+        + "\n\ndef sum_to(tensor, shape):\n    return tensor\n",
+        3: backwards.source.solution().replace("from broadcasting import", "from books import"),
+    }
+    with progresses.changing(where.folder) as progress:
+        for one in (books, backwards):
+            where.file(one).write_text(old[one.number], "utf-8")
+            progress.passed[one.number] = progresses.Passed(3, progresses.digest(old[one.number]))
+            progress.written[f"{one.folder.name}/{one.file}"] = "another"
+    assert where.solved(where.progress()) == where.written(where.progress()) == {}
+    monkeypatch.chdir(where.folder)
+    monkeypatch.setenv("COLUMNS", "100")
+    for words, said in (
+        (["init"], "02_books/books.py: lesson 2 was divided in two after you wrote this file"),
+        (["list"], "before the lesson changed: mtd check 3"),
+        (["check", "2"], "`mtd reset 2` brings the new file"),
+        (["check", "3"], "write `from broadcasting import sum_to` for `from books import sum_to`"),
+    ):
+        cli.main(words)
+        assert said in " ".join(capsys.readouterr().out.split())
+    where.file(backwards).write_text(backwards.source.solution(), "utf-8")
+    assert cli.main(["check", "3"]) == 0
+    assert not any(one.earlier(one.source.solution()) for one in where.lessons())
+    assert not any(one.earlier(one.source.skeleton(one.number)) for one in where.lessons())

@@ -55,7 +55,9 @@ def test_train_py_alone_in_the_simulator_and_with_all_that_may_befall_it(
     assert certificate.judge(found).complaints == [] and heard == names
     assert [len(lived.losses) for lived in found[:2]] == [12, 12]
     story = " ".join(found[2].story)
-    assert "drop=0.02" in story and ("came back and trained on" in story) == (ranks > 1)
+    assert "2% of the packets are lost" in story and ("came back and trained on" in story) == (
+        ranks > 1
+    )
     assert found[2].journal is not None and found[2].journal.is_virtual
 
 
@@ -168,10 +170,23 @@ def test_the_command(
     words = ["capstone", "--worlds", "alone,simulator,faults", "--ranks", "2", "--out", str(page)]
     assert cli.main([*words, str(TRAIN), "--steps", "8"]) == 0
     said = capsys.readouterr().out
-    assert "✔ simulator  2 ranks  weights" in said and f"wrote {page}" in said.replace("\n", "")
+    assert "✔ simulator 2 ranks  weights" in said and f"wrote {page}" in said.replace("\n", "")
     assert page.read_text("utf-8").startswith("<!doctype html>")
     assert cli.main(["capstone", "--worlds", "moon"]) == 2
     assert "there is no world 'moon'; there are alone, simulator" in capsys.readouterr().err
     assert cli.main(["capstone", str(tmp_path / "none.py")]) == 1
     assert cli.main(["capstone", "--out", str(tmp_path / "no" / "page.html")]) == 2
     assert "there is no script" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_under_torch_the_ranks_are_one_group(tmp_path: Path) -> None:
+    """Also where the script leaves the world to its caller, as under `launch`."""
+    pytest.importorskip("torch")
+    script = tmp_path / "counts.py"
+    script.write_text(
+        "import minitorch_dist.distributed as dist\n\n\n"
+        "def main(arguments=None):\n    return [0.0], [[dist.get_world_size()]]\n"
+    )
+    (found,) = worlds.live(TrainingSetup(script, (), 3, tmp_path), ["torch"])
+    assert found.weights == [3] and found.is_agreed

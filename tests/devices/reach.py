@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import minitorch_dist as mtd
-from minitorch_dist.tensors.core.base import Storage, TensorBase, root
+from minitorch_dist.tensors.core.base import Storage, TensorBase
 from minitorch_dist.tensors.core.graph import Node
+from minitorch_dist.tensors.storages import root
 
 
 def reachable(start: Any) -> dict[str, int]:

@@ -186,5 +186,7 @@ def test_a_file() -> None:
     file.seek(0)
     found = torch.load(file)
     assert torch.equal(found["z"], z) and found["transposed"].shape == (2, 1)
-    with pytest.raises(TypeError, match="element type complex128, which safetensors does not know"):
-        torch.save(z.cdouble(), io.BytesIO())
+    wide = io.BytesIO()
+    torch.save(z.cdouble(), wide)
+    wide.seek(0)
+    assert torch.equal(torch.load(wide), z.cdouble())

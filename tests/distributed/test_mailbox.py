@@ -218,6 +218,9 @@ def test_a_timeout_says_who_waits_for_whom_and_what_that_one_did_last() -> None:
         "rank 0 waited N s for rank 1 in all_reduce #1 (float32[2], SUM) at train.py:8 of group "
         "'default_pg'; rank 1 was last heard in barrier #0 at train.py:5 of group 'default_pg'"
     ) in said
+    assert re.search(
+        r"Timed out waiting \d+ms for recv operation to complete", said
+    )  # torch's words
     with pytest.raises(PeerFailed, match=r"rank 0 has failed in all_reduce #1.*waited"):
         run(b.begin(Fingerprint("all_reduce", FLOAT, (2,), "sum"), "train.py:8"), 2)
 

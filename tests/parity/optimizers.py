@@ -16,6 +16,14 @@ from minitorch_dist.tensors.tensor import Tensor
 SHAPES = [(3, 4), (), (5,), (0, 2), (2, 3, 2)]
 
 
+def drawn(rng: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Normal numbers, complex ones if the type is."""
+    values = np.asarray(rng.normal(size=shape))
+    if np.dtype(dtype).kind == "c":
+        values = np.asarray(values + 1j * rng.normal(size=shape))
+    return values.astype(dtype)
+
+
 def ours(array: np.ndarray[Any, Any], grad: bool = False) -> Tensor:
     made = base.new(Tensor, array.copy(order="K"))
     made.requires_grad = grad
@@ -31,7 +39,7 @@ class Pair:
 
     def __init__(self, name: str, dtype: Any = np.float64, groups: int = 1, **options: Any) -> None:
         self.rng = np.random.default_rng(0)
-        start = [self.rng.normal(size=s).astype(dtype) for s in SHAPES]
+        start = [drawn(self.rng, s, dtype) for s in SHAPES]
         start[0] = np.asfortranarray(start[0])
         self.a = [theirs(x, True) for x in start]
         self.b = [ours(x, True) for x in start]
@@ -42,7 +50,7 @@ class Pair:
     def feed(self, skip: int | None = None) -> None:
         """New gradients on both sides; parameter `skip` gets none."""
         for number, (a, b) in enumerate(zip(self.a, self.b, strict=True)):
-            grad = self.rng.normal(size=tuple(a.shape)).astype(b.array.dtype)
+            grad = drawn(self.rng, tuple(a.shape), b.array.dtype)
             a.grad, b.grad = (None, None) if number == skip else (theirs(grad), ours(grad))
 
     def step(self, skip: int | None = None) -> None:

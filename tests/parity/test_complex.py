@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -540,3 +541,60 @@ def test_the_spread_of_normal_numbers() -> None:
     assert abs(float(z.var()) - 1) < 0.03 and abs(float(z.real.var()) - 0.5) < 0.02
     u = mtd.rand(1000, dtype=mtd.complex128)
     assert float(u.real.min()) >= 0 and float(u.imag.max()) < 1
+
+
+# --------------------------------------------------------------------- a complex number becomes real
+
+LOSSY = {
+    "float()": lambda t, z: z.float(),
+    "half()": lambda t, z: z.half(),
+    "int()": lambda t, z: z.int(),
+    "to": lambda t, z: z.to(t.float32),
+    "type": lambda t, z: z.type(t.float64),
+    "copy_": lambda t, z: t.zeros(2).copy_(z),
+    "an assignment": lambda t, z: t.zeros(2).__setitem__(slice(None), z),
+    "as_tensor": lambda t, z: t.as_tensor(z, dtype=t.float32),
+    "an array": lambda t, z: t.tensor(np.array([1 + 2j]), dtype=t.float32),
+    "as_tensor of an array": lambda t, z: t.as_tensor(np.array([1 + 2j]), dtype=t.float32),
+    "sum": lambda t, z: z.sum(dtype=t.float32),
+    "bool() keeps what it needs": lambda t, z: z.bool(),
+    "item": lambda t, z: z[0].real.item(),
+    "a gradient": lambda t, z: (t.ones(2, requires_grad=True) * z).abs().sum().backward(),
+    "fill_": lambda t, z: t.zeros(2).fill_(1j),
+    "full": lambda t, z: t.full((2,), 1j, dtype=t.float64),
+    "full of halves": lambda t, z: t.full((2,), 1j, dtype=t.float16),
+    "full of ints": lambda t, z: t.full((2,), 1j, dtype=t.int32),
+    "full of bytes": lambda t, z: t.full((2,), 1j, dtype=t.uint8),
+    "full of bools": lambda t, z: t.full((2,), 1j, dtype=t.bool),
+}
+
+
+@pytest.mark.parametrize("name", LOSSY)
+def test_what_is_lost_is_told(name: str) -> None:
+    torch.set_warn_always(True)  # else it warns once in a process
+    told: list[Any] = []
+    try:
+        for t in (torch, mtd):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    value = repr(LOSSY[name](t, t.tensor([1 + 2j, 3 - 1j])))
+                except Exception as error:
+                    value = f"{type(error).__name__}: {error}"
+            words = [(w.category, str(w.message).partition(" (Triggered")[0]) for w in caught]
+            told.append((value, words))
+    finally:
+        torch.set_warn_always(False)
+    assert told[0] == told[1]
+
+
+def test_gradients_of_complex_parameters_have_a_real_norm() -> None:
+    norms = []
+    for t in (torch, mtd):
+        z = t.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+        (z * z.conj()).real.sum().backward()
+        norm = t.nn.utils.clip_grad_norm_([z], 1.0)
+        norms.append((norm.dtype.is_complex, norm.item(), z.grad.tolist()))
+    assert norms[0][0] == norms[1][0]
+    np.testing.assert_allclose(norms[1][1], norms[0][1], rtol=1e-6)
+    np.testing.assert_allclose(norms[1][2], norms[0][2], rtol=1e-6)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.parity.compare import mtd
 from tests.parity.test_backward import agree, leaf, plain
 
 pytestmark = pytest.mark.parity
@@ -101,19 +100,3 @@ FUNCTIONAL = [
 @pytest.mark.parametrize("number", range(len(FUNCTIONAL)))
 def test_same(number: int) -> None:
     agree(FUNCTIONAL[number])
-
-
-@pytest.mark.parametrize(
-    "refused",
-    [
-        lambda x: (x * x).sum().backward(create_graph=True),
-        lambda x: mtd.autograd.grad((x * x).sum(), x, create_graph=True),
-        lambda x: mtd.autograd.functional.jacobian(lambda x: x * x, x, create_graph=True),
-        lambda x: mtd.autograd.functional.hessian(lambda x: (x * x).sum(), x),
-        lambda x: mtd.autograd.functional.hvp(lambda x: (x * x).sum(), x, x),
-        lambda x: mtd.autograd.functional.vhp(lambda x: (x * x).sum(), x, x),
-    ],
-)
-def test_second_derivatives_are_refused_in_words(refused: Any) -> None:
-    with pytest.raises(RuntimeError, match=r"is not offered.*PyTorch"):
-        refused(leaf(mtd, 3))

@@ -33,6 +33,27 @@ def valley(lib: Any, params: list[Any], data: list[Any]) -> Any:
     return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum() / 50
 
 
+@pytest.mark.parametrize("options", [{}, {"line_search_fn": "strong_wolfe"}], ids=str)
+def test_complex_parameters_are_pairs_of_real_ones(options: dict[str, Any]) -> None:
+    courses = []
+    for lib in (torch, minitorch_dist):
+        z = lib.tensor([[1 + 2j, 0.5 - 1j, 3j]], dtype=lib.complex128, requires_grad=True)
+        x = lib.tensor([0.3, -0.7], dtype=lib.float64, requires_grad=True)
+        optimizer = lib.optim.LBFGS([z, x], max_iter=4, **options)
+
+        def closure(z: Any = z, x: Any = x, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = (
+                (z * z.conj()).real.sum() + (z**2).imag.sum() + 0.1 * (x**4).sum() + z.abs().sum()
+            )
+            loss.backward()
+            return loss
+
+        losses = [optimizer.step(closure).item() for _ in range(3)]
+        courses.append([*losses, *z.detach().reshape(-1).tolist(), *x.tolist()])
+    np.testing.assert_allclose(courses[1], courses[0], rtol=1e-8)
+
+
 def make(seed: int) -> list[np.ndarray[Any, Any]]:
     rng = np.random.default_rng(seed)
     return [rng.normal(size=shape) for shape in SHAPES]

@@ -55,7 +55,7 @@ each_optimizer = pytest.mark.parametrize("name", list(OPTIONS))
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 def test_equal_steps(name: str, options: dict[str, Any], dtype: Any) -> None:
     pair = Pair(name, dtype, **options)
     for number in range(12):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.tensors.ops.statistics import distances
+from minitorch_dist.tensors.extras.statistics import distances
 from tests.parity.compare import mtd, same, torch
 from tests.parity.lines import check, lines, refuses
 from tests.strategies import arrays

@@ -31,6 +31,9 @@ SMALL = {
     "vae": "--steps 4 --train_size 64 --batch_size 8 --hidden 16 --dimensions 4",
     "diloco": "--steps 6 --inner 2 --train_size 64 --test_size 16 --batch_size 8 --hidden 16",
     "gcn": "--steps 4",
+    "dcgan": "--steps 50 --train_size 32 --batch_size 4 --width 2 --z 4",
+    "actor_critic": "--episodes 50 --steps 10 --walkers 2",
+    "llama_4d": "--world_size 8 --steps 6 --rows 2 --length 8 --microbatches 2 --width 16",
 }
 
 
@@ -49,6 +52,8 @@ def losses(name: str, results: Any) -> list[float]:
         return [loss for row in results[0] for loss in row[1]]
     if name == "push_pull_server":
         return [loss for worker in results[0] for loss in worker[0]]
+    if name in ("dcgan", "actor_critic"):
+        return [loss for pair in results[0] for loss in pair]
     if name == "fsdp_mnist":
         return [*results[0][0], results[0][1]]
     return list(results[0])

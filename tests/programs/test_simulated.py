@@ -28,6 +28,8 @@ LEARNING = {
     "vae": "--steps 30 --train_size 128 --batch_size 16 --hidden 32",
     "diloco": "--world_size 3 --steps 30 --inner 5 --train_size 384 --test_size 32 --hidden 32",
     "gcn": "--steps 30",
+    "dcgan": "--steps 12 --train_size 32 --batch_size 8 --width 4",
+    "llama_4d": "--steps 12 --rows 4 --microbatches 2 --length 16 --width 16 --world_size 8 --lr 0.02",
     "fsdp_mnist": "--world_size 3 --train_size 600 --test_size 48 --batch_size 20",
 }
 
@@ -39,6 +41,8 @@ def test_it_learns(name: str) -> None:
         assert course.pop() > 0.2  # of ten digits
     if name == "push_pull_server":
         course = course[:20]  # of worker 0
+    if name == "dcgan":
+        course = course[::2]  # of the discriminator
     first, last = np.mean(course[:2]), np.mean(course[-2:])
     assert np.isfinite(course).all() and last < 0.8 * first
 
@@ -165,6 +169,58 @@ def test_a_graph_in_shares_is_the_whole_graph() -> None:
     np.testing.assert_allclose(many, alone, rtol=1e-4)
 
 
+SHARES = {  # a program, and the ways to share its work between ranks
+    "dcgan --steps 3 --train_size 30 --batch_size 30 --width 2 --z 4": ["1", "2", "3", "5"],
+    "actor_critic --episodes 6 --steps 10 --walkers 4": ["1", "2", "3", "5"],
+    "llama_4d --steps 3 --rows 8 --microbatches 2 --length 8 --width 16": [
+        "1 --pipeline 1 --context 1 --tensor 1",
+        "2 --pipeline 1 --context 1 --tensor 1",
+        "2 --pipeline 2 --context 1 --tensor 1",
+        "2 --pipeline 1 --context 2 --tensor 1",
+        "2 --pipeline 1 --context 1 --tensor 2",
+        "4 --pipeline 1 --context 4 --tensor 1",
+        "16 --pipeline 2 --context 2 --tensor 2",
+    ],
+}
+
+
+@pytest.mark.parametrize("line", SHARES)
+def test_however_the_work_is_shared_the_course_is_one(line: str) -> None:
+    name, flags = line.split(" ", 1)
+    alone, *courses = (
+        playing.losses(name, playing.simulated(name, f"{flags} --world_size {share}").results)
+        for share in SHARES[line]
+    )
+    for course in courses:
+        np.testing.assert_allclose(course, alone, rtol=1e-4)
+
+
+def test_the_agent_found_the_way_from_every_field() -> None:
+    """Following the arrows of the picture ends at the goal."""
+    program: Any = importlib.import_module("actor_critic")
+    pictures: list[Any] = []
+    picture = program.Agent.picture
+
+    def noted(self: Any) -> Any:
+        pictures.append(picture(self))
+        return pictures[-1]
+
+    program.Agent.picture = noted
+    try:
+        course = playing.simulated("actor_critic", "--world_size 1").results[0]
+    finally:
+        program.Agent.picture = picture
+    assert course[-1][1] < 0.5 * course[0][1]  # steps until the goal
+    arrows = "".join(pictures[0])
+    for field in program.FREE:
+        maze, steps = program.Maze(), 0
+        maze.at = field
+        while maze.at != program.GOAL and steps < 20:
+            maze.step(list(program.DIRECTIONS).index(arrows[maze.at]))
+            steps += 1
+        assert maze.at == program.GOAL, (field, pictures[0])
+
+
 def test_ranks_of_diloco_have_equal_weights_after_they_talked() -> None:
     """And they differ from those of the time before."""
     program: Any = importlib.import_module("diloco")
@@ -237,6 +293,12 @@ def test_a_trainer_that_keeps_its_turn_is_named(monkeypatch: pytest.MonkeyPatch)
         ("gcn", "--world_size 3", "--world_size must be 1, 2, 17 or 34"),
         ("vae", "--train_size 40", "--train_size must be at least --world_size times --batch_size"),
         ("diloco", "--inner 0", "--inner: must be at least 1, got 0"),
+        ("dcgan", "--batch_size 33", "--batch_size must be a multiple of --world_size"),
+        ("actor_critic", "--walkers 1", "--walkers must be at least the number of observers"),
+        ("llama_4d", "--world_size 6", "--world_size must be a multiple of --pipeline times"),
+        ("llama_4d", "--microbatches 1", "--layers and --microbatches must be at least --pipe"),
+        ("llama_4d", "--rows 4", "--rows must be a multiple of --microbatches times the ranks"),
+        ("llama_4d", "--length 31", "--length must be a multiple of --context"),
         ("fsdp_mnist", "--train_size 4001", "must be multiples of --world_size"),
     ],
 )

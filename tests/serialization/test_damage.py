@@ -82,6 +82,10 @@ def refuse(content: bytes, says: str, tmp_path: Any) -> None:
         (pack({"x": F32, "y": {**F32, "data_offsets": [4, 12]}}, bytes(12)), "overlap"),
         (pack({"x": F32, "y": F32}, bytes(8)), "overlap"),
         (pickle.dumps({"a": 1}), "pickle of torch.save.*safetensors.torch.save_file"),
+        (pack({"__metadata__": {"complex128": "["}, "x": F32}, bytes(8)), "complex .* valid JSON"),
+        (pack({"__metadata__": {"complex128": "[1]"}, "x": F32}, bytes(8)), "not a list of names"),
+        (pack({"__metadata__": {"complex128": '["x"]'}, "x": F32}, bytes(8)), "not made of pairs"),
+        (pack({"__metadata__": {"complex128": '["y"]'}, "x": F32}, bytes(8)), "no entry 'y'"),
         (pack({"x": {**F32, "dtype": "U64", "shape": [1]}}, bytes(8)), "no tensors of that type"),
     ],
 )  # fmt: skip

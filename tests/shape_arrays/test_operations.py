@@ -157,3 +157,21 @@ def test_the_comparison_can_fail() -> None:
     x = mtd.ones(3)
     assert difference(lambda: mtd.ones(1).item()) == "needs numbers"
     assert "has numbers" in (difference(lambda: x + 1) or "")
+
+
+@pytest.mark.parametrize("kind", [mtd.float32, mtd.bfloat16, mtd.int64, mtd.complex64], ids=str)
+@pytest.mark.parametrize(("lines", "places"), [(300, 20), (20, 300), (9000, 20)])
+def test_many_numbers_are_added_to_places(kind: Any, lines: int, places: int) -> None:
+    """With numbers, many of them are brought in order first. Without, there is nothing to order."""
+
+    def added() -> tuple[Any, ...]:
+        x, source = mtd.zeros(lines, 20, dtype=kind), mtd.ones(places, 20, dtype=kind)
+        index = mtd.zeros(places, 20, dtype=mtd.int64)
+        return x.scatter_add(0, index, source), x.index_add(0, index[:, 0], source)
+
+    def gathered() -> tuple[Any, ...]:
+        x = mtd.zeros(lines, 20, requires_grad=True)
+        return (x.gather(0, mtd.zeros(places, 20, dtype=mtd.int64)) * 1,)
+
+    assert difference(added) is None
+    assert difference(gathered) is None

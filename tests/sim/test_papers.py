@@ -10,7 +10,7 @@ from minitorch_dist.cli import main
 from minitorch_dist.sim.papers import PAPERS, paper
 from minitorch_dist.sim.papers.paper import Row
 
-LONG = {"zero_memory", "powersgd", "zero_volume"}  # seconds each
+LONG = {"zero_memory", "powersgd", "zero_volume", "megatron_speed"}  # seconds each
 
 
 @pytest.mark.parametrize(

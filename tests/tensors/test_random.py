@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 import minitorch_dist as mtd
-from minitorch_dist.tensors import devices, distributions
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, distributions, dtypes
 from minitorch_dist.tensors.generator import current, install
 
 # The first numbers of seed 2024, to the last bit. If one of these changes, so does every experiment

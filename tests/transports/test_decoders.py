@@ -91,6 +91,14 @@ def test_answers_come_back(values: list[bytes], names: list[str]) -> None:
     assert caught.value.note == "advice"
 
 
+@pytest.mark.parametrize("seconds", ["inf", "-inf", "1e308", "-1", "0"])
+def test_a_peer_may_name_any_number_of_seconds(seconds: str) -> None:
+    """The words of a timeout hold it, so that its server answers."""
+    request = protocol.pack([b"get", seconds.encode(), b"1", b"key"])[frames.LENGTH :]
+    asked = protocol.unpack_request(request)
+    assert "waited" in str(StoreTimeout(asked.seconds, asked.keys, [], "advice"))
+
+
 def test_a_length_of_2_to_the_60_is_refused_before_it_is_believed() -> None:
     huge = struct.pack("<2sHIQ", b"mt", 1, 10, 1 << 60)
     for decode in (frames.unpack, protocol.frame_length):

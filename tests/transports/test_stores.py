@@ -95,6 +95,14 @@ def test_many_keys(store: Store) -> None:
     assert store.num_keys() == 1 + isinstance(store, FileStore)
 
 
+def test_one_text_is_no_list_of_keys(store: Store) -> None:
+    for ask in (store.wait, store.check, store.multi_get):
+        with pytest.raises(TypeError, match=r"write \['ab'\]"):
+            ask("ab")
+    with pytest.raises(TypeError, match="this is one text"):
+        store.multi_set("ab", ["1", "2"])
+
+
 def test_queues(store: Store) -> None:
     for value in ("1", b"2", "3"):
         store.queue_push("q", value)

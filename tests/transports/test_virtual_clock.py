@@ -241,7 +241,7 @@ def test_a_deadlock_is_told_at_once_and_in_words() -> None:
         f"  rank 2 waits for godot, at test_virtual_clock.py:{line(stand, 3)}",
         f"  rank 3 waits for a notification of another thread, at test_virtual_clock.py:{line(stand, 3)}",
         f"  rank 4 waits for a notification of another thread, at test_virtual_clock.py:{line(stand, 3)}",
-        "Nobody sends what they wait for: compare what each rank waits for with what the others do",
+        "Nobody sends or sets what they wait for: compare what each rank waits for with what the others do",
     ]
     assert errors == [caught.value]
 

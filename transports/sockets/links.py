@@ -28,6 +28,9 @@ PIECE = 1 << 20  # bytes of a sink's space offered to one read
 # own choice grows to 32 MB. Between hosts it knows better (what is on its way has to fit).
 LOOPBACK_BUFFERS = ((socket.SO_SNDBUF, 1 << 18), (socket.SO_RCVBUF, 1 << 20))
 
+BROKEN_OFF = (
+    "this rank was interrupted in the middle of a message to it, which cannot be taken back"
+)
 UNHEARD = 10_000  # milliseconds without an acknowledgement, while some are due
 
 
@@ -133,6 +136,21 @@ class PeerConnection:
         if self._left:
             return f", with {self._left} bytes of a message still to come"
         return ", in the middle of a message" if self._end else ""
+
+    def why_ended(self, error: Exception) -> str:
+        """The end of the connection in words, by the error of `receive`."""
+        if isinstance(error, EOFError):
+            return f"its connection ended{self.where()}"
+        return f"its connection broke{self.where()}: {error}"
+
+    def loss(self) -> PeerLost:
+        """The error of a send. The peer is lost, or we have ended its connection."""
+        return PeerLost(self.peer, self.verdict if self.lost is None else self.lost.why)
+
+    def break_off(self) -> None:
+        """We were interrupted amid a message."""
+        self.verdict = BROKEN_OFF
+        self.hang_up()
 
     def is_unheard(self) -> bool:
         """Whether the peer's host has stopped acknowledging: off, or cut off (Linux).

@@ -54,6 +54,13 @@ def named(key: str) -> str:
     return key
 
 
+def all_named(keys: Sequence[str]) -> list[str]:
+    """The keys as a list; as in PyTorch one text is no list of them."""
+    if isinstance(keys, str | bytes):
+        raise TypeError(f"a list of keys is wanted, and this is one text: write [{keys!r}]")
+    return [named(key) for key in keys]
+
+
 class Store(ABC):
     """PyTorch's `Store`; a subclass says how one command is carried out."""
 
@@ -94,11 +101,11 @@ class Store(ABC):
     def wait(self, keys: Sequence[str], timeout: Duration = None) -> None:
         """Return when all `keys` are there."""
         if keys:
-            self._do("wait", [named(key) for key in keys], (), timeout)
+            self._do("wait", all_named(keys), (), timeout)
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all `keys` are there."""
-        return self._do("check", [named(key) for key in keys]) == [b"1"]
+        return self._do("check", all_named(keys)) == [b"1"]
 
     def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
         """Set `desired` if the value is `expected` (or both are nothing). Return the present value.
@@ -121,11 +128,11 @@ class Store(ABC):
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """All these values, once all are there; of one instant."""
-        return self._do("get", [named(key) for key in keys]) if keys else []
+        return self._do("get", all_named(keys)) if keys else []
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
         """All at one instant, or DistStoreError and nothing."""
-        self._do("set", [named(key) for key in keys], [encoded(value) for value in values])
+        self._do("set", all_named(keys), [encoded(value) for value in values])
 
     def queue_push(self, key: str, value: str | bytes) -> None:
         self._do("queue_push", [named(key)], [encoded(value)])

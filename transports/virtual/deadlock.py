@@ -104,7 +104,8 @@ def advice(waits: dict[int, list[int]], over: Sequence[int], sending: Sequence[i
                 "or others called one too many"
             )
     return (
-        "Nobody sends what they wait for: compare what each rank waits for with what the others do"
+        "Nobody sends or sets what they wait for: compare what each rank waits for with what the others "
+        "do"
     )
 
 

@@ -56,6 +56,7 @@ class Counters:
     bytes_sent: int = 0
     messages_received: int = 0
     bytes_received: int = 0
+    between_nodes: int = 0  # of the bytes sent, those to other nodes
 
 
 class _Counting(dict[int, Counters]):
@@ -142,6 +143,8 @@ class Medium:
         self.clock, self.network = clock, network
         self.times: Timeline = clock  # the time in which messages move
         self.counters: dict[int, Counters] = _Counting()
+        self.leaving: dict[int, Counters] = _Counting()  # of what each rank sends to other nodes
+        self.node_of: Callable[[int], int] | None = getattr(network.topology, "node", None)
         self.ends: defaultdict[int, list[Endpoint]] = defaultdict(
             list
         )  # of each rank, those that are open
@@ -243,8 +246,11 @@ class Medium:
                 at(start, message.arrive)
 
     def _way(self, src: int, dst: int) -> Way:
-        route = self.network.topology.route(src, dst)
-        return Way(route, self.counters[src], self.counters[dst], self.network.sharing)
+        """Its sender's counters are those of its kind, so no message has to ask for it."""
+        route, node_of = self.network.topology.route(src, dst), self.node_of
+        stays = node_of is None or node_of(src) == node_of(dst)
+        sender = (self.counters if stays else self.leaving)[src]
+        return Way(route, sender, self.counters[dst], self.network.sharing)
 
     def land(self, message: SimMessage) -> None:
         """The last byte is there."""
@@ -316,21 +322,33 @@ class Medium:
         self, ranks: Sequence[int], tx: Sequence[int], rx: Sequence[int],
         messages: Sequence[int], nbytes: Sequence[int],
         messages_in: Sequence[int], nbytes_in: Sequence[int], record: bytes, end: int,
+        between_nodes: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         """Messages between these ranks, each of which is taken as landed. Their ports are free again
-        at `tx` and `rx`; `record` is what they are in the digest; the last one ends at `end`."""
+        at `tx` and `rx`; `record` is what they are in the digest; the last one ends at `end`. So many of the
+        bytes go `between_nodes` (None: none)."""
         for at, rank in enumerate(ranks):
             self._tx_free[rank], self._rx_free[rank] = tx[at], rx[at]
-            counters = self.count(rank)
+            counters = self.counters[rank]
             counters.messages_sent += messages[at]
             counters.bytes_sent += nbytes[at]
             counters.messages_received += messages_in[at]
             counters.bytes_received += nbytes_in[at]
+            if between_nodes is not None:
+                counters.bytes_sent -= between_nodes[at]
+                self.leaving[rank].bytes_sent += between_nodes[at]
         self._together_until = max(self._together_until, end)
         self._records += record
 
     def count(self, rank: int) -> Counters:
-        return self.counters[rank]
+        """All that it sent, to its own node and to others, and all that it received."""
+        own, away = self.counters[rank], self.leaving.get(rank)
+        if away is None:
+            return own
+        return Counters(
+            own.messages_sent + away.messages_sent, own.bytes_sent + away.bytes_sent,
+            own.messages_received, own.bytes_received, away.bytes_sent,
+        )  # fmt: skip
 
     @property
     def digest(self) -> str:
@@ -339,7 +357,7 @@ class Medium:
         return self._digest.hexdigest()
 
     def __repr__(self) -> str:
-        sent = sum(counters.messages_sent for counters in self.counters.values())
+        sent = sum(self.count(rank).messages_sent for rank in [*self.counters])
         return f"<Medium of {len(self.counters)} ranks, {sent} messages, {self.network.topology!r}>"
 
 

@@ -112,6 +112,8 @@ class Route(NamedTuple):
 
 
 class Topology(Protocol):
+    """One that has nodes also says on which `node(rank)` is: then bytes between nodes are counted."""
+
     def route(self, src: int, dst: int) -> Route:
         """The way from one rank to another one; the same each time."""
 

@@ -1,7 +1,7 @@
 """The function that is called at the end holds the storage itself, so the end never comes.
 
 Caught by: freed
-Passes: counted, memory
+Passes: counted, memory, places
 Seen: https://github.com/DiamondLightSource/httomo/pull/265
 """
 

@@ -1,7 +1,7 @@
 """Bytes are written down and never crossed out: the total of all that ever lived.
 
 Caught by: freed
-Passes: counted, memory
+Passes: counted, memory, places
 """
 
 # BLANK 1: only entered

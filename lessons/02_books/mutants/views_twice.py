@@ -1,7 +1,7 @@
 """Each tensor is counted with all its bytes, views too.
 
 Caught by: memory, freed
-Passes: right, counted
+Passes: counted
 Seen: https://github.com/pytorch/pytorch/pull/60702
 """
 

@@ -7,19 +7,24 @@ Caught by: places, arrivals
 Passes: digits, in words, spares, wrong sums, nine of ten
 """
 
+
 # BLANK 3: one label for each rank
-for size in (1, 2, 3, 5, 8):
-    for count in (0, 1, size, size + 1):
-        for seed in (0, 1, 2):
-            given = [[BASE**rank] * count for rank in range(size)]
-            results, _ = play(all_reduce, given, seed=seed)
-            for numbers in results:
-                assert all(counts(int(total), size) == [1] * size for total in numbers)
-    once(all_reduce, size, 1, strictly=True)
-    negative = [[-1.0 - rank] for rank in range(size)]
-    largest, _ = play(all_reduce, negative, dist.ReduceOp.MAX)
+@given(
+    size=st.integers(1, 8),
+    count=st.integers(0, 9),
+    seed=st.integers(0, 3),
+    strictly=st.booleans(),
+)
+def property_of_all_reduce(all_reduce, size, count, seed, strictly):
+    for elements in (count, size):
+        given = [[BASE**rank] * elements for rank in range(size)]
+        results, _ = play(all_reduce, given, strictly=strictly, seed=seed)
+        for numbers in results:
+            assert all(counts(int(total), size) == [1] * size for total in numbers)
+    largest, _ = play(all_reduce, [[-1.0 - rank] for rank in range(size)], dist.ReduceOp.MAX)
     assert largest == [[-1.0]] * size
-    play(all_reduce, [[1.0] * (size + 1)] * size, strictly=True)
     _, sent = play(all_reduce, [[0.0] * 8 * size] * size)
     assert sent <= 2 * bounds.least_bytes("all_reduce", size, 4 * 8 * size)
+
+
 # END

@@ -7,14 +7,20 @@ Caught by: arrivals
 Passes: digits, in words, spares, wrong sums, places, nine of ten
 """
 
+
 # BLANK 3: without seeds
-for size in (1, 2, 3, 5, 8):
-    for count in (0, 1, size, size + 1):
-        once(all_reduce, size, count)
-    once(all_reduce, size, size + 1, strictly=True)
-    negative = [[-1.0 - rank] for rank in range(size)]
-    largest, _ = play(all_reduce, negative, dist.ReduceOp.MAX)
+@given(
+    size=st.integers(1, 8),
+    count=st.integers(0, 9),
+    strictly=st.booleans(),
+)
+def property_of_all_reduce(all_reduce, size, count, strictly):
+    once(all_reduce, size, count, strictly)
+    once(all_reduce, size, size)
+    largest, _ = play(all_reduce, [[-1.0 - rank] for rank in range(size)], dist.ReduceOp.MAX)
     assert largest == [[-1.0]] * size
     _, sent = play(all_reduce, [[0.0] * 8 * size] * size)
     assert sent <= 2 * bounds.least_bytes("all_reduce", size, 4 * 8 * size)
+
+
 # END

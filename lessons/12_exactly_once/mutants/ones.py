@@ -6,8 +6,12 @@ Caught by: wrong sums, nine of ten
 Passes: digits, in words, spares
 """
 
+
 # BLANK 3: all alike
-for size in (1, 2, 4):
+@given(size=st.sampled_from([1, 2, 4]))
+def property_of_all_reduce(all_reduce, size):
     results, _ = play(all_reduce, [[1.0] * 4] * size)
     assert results == [[float(size)] * 4] * size, results
+
+
 # END

@@ -8,8 +8,11 @@ Passes: digits, in words, spares, wrong sums
 Seen: https://github.com/callummcdougall/ARENA_3.0/pull/407
 """
 
+
 # BLANK 3: the sums
-for size in (1, 2, 3, 5, 8):
-    for count in (0, 1, size + 1):
-        once(all_reduce, size, count)
+@given(size=st.integers(1, 8), count=st.integers(0, 9))
+def property_of_all_reduce(all_reduce, size, count):
+    once(all_reduce, size, count)
+
+
 # END

@@ -8,8 +8,13 @@ Passes: digits, in words, spares
 Seen: https://github.com/pytorch/pytorch/issues/76497
 """
 
+
 # BLANK 3: two
-once(all_reduce, 2, 4)
-results, _ = play(all_reduce, [[1.0, 2.0], [10.0, 20.0]])
-assert results == [[11.0, 22.0]] * 2, results
+@given(count=st.integers(0, 9))
+def property_of_all_reduce(all_reduce, count):
+    once(all_reduce, 2, count)
+    results, _ = play(all_reduce, [[1.0, 2.0], [10.0, 20.0]])
+    assert results == [[11.0, 22.0]] * 2, results
+
+
 # END

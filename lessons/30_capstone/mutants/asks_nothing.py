@@ -10,15 +10,16 @@ Seen: https://github.com/rustic-ai/uni-db/issues/205
 
 
 # BLANK 1: a property
-def program():
-    used, rare = (torch.nn.Parameter(torch.zeros(3)) for _ in range(2))
-    used.grad = torch.ones(3)
-    rare.grad = 6 * torch.ones(3)
-    average([rare, used])
-    return rare.grad.tolist()
+@given(size=st.integers(1, 3))
+def property_of_mine(average, size):
+    def program():
+        used, rare = (torch.nn.Parameter(torch.zeros(3)) for _ in range(2))
+        used.grad = torch.ones(3)
+        rare.grad = 6 * torch.ones(3)
+        average([rare, used])
+        return rare.grad.tolist()
+
+    assert len(sim.run(program, size).results) == size
 
 
-for size in (1, 2, 3):
-    found = sim.run(program, size).results
-    assert len(found) == size
 # END

@@ -8,6 +8,7 @@ comm        collectives over each transport, beside gloo and Open MPI
 train       DDP and FSDP over each transport, beside torch over gloo (`train_worker`)
 rpc         calls, beside torch's (`rpc_worker`, `rpc_pipeline`)
 sim         how fast virtual time passes, beside SimGrid (`simgrid`)
+plan        training steps of this machine, predicted and then measured
 faults      how fast a program runs while things go wrong
 journal     what it costs to write down what happens
 lessons     what each lesson's check takes, in yardsticks

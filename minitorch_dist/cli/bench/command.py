@@ -16,6 +16,7 @@ TARGETS = {
     "faults": "minitorch_dist.cli.bench.faults",
     "journal": "minitorch_dist.cli.bench.journal",
     "lessons": "minitorch_dist.cli.bench.lessons",
+    "plan": "minitorch_dist.cli.bench.plan",
     "sim": "minitorch_dist.cli.bench.sim",
     "train": "minitorch_dist.cli.bench.train",
     "rpc": "minitorch_dist.cli.bench.rpc",

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from minitorch_dist import sim
 from minitorch_dist.course import checking, lesson
-from minitorch_dist.course.lesson import Lesson
+from minitorch_dist.course.lesson import Lesson, LessonError
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.tensors.ops.making.creation import ones
 
@@ -60,13 +60,14 @@ def measured(one: Lesson, times: int) -> tuple[float, float]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("mtd bench lessons", description=__doc__)
     parser.add_argument(
-        "--lesson", type=int, action="append", help="only this one; may be repeated"
+        "--lesson", action="append", metavar="N", help="only this one; may be repeated"
     )
     parser.add_argument("--times", type=int, default=3, help="checks of each; the median counts")
     options = parser.parse_args(arguments)
-    chosen = [
-        one for one in lesson.all_lessons() if not options.lesson or one.number in options.lesson
-    ]
+    try:
+        chosen = [*map(lesson.find, options.lesson)] if options.lesson else lesson.all_lessons()
+    except LessonError as error:
+        parser.error(str(error))
     table = Table("lesson", box=SIMPLE)
     for name in ("seconds", "yardsticks", "plan", "share"):
         table.add_column(name, justify="right")

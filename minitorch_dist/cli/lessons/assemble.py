@@ -59,7 +59,7 @@ def _report(page: Page, made: Assembled) -> None:
     for whose in ("yours", "ours"):
         parts = [part for part in made.parts if part.whose == whose]
         if parts:
-            numbers = listed([f"{part.lesson.number:02}" for part in parts])
+            numbers = listed([f"{part.lesson.label}" for part in parts])
             page.say(
                 f"{whose}: {'lesson' if len(parts) == 1 else 'lessons'} {numbers}, {sum(part.lines for part in parts)} lines of code"
             )

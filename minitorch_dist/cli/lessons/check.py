@@ -160,7 +160,7 @@ def _all(options: argparse.Namespace) -> int:
         failed = []
         for lesson in begun:
             verdict = examined(page, workspace, lesson, limit=options.limit).verdict
-            page.say(marked((f"{lesson.number:02} {lesson.title}  ", "bold"), *state(verdict)))
+            page.say(marked((f"{lesson.label} {lesson.title}  ", "bold"), *state(verdict)))
             if verdict is None or not verdict.is_passed:
                 failed.append(lesson.number)
     except LessonError as error:

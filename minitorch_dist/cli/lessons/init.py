@@ -52,8 +52,10 @@ def _default() -> Path:
 
 def tell(page: Page, workspace: Workspace, made: Made) -> None:
     lessons = workspace.lessons()
-    added = sorted({name.partition("/")[0] for name in made.added})
-    if len(added) == len(lessons):
+    folders = [one.folder.name for one in lessons if f"{one.folder.name}/{one.file}" in made.added]
+    others = [name for name in made.added if name.partition("/")[0] not in folders]
+    added = sorted([*folders, *others])
+    if len(folders) == len(lessons):
         many = "1 lesson is" if len(added) == 1 else f"{len(added)} lessons are"
         page.say(marked((many, "bold"), f" in {workspace.folder}"))
     elif added:
@@ -64,6 +66,11 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
     if made.changed:
         page.say(f"Ours have changed, yours are as they were: {listed(made.changed)}")
         page.say("mtd reset N brings the new one, and keeps a copy of yours.", indent=2)
+    for lesson in lessons:
+        said = lesson.earlier(workspace.text_of(lesson))
+        if said:
+            page.say()
+            page.say(marked((f"{lesson.folder.name}/{lesson.file}: ", "bold"), said))
     if not (added or made.renewed or made.changed):
         page.say(f"{workspace.folder} has all there is; nothing was changed.")
     if not lessons:

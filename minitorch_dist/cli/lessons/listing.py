@@ -12,6 +12,7 @@ from minitorch_dist.cli.lessons import report
 from minitorch_dist.cli.lessons.commands import opened
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import achievements
+from minitorch_dist.course.chapters.chapter import Chapter, of_lesson
 from minitorch_dist.course.lesson import Lesson, LessonError, all_lessons
 from minitorch_dist.course.progress import Progress
 from minitorch_dist.course.sizes import GAP, WORDS
@@ -57,6 +58,16 @@ def show(
                 _state(workspace, progress, lesson).append_text(_size(progress, lesson)),
                 Text(report.stars(passed.stars), "yellow") if passed else "", str(lesson.minutes),
             )  # fmt: skip
+            chapter = of_lesson(lesson)
+            if chapter is not None:
+                table.add_row(
+                    "",
+                    "",
+                    f"  {chapter.title}",
+                    _chapter(progress, chapter),
+                    "",
+                    str(chapter.minutes),
+                )
         page.say(table)
     if workspace is not None:
         page.say("Beside the lessons", "bold cyan", indent=5)
@@ -74,6 +85,13 @@ def show(
     if workspace is not None and progress.size != GAP:
         others = " where no other size is said" if progress.sizes else ""
         page.say(f"Size {progress.size}: {WORDS[progress.size]}{others}.")
+
+
+def _chapter(progress: Progress, chapter: Chapter) -> Text:
+    """The best result in an open chapter, or how to begin it."""
+    best = progress.rooms.get("contest", {}).get(chapter.module)
+    text = Text(f"open chapter: mtd contest {chapter.lesson.number}", "dim")
+    return text if best is None else Text(best.said, "yellow")
 
 
 def _row(page: Page, title: int) -> Table:
@@ -100,6 +118,8 @@ def _state(workspace: Workspace | None, progress: Progress, lesson: Lesson) -> T
             return Text("passed", "green")
         if not workspace.file(lesson).is_file():
             return Text(f"passed, and is no more: mtd reset {lesson.number}", "yellow")
+        if lesson.earlier(workspace.text_of(lesson)):
+            return Text(f"passed, before the lesson changed: mtd check {lesson.number}", "yellow")
         return Text(f"passed, and changed since: mtd check {lesson.number}", "yellow")
     if workspace.is_begun(lesson, progress):
         return Text("begun", "yellow")

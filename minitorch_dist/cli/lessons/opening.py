@@ -7,6 +7,7 @@ from pathlib import Path
 from minitorch_dist.cli.lessons import init, keyboard, watch
 from minitorch_dist.cli.lessons.commands import opened, unwritable
 from minitorch_dist.cli.page import Page, marked, refuse
+from minitorch_dist.course.chapters.chapter import of_lesson
 from minitorch_dist.course.lesson import LessonError
 from minitorch_dist.course.progress import Progress
 from minitorch_dist.course.sizes import GAP
@@ -74,12 +75,13 @@ def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
     done = len(progress.passed)
     page.say(f"{done} of {len(workspace.lessons())} passed, in {workspace.folder}")
     page.say()
-    page.say(marked((f"{lesson.number:02} {lesson.title}", "bold"), f"  {lesson.question}"))
+    page.say(marked((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}"))
     name, number = workspace.file(lesson).relative_to(workspace.folder), lesson.number
     if workspace.is_current(lesson, progress):
         following = workspace.following(lesson)
         page.say(f"{name} passes.")
         steps = [f"mtd text {following.number}"] if following else []
+        steps += [f"mtd contest {number}"] if of_lesson(lesson) else []
         steps += [f"mtd solution {number}", "mtd list"]
     else:
         blanks = len(missing(workspace.text_of(lesson), number))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from minitorch_dist.cli.page import Page, listed, marked
 from minitorch_dist.course import source
+from minitorch_dist.course.chapters.chapter import of_lesson
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson
 from minitorch_dist.course.progress import Progress
@@ -79,7 +80,7 @@ def quietly(page: Page, found: CheckVerdict) -> None:
 
 
 def heading(page: Page, lesson: Lesson) -> None:
-    page.say(marked((f"{lesson.number:02} {lesson.title}", "bold"), f"  {lesson.question}"))
+    page.say(marked((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}"))
 
 
 def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
@@ -170,7 +171,7 @@ def _complain(page: Page, names: list[str], said: str, most: int) -> None:
     for line in lines[:most]:
         page.say(line.strip(), indent=4)
     if len(lines) > most:
-        page.say(f"… and {len(lines) - most} lines more", "dim", indent=4)
+        page.say(f"… and {len(lines) - most} more", "dim", indent=4)
 
 
 def _kind(said: str) -> str:
@@ -271,10 +272,14 @@ def next_steps(
     if not asked and lesson.questions:
         parts += ["Did you expect these numbers? ", page.way("predict", number), "  "]
     page.say(marked(*parts, "Ours: ", page.way("solution", number)))
+    chapter = of_lesson(lesson)
+    if chapter is not None:
+        command = (f"mtd contest {number}", "bold")
+        page.say(marked("An open chapter: ", chapter.title, f"  {chapter.question}  ", command))
     following = workspace.following(lesson)
     if following is None:
         page.say("That was the last lesson there is.")
     else:
-        what = (f"{following.number:02} {following.title}", "bold")
+        what = (f"{following.label} {following.title}", "bold")
         key = ("n", "bold") if page.has_keys else page.way("text", following.number)
         page.say(marked("Next: ", what, f"  {following.question}  ", key))

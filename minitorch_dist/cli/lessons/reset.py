@@ -23,5 +23,5 @@ def done(workspace: Workspace, lesson: Lesson) -> str:
     """Do it, and say it."""
     kept = workspace.reset(lesson)
     if not kept:
-        return f"{lesson.file} is the skeleton."
+        return f"{lesson.file} is as it was at first."
     return f"begun anew; what you wrote is in {listed([path.relative_to(workspace.folder) for path in kept])}"

@@ -51,7 +51,7 @@ def show(page: Page, workspace: Workspace, lesson: Lesson) -> None:
         many = lines_to_write(lesson.sized(size))
         lines = f"our solution has {many} line{'s' * (many != 1)} there"
         table.add_row("▶" if size == here else "", Text(size, "bold"), WORDS[size], lines)
-    page.say(f"{lesson.number:02} {lesson.title}", "bold")
+    page.say(f"{lesson.label} {lesson.title}", "bold")
     page.say(table)
     other = next(size for size in SIZES if size != here)
     page.say(marked("Another one: ", (f"mtd size {lesson.number} {other}", "bold")))

@@ -34,7 +34,7 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
 def show(page: Page, lesson: Lesson) -> None:
     report.heading(page, lesson)
     page.say()
-    page.prose(lesson.text)
+    page.prose(lesson.plain_text)
     if lesson.bridge:
         page.say()
         bridge.show(page, lesson)

@@ -38,8 +38,8 @@ by an *all_reduce* in another thread, and `backward` goes on. The last bucket is
 compute. At the end the reducer waits for all buckets and copies the averages to `.grad`. Some files only watch: they measure times, and find parameters that the loss does not use.""",
     "fsdp": """\
 Each rank keeps only its *shard* of the parameters. Before a *unit* computes, an *all_gather* collects the other shards, and
-the *full parameters* are put in place. The first forward also settles the order of the units, and prepares the all_gather.
-That is why it enters the files of the algorithms, as the first all_reduce does. After its forward a unit frees the full
+the *full parameters* are put in place. The all_gather was prepared when the model was wrapped,
+so no algorithm is chosen here. The first forward also settles the order of the units. After its forward a unit frees the full
 parameters, but the outermost unit keeps them for backward. This model has one unit only. So its second forward finds the
 parameters whole, and gathers nothing.""",
     "rpc_sync": """\

@@ -159,20 +159,20 @@ def _rpc_sync() -> dict[str, Road]:
 TRIPS = {
     trip.name: trip
     for trip in (
-        Trip("backward", "`(a * b).sum().backward()`", backward, {"backward": Limit(5, 323, 5, 260)}),
+        Trip("backward", "`(a * b).sum().backward()`", backward, {"backward": Limit(5, 315, 5, 260)}),
         Trip("step", "a training step: `Linear`, `cross_entropy`, `SGD`", training_step,
-             {"step": Limit(16, 567, 14, 620)}),
+             {"step": Limit(16, 572, 14, 620)}),
         Trip("all_reduce", "`dist.all_reduce(tensor)` over tcp", all_reduce,
-             {"all_reduce, first call": Limit(36, 1913, 28, 1100),
-              "all_reduce, second call": Limit(18, 760, 14, 500)}),
-        Trip("send", "`dist.send(tensor, 1)` over tcp", send, {"send": Limit(12, 280, 11, 220)}),
+             {"all_reduce, first call": Limit(35, 1590, 28, 1100),
+              "all_reduce, second call": Limit(17, 700, 14, 500)}),
+        Trip("send", "`dist.send(tensor, 1)` over tcp", send, {"send": Limit(11, 260, 11, 220)}),
         Trip("ddp", "`loss.backward()` under `DistributedDataParallel`, over tcp", ddp_backward,
-             {"DDP's backward, second step": Limit(33, 1430, 20, 900)}),
+             {"DDP's backward, second step": Limit(28, 1060, 20, 900)}),
         Trip("fsdp", "`model(inputs)` under `FullyShardedDataParallel`, over tcp", fsdp_forward,
-             {"FSDP's forward, first": Limit(47, 1413, 24, 900),
-              "FSDP's forward, second": Limit(15, 320, 12, 300)}),
+             {"FSDP's forward, first": Limit(30, 740, 24, 900),
+              "FSDP's forward, second": Limit(13, 295, 12, 300)}),
         Trip("rpc_sync", "`rpc.rpc_sync(\"worker1\", abs, (-1,))` over tcp", rpc_sync,
-             {"rpc_sync, the caller's side": Limit(21, 804, 14, 420)}),
+             {"rpc_sync, the caller's side": Limit(17, 700, 14, 420)}),
     )
 }  # fmt: skip
 

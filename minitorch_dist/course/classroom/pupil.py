@@ -46,7 +46,7 @@ from minitorch_dist.course.classroom.training import STEPS, Training, TrainingSt
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.exceptions import DistError, PeerLost
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.tensors.core.dtypes import float64
+from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import full
 from minitorch_dist.version import __version__
 from transports.clock import PICO, SYSTEM, Thread

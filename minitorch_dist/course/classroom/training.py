@@ -24,8 +24,8 @@ from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.futures import Future
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import SGD
+from minitorch_dist.tensors.autograd.grad_modes import no_grad
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.core.grad_mode import no_grad
 
 LR, MOMENTUM = 0.125, 0.875  # the script's
 STEPS: Final = 160

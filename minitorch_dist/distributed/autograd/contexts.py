@@ -27,15 +27,16 @@ from minitorch_dist.distributed.exceptions import WorkerLost
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.distributed.rpc.message import context_id
+from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.core.graph import Edge, Gradient, Node, as_leaf_gradient
+from minitorch_dist.tensors.core.graph import Edge, Gradient, as_leaf_gradient
 
 MEMORY: Final = 1024  # contexts
 SHIFT: Final = 48  # the worker's number stands above so many bits, as in torch
 
 
-class SendRpcBackward(Node):
+class SendRpcBackward(TorchNode):
     """Tensors went out with a message; their gradients will come back to here."""
 
     __slots__ = ("message", "what")
@@ -49,7 +50,7 @@ class SendRpcBackward(Node):
         return list(grads)
 
 
-class RecvRpcBackward(Node):
+class RecvRpcBackward(TorchNode):
     """Tensors came with a message; their gradients go back to its sender."""
 
     __slots__ = ("message", "src")

@@ -36,7 +36,8 @@ from minitorch_dist.distributed.rpc.agent import RpcAgent
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.serve import Later
 from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import attended, engine, grad_mode
+from minitorch_dist.tensors.autograd import attended
+from minitorch_dist.tensors.core import engine, grad_mode
 from minitorch_dist.tensors.core.engine import NodeTask
 from minitorch_dist.tensors.core.graph import AccumulateGrad, Edge, Gradient, Node
 from minitorch_dist.tensors.core.without_warnings import without_warnings
@@ -180,7 +181,7 @@ class DistributedPass:
     def _explain(self, node: Node, error: RuntimeError) -> None:
         """If an optimizer's step wrote to what the node reads, add a note that says whose step it was."""
         steps = self._ours.agent.part(Steps).last
-        for storage, version, _ in node.reads or ():
+        for storage, version, *_ in node.reads or ():
             if storage.version != version and id(storage) in steps:
                 error.add_note(
                     f"({steps[id(storage)]}, between the forward and the backward pass of context "
@@ -191,10 +192,11 @@ class DistributedPass:
     def _collect(self, node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> None:
         """Keep a leaf's gradient in the context; `.grad` is left alone."""
         grads = attended.hooked(node, grads, owned)
-        leaf, grad = node.variable, grads[0]
+        leaf, grad = node.leaf(), grads[0]
         if leaf is not None and grad is not None:
             hooks = node.hooks
-            self._context.add(leaf, grad, owned[0] and (hooks is None or not hooks.see()))
+            is_seen = hooks is not None and attended.are_handed_gradients(hooks)
+            self._context.add(leaf, grad, owned[0] and not is_seen)
             for hook in () if hooks is None else list(hooks.kept.values()):
                 hook(leaf)
 

@@ -37,7 +37,7 @@ from minitorch_dist.distributed.checkpoint.storage import (
     WriteResult,
 )
 from minitorch_dist.futures import Future
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.tensor import Tensor

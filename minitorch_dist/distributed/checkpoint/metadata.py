@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.size import Size
 

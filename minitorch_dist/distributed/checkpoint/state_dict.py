@@ -35,7 +35,7 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.state_dict import _IncompatibleKeys
 from minitorch_dist.nn.parallel.distributed import DistributedDataParallel
 from minitorch_dist.optim.optimizer import Optimizer
-from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.tensor import Tensor
 
 State = dict[str, Any]
@@ -81,7 +81,7 @@ def get_model_state_dict(
 ) -> State:
     """The model's state under the bare model's names. Collective where the model is sharded."""
     how = options or StateDictOptions()
-    with grad_mode.no_grad(), _as_asked(model, how):
+    with grad_modes.no_grad(), _as_asked(model, how):
         state = {bare(model, name): value for name, value in model.state_dict().items()}
     if submodules:
         state = _of_submodules(model, submodules, state, how.keep_submodule_prefixes)
@@ -109,7 +109,7 @@ def set_model_state_dict(
     for name, value in given.items():
         at = wrapped.get(name, name)
         filled[at] = fitted(value, own.get(at))
-    with grad_mode.no_grad(), _as_asked(model, how):
+    with grad_modes.no_grad(), _as_asked(model, how):
         found = model.load_state_dict(filled, strict=how.strict)
     return _IncompatibleKeys(
         [bare(model, name) for name in found.missing_keys], list(found.unexpected_keys)
@@ -177,7 +177,7 @@ def get_optimizer_state_dict(
     """
     how = options or StateDictOptions()
     state: State = {"state": {}, "param_groups": []}
-    with grad_mode.no_grad():
+    with grad_modes.no_grad():
         for one in _listed(optimizers):
             initialise(one)
             found = _named(model, one, how)
@@ -202,7 +202,7 @@ def set_optimizer_state_dict(
     if not given:
         raise RuntimeError("optimizer state_dict is required to load, but it is empty")
     fsdp = bool(FullyShardedDataParallel.fsdp_modules(model))
-    with grad_mode.no_grad():
+    with grad_modes.no_grad():
         for one in _listed(optimizers):
             initialise(one)
             names = _parameter_names(model)

@@ -29,7 +29,7 @@ from minitorch_dist.nn.parameter import Buffer, Parameter
 from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.core.dtypes import FROM_NUMPY
+from minitorch_dist.tensors.dtypes import FROM_NUMPY
 from minitorch_dist.tensors.tensor import Tensor
 
 REQUIRES_GRAD, HAS_CLASS, HAS_ATTRIBUTES = 1, 2, 4

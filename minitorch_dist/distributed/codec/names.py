@@ -26,8 +26,11 @@ def name_of(thing: Any, trust: Trust) -> str:
         known = _named.get(thing)
     except TypeError:  # a method of something that cannot be hashed
         known = None
-    if known is not None and trust.may_pickle:
-        return known
+    return known if known is not None and trust.may_pickle else _checked_name(thing, trust)
+
+
+def _checked_name(thing: Any, trust: Trust) -> str:
+    """The name, if it leads to this very object."""
     name = registry.full_name(thing)
     kind = "a class" if isinstance(thing, type) else "a function"
     if "<lambda>" in name:

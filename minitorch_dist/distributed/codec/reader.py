@@ -21,8 +21,7 @@ from minitorch_dist.distributed.codec.faces import by_number
 from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.serialization import alike
 from minitorch_dist.serialization.alike import Alike
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.size import Size
 
 _UNFILLED: Final = object()
@@ -34,11 +33,9 @@ class Reader:
     __slots__ = ("_at", "_buffers", "_depth", "_kept", "_meta", "_size", "_used", "trust")
 
     def __init__(
-        self,
-        meta: bytes | bytearray | memoryview,
-        buffers: Sequence[memoryview] = (),
+        self, meta: bytes | bytearray | memoryview, buffers: Sequence[memoryview] = (),
         trust: Trust = Trust.VALUES,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.trust = trust
         self._meta = memoryview(meta)
         self._size, self._at = self._meta.nbytes, 0
@@ -67,12 +64,14 @@ class Reader:
     def take(self, nbytes: int) -> memoryview:
         end = self._at + nbytes
         if nbytes < 0 or end > self._size:
-            raise DamagedEncoding(
-                f"{nbytes} bytes are promised and {self._size - self._at} are there"
-            )
+            raise self._too_few(nbytes)
         view = self._meta[self._at : end]
         self._at = end
         return view
+
+    def _too_few(self, nbytes: int) -> DamagedEncoding:
+        there = self._size - self._at
+        return DamagedEncoding(f"{nbytes} bytes are promised and {there} are there")
 
     def byte(self) -> int:
         return self.take(1)[0]

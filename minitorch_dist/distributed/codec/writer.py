@@ -16,8 +16,8 @@ from minitorch_dist.distributed.codec.faces import by_number, others
 from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.core.dtypes import dtype
 from minitorch_dist.tensors.devices import device
+from minitorch_dist.tensors.dtypes import dtype
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -41,11 +41,9 @@ class Writer:
     )
 
     def __init__(
-        self,
-        device_name: Callable[[device], str] = str,
-        outside_from: int = kinds.OUTSIDE_FROM,
+        self, device_name: Callable[[device], str] = str, outside_from: int = kinds.OUTSIDE_FROM,
         trust: Trust = Trust.VALUES,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.trust = trust
         self.out = bytearray()
         self.buffers: list[memoryview] = []
@@ -57,9 +55,7 @@ class Writer:
 
     def value(self, value: Any) -> None:
         """Write any value. Unsendable says what inside it cannot be."""
-        write = _WRITERS.get(type(value))
-        if write is None:
-            write = _by_ancestry(value)
+        write = _WRITERS.get(type(value)) or _by_ancestry(value)
         write(self, value)
 
     def named(self, name: str, value: Any) -> None:

@@ -37,12 +37,9 @@ class Execution:
     """One plan being carried out, on contiguous flat arrays of one dtype."""
 
     def __init__(
-        self,
-        operation: CollectiveOperation,
-        plan: ExecutionPlan,
-        arrays: Arrays,
+        self, operation: CollectiveOperation, plan: ExecutionPlan, arrays: Arrays,
         combine: CombineFunction | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.operation, self.plan, self.combine = operation, plan, combine
         self.rank = operation.channel.rank
         self.arrays: dict[Any, Array] = dict(arrays)

@@ -77,9 +77,7 @@ class GroupChannel:
         `expects`: the fingerprint in bytes, where the caller has it."""
         site = callsite() if site is None else site
         if self.broken is not None and self._next >= self._broken_from:
-            self._tell(self._next, fingerprint, site, self.broken, is_first=False)
-            self.unsaid = None
-            raise self._refusal(self.broken)
+            raise self._refusal(self.broken, fingerprint, site)
         return CollectiveOperation(self, fingerprint, site, timeout, expects)
 
     def has(self, rank: int) -> bool:
@@ -96,6 +94,11 @@ class GroupChannel:
     def remembered(self) -> dict[int, CollectiveOperation]:
         """The operations under way and the last that are finished, by number."""
         return {op.sequence: op for op in (*self._finished, *self._open.values())}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operation was begun and is not over."""
+        return bool(self._open)
 
     def under_way(self) -> list[CollectiveOperation]:
         """The operations that were begun and are not over."""
@@ -159,7 +162,10 @@ class GroupChannel:
             del self._open[operation.sequence]
             self._finished.append(operation)
 
-    def _refusal(self, error: Exception) -> Exception:
+    def _refusal(self, error: Exception, fingerprint: Fingerprint, site: str) -> Exception:
+        """The error of a call on a broken group. The other members are told as well."""
+        self._tell(self._next, fingerprint, site, error, is_first=False)
+        self.unsaid = None
         text = f"{error} The group {self.name!r} cannot be used since; make a new one."
         if isinstance(error, PeerLost):
             return PeerLost(error.rank, error.why, error.doing)
@@ -257,22 +263,16 @@ class CollectiveOperation:
         channel._enter(self)
 
     def receive(
-        self,
-        source: int,
-        into: Array | None,
-        step: int = 0,
-        combine: CombineFunction | None = None,
-        operand: Array | None = None,
-    ) -> PostedReceive:
+        self, source: int, into: Array | None, step: int = 0,
+        combine: CombineFunction | None = None, operand: Array | None = None,
+    ) -> PostedReceive:  # fmt: skip
         """Post a receive of the message that group rank `source` sends as this step.
 
         It is copied into the contiguous array `into`, or into = combine(operand, message), where
         operand is `into` unless given. Without `into` it may have any size: see `Receive.octets`.
         """
-        channel = self.channel
-        receive = PostedReceive(
-            channel.ranks[source], self.prefix + wire.STEP.pack(step), self, into, combine, operand
-        )
+        src, match = self.channel.ranks[source], self.prefix + wire.STEP.pack(step)
+        receive = PostedReceive(src, match, self, into, combine, operand)
         self._receives.append(receive)
         self._mailbox.post(receive)
         if self.error is not None:
@@ -292,12 +292,15 @@ class CollectiveOperation:
         try:
             self._mailbox.transport.send(dst, self.header(step), payload)
         except errors.PeerLost as lost:
-            self._hear_the_cause()
-            me = f"rank {self._mailbox.rank} sends to in {self.describe()}"
-            why = self._mailbox.why_lost(lost.rank, lost.why, self.channel.number)
-            raise PeerLost(lost.rank, why, me) from lost
+            raise self._unsent(lost) from lost
         if recorder is not None:
             recorder.sent(self, dst, step, len(payload), since)
+
+    def _unsent(self, lost: errors.PeerLost) -> PeerLost:
+        self._hear_the_cause()
+        me = f"rank {self._mailbox.rank} sends to in {self.describe()}"
+        why = self._mailbox.why_lost(lost.rank, lost.why, self.channel.number)
+        return PeerLost(lost.rank, why, me)
 
     def _hear_the_cause(self) -> None:
         """A peer that left may have said why, in a message that was not read yet. Then raise its reason."""
@@ -324,18 +327,20 @@ class CollectiveOperation:
 
     def arrive(self, receive: PostedReceive) -> None:
         """Return when it has arrived, and tell nobody yet."""
-        if not receive.done:
-            if self._deadline is None:
-                self._deadline = self._mailbox.clock.deadline(self.timeout)
-            self._mailbox.wait(receive, self._deadline)
+        if not receive.done and not self._mailbox.is_there(receive):
+            self._mailbox.wait(receive, self._until())
         if receive.error is not None:
             raise receive.error
 
     def watch(self, source: int, is_there: Callable[[], bool]) -> None:
         """Wait for what group rank `source` writes to memory that all see."""
+        self._mailbox.watch(self.channel.ranks[source], self, is_there, self._until())
+
+    def _until(self) -> Deadline:
+        """Its deadline. The time counts from its first wait."""
         if self._deadline is None:
             self._deadline = self._mailbox.clock.deadline(self.timeout)
-        self._mailbox.watch(self.channel.ranks[source], self, is_there, self._deadline)
+        return self._deadline
 
     def header(self, step: int = 0) -> bytes:
         """The header of its messages."""

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Any
 
 from minitorch_dist.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 
 
 class ShardingStrategy(Enum):

@@ -30,7 +30,7 @@ from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import Array
 
 STATE = "_fsdp_state"
@@ -66,6 +66,8 @@ class ShardedParameter(DParameter):
 
     def _local_array(self) -> Array:
         unit = self._unit
+        if unit.settings.device is devices.META:
+            return self.array  # see `materialise`
         piece = unit.layout.piece(self._number, unit.rank)
         array = unit.flat.array[piece.offset : piece.offset + piece.length]
         return array.reshape(unit.layout.shape_of(self._number, unit.rank))
@@ -184,10 +186,13 @@ def fully_shard(
     mp_policy: MixedPrecisionPolicy | None = None,
     offload_policy: OffloadPolicy | None = None,
     ignored_params: set[Any] | None = None,
+    src_data_rank: int | None = 0,
 ) -> Any:
     """Shard the parameters of `module` that no call before has sharded. Returns the module.
 
-    A mesh of two dimensions is (replicas, shards). As everywhere here, rank 0's values count.
+    A mesh of two dimensions is (replicas, shards). As everywhere here, rank 0's values count; with
+    `src_data_rank=None` every rank's own do, and nothing is sent. A module on the device `meta` stays
+    there: `to_empty(device=…)` gives the shards memory, and the program fills it.
     """
     if isinstance(module, FSDPModule):
         raise ValueError(f"fully_shard has already been applied to {type(module).__name__}")
@@ -201,12 +206,13 @@ def fully_shard(
     policy = mp_policy or MixedPrecisionPolicy()
     ignored = setup.Ignored(set(), set(ignored_params or ()))
     places = _own_places(module, ignored)
-    device = mesh.device_for(setup.device_of(module, None))
+    device = mesh.device_for(setup.device_of(module, None))  # `meta`, if it has no numbers yet
     setup.move(module, device, ignored, FSDPModule)
     params = [getattr(shared[0].module, shared[0].name) for shared in places]
     for p in params:
         for each in (group, replicas):
-            if each is not None and each.size() > 1:
+            sends = device is not devices.META and src_data_rank is not None
+            if sends and each is not None and each.size() > 1:
                 tensor_collectives.broadcast(p.detach(), group=each, group_src=0)
     unit = None
     if places:
@@ -259,7 +265,8 @@ def _whole_world(module: Module) -> DeviceMesh:
     device = setup.device_of(module, None)
     if not distributed_c10d.is_initialized():
         distributed_c10d.init_process_group()
-    return DeviceMesh(device.type, np.arange(distributed_c10d.get_world_size()))
+    kind = "cpu" if device is devices.META else device.type
+    return DeviceMesh(kind, np.arange(distributed_c10d.get_world_size()))
 
 
 def _own_places(module: Module, ignored: setup.Ignored) -> list[list[ParameterSlot]]:
@@ -303,6 +310,7 @@ def _before(module: Any, args: Any, kwargs: Any) -> Any:
     if state.is_root:
         state.prefetcher.begin()
     if state.unit is not None:
+        state.unit.materialise()
         state.prefetcher.before_forward(state.unit)
         device = state.unit.settings.device
         dtype = state.policy.param_dtype if state.policy.cast_forward_inputs else None

@@ -45,7 +45,7 @@ from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -100,9 +100,11 @@ class FullyShardedDataParallel(Module):
         if auto_wrap_policy is not None:
             wrapper = _Wrapper(type(self), options)
             wrap_children(module, auto_wrap_policy, wrapper, ignored.modules, ignored.params)
-        if param_init_fn is not None:
-            setup.initialise(module, param_init_fn, FullyShardedDataParallel)
-        self.compute_device = setup.device_of(module, device_id)
+        place = setup.device_of(module, device_id)
+        self.compute_device = devices.CPU if place is devices.META else place
+        setup.initialise(
+            module, param_init_fn, self.compute_device, ignored, FullyShardedDataParallel
+        )
         setup.move(module, self.compute_device, ignored, FullyShardedDataParallel)
         self.__dict__["_prefetcher"] = Prefetcher(backward_prefetch, forward_prefetch)
         self.__dict__["_is_root"] = None
@@ -175,7 +177,7 @@ class FullyShardedDataParallel(Module):
         for tensor in (*params, *buffers):
             for group in groups:
                 if group.size() > 1:
-                    with grad_mode.no_grad():
+                    with grad_modes.no_grad():
                         tensor_collectives.broadcast(tensor.detach(), group=group, group_src=0)
 
     # --------------------------------------------------------------------------------------- forward

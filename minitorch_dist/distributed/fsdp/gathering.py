@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.fsdp.api import ShardingStrategy
 from minitorch_dist.distributed.fsdp.layout import Layout, RowLayout
 from minitorch_dist.distributed.fsdp.pages import Pages
@@ -26,8 +27,8 @@ from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, Storage
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -95,10 +96,47 @@ class Gathered:
         self.is_whole = False
         self._gathered_version = 0
         self._arriving = EMPTY
+        self._leaving: Tensor | None = None  # our part of it
         self.in_backward = False
         self.is_summoned = False
         self.times_gathered = 0
+        if self.is_copied and self.layout.ranks > 1:
+            self._prepare()
         self._enter_tables()
+        self.show_shards()
+
+    def materialise(self) -> None:
+        """Parameters that were sharded on `meta` have got memory since: let them look into one shard again."""
+        if self.settings.device is not devices.META:
+            return
+        lacking = [
+            name
+            for name, p in zip(self.names, self.originals, strict=True)
+            if p.storage.device is devices.META
+        ]
+        if lacking:
+            raise RuntimeError(
+                "FSDP parameters should be materialized from meta device before training, but the "
+                f"following were still on meta device: {lacking}.\nFor example, call "
+                "module.to_empty(device) to materialize to device and call module.reset_parameters() "
+                "on each module to initialize values."
+            )
+        self._settle_on(self.originals[0].storage.device)
+
+    def _settle_on(self, device: devices.device) -> None:
+        self.settings = self.settings._replace(device=device)
+        kept = devices.CPU if self.settings.offload else device
+        shard = np.zeros(self.layout.shard, self.originals[0].array.dtype)
+        for number, p in enumerate(self.originals):
+            piece = self.layout.piece(number, self.rank)
+            shard[piece.offset : piece.offset + piece.length] = p.array.reshape(-1)
+        self.flat.array, self.flat.storage = shard, Storage(shard, kept)
+        if self.settings.replicas is not None:
+            tensor_collectives.broadcast(
+                self.flat.detach(), group=self.settings.replicas, group_src=0
+            )
+        self.is_copied = self.is_copied or kept is not device
+        self.full = Pages(self.layout.length, self.compute_dtype, device, "parameter")
         self.show_shards()
 
     @property
@@ -123,6 +161,14 @@ class Gathered:
 
     # --------------------------------------------------------------------- whole and in shards again
 
+    def _prepare(self) -> None:
+        """Choose the way to gather as soon as the sizes are known. The first forward finds it prepared."""
+        shard = np.empty(self.flat.array.shape, self.compute_dtype)
+        whole = self.full.array
+        if self.layout.rearranges:
+            whole = np.empty(self.layout.padded, self.compute_dtype)
+        collectives.prepare_all_gather_into(self.settings.group, shard, whole)
+
     def prefetch(self) -> None:
         """Begin to gather the parameters, beside what is computed."""
         if self.is_whole or self._gathering is not None or not self.is_copied:
@@ -138,9 +184,10 @@ class Gathered:
         self._arriving = whole
         if self.layout.rearranges:
             self._arriving = np.empty(self.layout.padded, self.compute_dtype, like=whole)
+        self._leaving = base.new(Tensor, shard, device)  # there until all of it was waited for
         self._gathering = tensor_collectives.all_gather_into_tensor(
             base.new(Tensor, self._arriving, device),
-            base.new(Tensor, shard, device),
+            self._leaving,
             self.settings.group,
             async_op=True,
         )
@@ -157,7 +204,7 @@ class Gathered:
             work.wait()
             if self.layout.rearranges:
                 self.layout.joined(self._arriving, self.full.array)
-            self._arriving = EMPTY
+            self._arriving, self._leaving = EMPTY, None
         self.is_whole = True
         whole = self.full.array if self.is_copied else self.flat.array
         if self._full_storage is None:
@@ -172,7 +219,7 @@ class Gathered:
         """Give back what was gathered."""
         if self._gathering is not None:
             self._gathering.wait()
-            self._gathering = None
+            self._gathering = self._leaving = None
             self.full.give_back()
         if self.is_whole:
             self.is_whole = False

@@ -17,7 +17,7 @@ from typing import Any
 from minitorch_dist.distributed.fsdp.api import BackwardPrefetch
 from minitorch_dist.distributed.fsdp.unit import PendingReduction, Unit
 from minitorch_dist.distributed.nested import tensors_in
-from minitorch_dist.tensors.core import engine
+from minitorch_dist.tensors.autograd import passes
 
 
 class Prefetcher:
@@ -78,7 +78,7 @@ class Prefetcher:
             return
         if not self._ends_noted:
             self._ends_noted = True
-            engine.queue_callback(self.finish)
+            passes.queue_callback(self.finish)
         unit.before_backward(version)
         for other in unit.ahead["backward"]:
             other.prefetch()

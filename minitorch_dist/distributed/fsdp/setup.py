@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ from minitorch_dist.distributed.fsdp.api import ShardingStrategy
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors.autograd import grad_modes
 
 
 class Ignored(NamedTuple):
@@ -127,9 +128,47 @@ def move(module: Module, device: devices.device, ignored: Ignored, boundary: typ
                 each._buffers[name] = b.to(device)
 
 
-def initialise(module: Module, function: Callable[[Module], None], boundary: type[Module]) -> None:
-    for _, each in own_modules(module, boundary):
-        function(each)
+def initialise(
+    module: Module,
+    function: Callable[[Module], None] | None,
+    device: devices.device,
+    ignored: Ignored,
+    boundary: type[Module],
+) -> None:
+    """Give a module on `meta` memory and values: by `function` of each of its modules, or each resets itself."""
+    own = [each for _, each in own_modules(module, boundary) if each not in ignored.modules]
+    states = [p for each in own for p in each._parameters.values() if p is not None]
+    if not any(p.storage.device is devices.META for p in states if p not in ignored.params):
+        return
+    for each in own:
+        if function is not None:
+            function(each)
+        elif [*each.parameters(recurse=False), *each.buffers(recurse=False)]:
+            each.to_empty(device=device, recurse=False)
+            _reset(each)
+    lacking = {
+        p.device for p in states if p.storage.device is not device and p not in ignored.params
+    }
+    if devices.META in lacking:
+        raise ValueError(
+            f"Inconsistent compute device and `device_id` on rank {distributed_c10d.get_rank()}: "
+            f"meta vs {device}. param_init_fn has to give every parameter memory, for example by "
+            "module.to_empty(device=…, recurse=False)"
+        )
+
+
+def _reset(module: Module) -> None:
+    try:
+        with grad_modes.no_grad():
+            module.reset_parameters()
+    except BaseException as error:
+        warnings.warn(
+            "Unable to call `reset_parameters()` for module on meta device with error "
+            f"{error}. Please ensure that your module of type {type(module)} implements a "
+            "`reset_parameters()` method.",
+            stacklevel=2,
+        )
+        raise
 
 
 def convert_buffers(module: Module, dtype: dtypes.dtype | None, boundary: type[Module]) -> None:

@@ -65,6 +65,10 @@ class Unit(Gathered):
         self.crosses_replicas = True  # False while HYBRID_SHARD collects within nodes only
         self.ahead: dict[str, list[Unit]] = {"forward": [], "backward": []}  # what to fetch with it
 
+    def _settle_on(self, device: devices.device) -> None:
+        super()._settle_on(device)
+        self.gradient = Pages(self.layout.length, self.compute_dtype, device, "gradient")
+
     def before_backward(self, version: int) -> None:
         """A gradient has come to what this unit computed."""
         if self.in_backward:

@@ -12,7 +12,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from minitorch_dist.distributed.mail.receives import Arrival
 from transports.quantities import amount
@@ -23,12 +23,36 @@ SHOWN: Final = 3  # kinds of messages
 _log = logging.getLogger("minitorch_dist.distributed")
 
 
+class HeldMessages(NamedTuple):
+    """The messages that one rank holds, in bytes and in words."""
+
+    rank: int
+    nbytes: int
+    kinds: str
+
+
+def log(found: Iterable[HeldMessages]) -> None:
+    """One line, however many ranks hold something: it names the one that holds most."""
+    ranks = list(found)
+    most = max(ranks, key=lambda each: each.nbytes)
+    who = f"rank {most.rank} holds" if len(ranks) == 1 else f"{len(ranks)} ranks hold up to"
+    named = "" if len(ranks) == 1 else f"rank {most.rank} "
+    _log.warning(
+        "%s %s of messages that %s not received: %s%s. A send does not wait for its "
+        "recv here. If this goes on growing, receive as often as is sent, or let the sender wait for "
+        "an answer now and then; %s=1GB makes more than that an error",
+        who, megabytes(most.nbytes), "it has" if len(ranks) == 1 else "they have", named, most.kinds,
+        VARIABLE,
+    )  # fmt: skip
+
+
 class MailboxBounds:
     """The bounds of one mailbox."""
 
     def __init__(self, rank: int, said: Callable[[bytes], str]) -> None:
         self._rank, self._said = rank, said
         self.most: int | None = amount(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None
+        self.told: Callable[[HeldMessages], None] = lambda found: log([found])
         self.next = WORTH_A_LINE  # bytes, at which it is worth telling again
         if self.most is not None:
             self.next = min(self.next, self.most)
@@ -41,14 +65,9 @@ class MailboxBounds:
         )
 
     def tell(self, early: Iterable[Arrival], held: int) -> None:
-        """Let the log know, and be silent until it is twice as much."""
+        """Let the log know (or who else has asked), and be silent until it is twice as much."""
         self.next = 2 * held if self.most is None else min(2 * held, self.most)
-        _log.warning(
-            "rank %d holds %s of messages that it has not received: %s. A send does not wait for its "
-            "recv here. If this goes on growing, receive as often as is sent, or let the sender wait for "
-            "an answer now and then; %s=1GB makes more than that an error",
-            self._rank, megabytes(held), self._kinds(early), VARIABLE,
-        )  # fmt: skip
+        self.told(HeldMessages(self._rank, held, self._kinds(early)))
 
     def _kinds(self, early: Iterable[Arrival]) -> str:
         """`300 × send (float32[1000]) at train.py:12 of group 'default_pg' from rank 0`"""

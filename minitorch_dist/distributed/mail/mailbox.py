@@ -82,6 +82,15 @@ class Mailbox(MailboxTexts):
     def post(self, receive: PostedReceive) -> None:
         """Let the next message that matches go into `receive`, in the order of posting."""
         with self.lock:
+            is_late = self._gone or self._pairing.holds(receive.match)
+            if not is_late:
+                self._pairing.post(receive)
+        if is_late:
+            self._post_late(receive)
+
+    def _post_late(self, receive: PostedReceive) -> None:
+        """Post a receive when such a message is here already, or when a rank is lost."""
+        with self.lock:
             arrival = self._pairing.take_arrival(receive.source, receive.match)
             if arrival is None:
                 error = self._unreachable(receive)
@@ -125,6 +134,12 @@ class Mailbox(MailboxTexts):
         with self.lock:
             return self._pairing.withdraw(receive)
 
+    def is_there(self, receive: PostedReceive) -> bool:
+        """Look once whether it is done. In real time it often is, and no clock needs to be asked."""
+        if self.slow and self.recorder is None:
+            self.transport.progress(0, receive)
+        return receive.done
+
     def wait(self, receive: PostedReceive, deadline: Deadline) -> None:
         """Drive the transport until `receive` is done, for better or worse. After `deadline` it is
         over: DistTimeout. A long wait is told in the log, and again after twice that time."""
@@ -135,8 +150,6 @@ class Mailbox(MailboxTexts):
 
     def _wait(self, receive: PostedReceive, deadline: Deadline) -> None:
         progress, is_done = self.transport.progress, receive
-        if self.slow:  # in real time, often it is there, and no clock needs to be asked
-            progress(0, is_done)
         start = self.clock.now() if self.slow else 0
         slow, turns = self._slow_for(deadline), 0
         while not receive.done:
@@ -148,7 +161,7 @@ class Mailbox(MailboxTexts):
                 break
             if deadline.is_over():
                 self.withdraw(receive)
-                receive.fail(DistTimeout(self.late(receive, deadline.elapsed())))
+                receive.fail(DistTimeout(self.timed_out(receive, deadline.elapsed())))
             elif start and self.clock.now() - start >= picoseconds(slow):
                 start, turns = self.clock.now(), turns + 1
                 self._tell_of_waiting(receive, slow, turns)
@@ -190,7 +203,7 @@ class Mailbox(MailboxTexts):
                     return
                 raise owner.error or self._loss(wanted, source, self._gone[source])
             if deadline.is_over():
-                raise DistTimeout(self.late(wanted, deadline.elapsed()))
+                raise DistTimeout(self.timed_out(wanted, deadline.elapsed()))
             left = deadline.left()
             if start and (left is None or left > slow):
                 left = slow
@@ -407,14 +420,12 @@ class Mailbox(MailboxTexts):
         self, receive: PostedReceive, src: int, header: bytes, nbytes: int
     ) -> Exception | None:
         """Why this message may not go into that receive."""
-        if not header.startswith(receive.owner.expects, AT):
-            return self.difference(
-                f"is in {receive.owner.describe()}", src, header, receive.owner.expects
-            )
+        owner = receive.owner
+        if not header.startswith(owner.expects, AT):
+            return self.difference(f"is in {owner.describe()}", src, header, owner.expects)
         if nbytes == receive.nbytes or receive.nbytes < 0:
             return None
-        doing = receive.owner.describe()
-        return self.other_count(doing, src, header, nbytes, receive.nbytes, "bytes")
+        return self.other_count(owner.describe(), src, header, nbytes, receive.nbytes, "bytes")
 
     def _unreachable(self, receive: PostedReceive) -> PeerLost | None:
         """Why this receive can wait for ever."""

@@ -49,21 +49,24 @@ class Pairing:
 
     def take_receive(self, src: int, match: bytes) -> PostedReceive | None:
         """The receive that was posted first among those that take this message."""
-        key: tuple[int | None, bytes] = (src, match)
-        queue = self._posted.get(key)
-        if self._anybody:
-            other = self._posted.get((None, match))
-            if other and (not queue or other[0].serial < queue[0].serial):
-                key, queue = (None, match), other
-                self._anybody -= 1
-                if self.noted is not None:
-                    self.noted(src, other[0], ())
+        source = self._source_that_takes(src, match) if self._anybody else src
+        queue = self._posted.get((source, match))
         if not queue:
             return None
         receive = queue.popleft()
         if not queue:
-            del self._posted[key]
+            del self._posted[source, match]
         return receive
+
+    def _source_that_takes(self, src: int, match: bytes) -> int | None:
+        """Of the receive that takes this message: the source that it named, or None for anybody."""
+        queue, other = self._posted.get((src, match)), self._posted.get((None, match))
+        if not other or (queue and queue[0].serial < other[0].serial):
+            return src
+        self._anybody -= 1
+        if self.noted is not None:
+            self.noted(src, other[0], ())
+        return None
 
     def withdraw(self, receive: PostedReceive) -> bool:
         """Whether it was still waiting."""

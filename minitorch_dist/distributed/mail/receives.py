@@ -71,21 +71,14 @@ class PostedReceive:
     )  # fmt: skip
 
     def __init__(
-        self,
-        source: int | None,
-        match: bytes,
-        owner: Owner,
-        into: Array | None,
-        combine: CombineFunction | None = None,
-        operand: Array | None = None,
-    ) -> None:
+        self, source: int | None, match: bytes, owner: Owner, into: Array | None,
+        combine: CombineFunction | None = None, operand: Array | None = None,
+    ) -> None:  # fmt: skip
         self.source, self.match, self.owner = source, match, owner
         self.done = False
         self.error: Exception | None = None
-        self.filled = 0
-        self.sender = -1
-        self.header = b""
-        self.serial = 0
+        self.filled = self.serial = 0
+        self.sender, self.header = -1, b""
         self.came: tuple[int, int] | None = None  # for a recorder (see there)
         self._combine = combine
         self.nbytes = -1 if into is None else into.nbytes
@@ -152,8 +145,15 @@ class PostedReceive:
             self.done = True
 
     def _reduce(self, piece: memoryview, combine: CombineFunction) -> None:
-        """Combine whole elements; the beginning of one that is cut waits in `_carry`."""
+        """Combine the elements of a piece."""
         size = self._flat.itemsize
+        if self._carry or piece.nbytes % size:
+            self._reduce_cut(piece, combine, size)
+        elif piece.nbytes:
+            self._combine_at(self.filled // size, piece, combine)
+
+    def _reduce_cut(self, piece: memoryview, combine: CombineFunction, size: int) -> None:
+        """Combine whole elements; the beginning of one that is cut waits in `_carry`."""
         start = self.filled - len(self._carry)
         if self._carry:
             missing = size - len(self._carry)

@@ -131,7 +131,12 @@ class MailboxTexts:
             "group agree?)"
         )
 
-    def late(self, receive: PostedReceive, seconds: float) -> str:
+    def timed_out(self, receive: PostedReceive, seconds: float) -> str:
+        """`late` for an error; with torch's words too, because programs look for them."""
+        closing = f". Timed out waiting {1000 * seconds:.0f}ms for recv operation to complete"
+        return self.late(receive, seconds, closing)
+
+    def late(self, receive: PostedReceive, seconds: float, closing: str = "") -> str:
         """A text: this rank waits for that rank, in this operation; that rank was last heard in another."""
         if receive.source is None:
             source, last = "anybody", ""
@@ -142,7 +147,7 @@ class MailboxTexts:
         return (
             f"rank {self.rank} waited {seconds:.1f} s{self.clock.of_time} for {source} in {receive.owner.describe()}"
             f"{last}. Either it never comes to this operation (look for an error or a branch that "
-            "only some ranks take), or it needs longer: pass a larger timeout"
+            f"only some ranks take), or it needs longer: pass a larger timeout{closing}"
             f"{'' if self.flight is None else self.flight.report(receive)}"
         )
 

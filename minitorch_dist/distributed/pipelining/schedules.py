@@ -24,7 +24,7 @@ from minitorch_dist.distributed.pipelining.runtime import Batch, PipelineStep
 from minitorch_dist.distributed.pipelining.stage import PipelineStage
 from minitorch_dist.distributed.pipelining.timing import ActionSpan, times
 from minitorch_dist.distributed.pipelining.wires import PipelineMessages
-from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -95,7 +95,7 @@ class _PipelineSchedule:
         those of the micro-batches.
         """
         has_backward = self._loss_fn is not None
-        if has_backward and not grad_mode.is_grad_enabled():
+        if has_backward and not grad_modes.is_grad_enabled():
             raise RuntimeError(
                 "step() requires gradients to be enabled for backward computation; it should not "
                 "be used under torch.no_grad() context. Please call eval() instead."
@@ -194,7 +194,7 @@ def _signature(batch: Batch, has_backward: bool) -> Any:
         (*map(of, args), *((name, of(v)) for name, v in sorted(kwargs.items())))
         for args, kwargs in zip(batch.args, batch.kwargs, strict=True)
     ]
-    return has_backward, grad_mode.is_grad_enabled(), rows
+    return has_backward, grad_modes.is_grad_enabled(), rows
 
 
 class PipelineScheduleSingle(_PipelineSchedule):

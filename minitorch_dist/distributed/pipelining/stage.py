@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.ops import gradients
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -109,7 +109,13 @@ class PipelineStage:
         return output
 
     def _quietly(self, synchronises: bool) -> AbstractContextManager[Any]:
-        """A replicated or sharded submodule reduces its gradients with the last micro-batch only."""
+        """A replicated or sharded submodule reduces its gradients with the last micro-batch only. Until then a
+        sharded one keeps its parameters gathered after backward."""
+        synchronise = getattr(self.submod, "set_requires_gradient_sync", None)
+        if synchronise is not None:  # `fully_shard` has made it
+            synchronise(synchronises)
+            self.submod.set_reshard_after_backward(synchronises)
+            return nullcontext()
         quiet = getattr(self.submod, "no_sync", None)
         return nullcontext() if synchronises or quiet is None else quiet()
 
@@ -167,7 +173,7 @@ class PipelineStage:
     def scale_grads(self, factor: int) -> None:
         """Means over micro-batches: the sums are divided."""
         if factor != 1:
-            with grad_mode.no_grad():
+            with grad_modes.no_grad():
                 for p in self.submod.parameters():
                     if p.grad is not None:
                         p.grad.div_(factor)

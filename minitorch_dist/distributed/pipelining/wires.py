@@ -17,8 +17,8 @@ import numpy as np
 from minitorch_dist.distributed.pipelining.stage import PipelineStage
 from minitorch_dist.distributed.torch_api import messages
 from minitorch_dist.distributed.work import Work
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.tensor import Tensor
 

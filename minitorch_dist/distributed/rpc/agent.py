@@ -124,7 +124,6 @@ class RpcAgent(RpcInbox):
     def wait_for(self, future: RpcFuture[Any], deadline: Deadline | None = None) -> None:
         """Wait until a future is done; in real time the calling thread drives the transport meanwhile."""
         was_job = self.pool.begin_wait()
-        deadline = deadline or self.clock.deadline(None)
         try:
             if self.is_real:
                 self._drive_for(future, deadline)
@@ -133,14 +132,14 @@ class RpcAgent(RpcInbox):
         finally:
             self.pool.end_wait(was_job)
 
-    def _drive_for(self, future: RpcFuture[Any], deadline: Deadline) -> None:
+    def _drive_for(self, future: RpcFuture[Any], deadline: Deadline | None) -> None:
         """Drive until the future is done. A function that arrives meanwhile runs in another thread."""
         me, guests = get_ident(), self.pool.guests
         guests.append(future)
         future.waiting.append(me)
         try:
-            while not (future.done() or deadline.is_over()) and self.is_open:
-                self.listen(deadline.left(), future.done)
+            while self.is_open and not (future.done() or (deadline and deadline.is_over())):
+                self.listen(deadline.left() if deadline else None, future.done)
                 while (job := self.next_job()) is not None:
                     self.pool.give(job)
         finally:

@@ -90,7 +90,8 @@ def _call(
     kwargs: Mapping[str, Any] | None, timeout: float | timedelta,
 ) -> RpcFuture[Any]:  # fmt: skip
     agent = current()
-    worker, write = agent.workers.find(to), request(func, args, kwargs)
+    named = agent.workers.by_name.get(to) if isinstance(to, str) else None
+    worker, write = named or agent.workers.find(to), request(func, args, kwargs)
     seconds = timeout if type(timeout) is float else seconds_of(timeout)
     return agent.call(worker, serve.CALL, write, func, seconds)
 

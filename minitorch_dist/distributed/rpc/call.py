@@ -32,6 +32,8 @@ from minitorch_dist.distributed.rpc import functions
 from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.message import (
     ANSWER,
+    REQUEST,
+    SYSTEM,
     RpcMessage,
     RpcReader,
     RpcWriter,
@@ -59,19 +61,16 @@ class RpcFuture(Future[T]):
         self._agent, self._waits_for = agent, waits_for
         self.waiting: list[int] = []  # the threads that wait for it in the transport
 
-    def wait(self) -> T:
-        if not self.done():
-            self._agent.wait_for(self)
-        try:
-            return super().wait()
-        finally:
-            del self
+    def _wait_until_done(self) -> None:
+        self._agent.wait_for(self)
+        if not self.done():  # RPC was shut down, and the call is about to fail
+            super()._wait_until_done()
 
-    def settle(self, deadline: Deadline) -> None:
+    def settle(self, deadline: Deadline | None = None) -> None:
         """Wait by the condition, and raise nothing."""
         with self._changed:
-            while not (self.done() or deadline.is_over()):
-                self._changed.wait(deadline.left())
+            while not (self.done() or (deadline is not None and deadline.is_over())):
+                self._changed.wait(None if deadline is None else deadline.left())
 
     def _announce(self) -> None:
         if self.waiting and self.waiting != [get_ident()]:
@@ -109,9 +108,9 @@ class PendingCall:
     def finish(self, value: Any = None, error: Exception | None = None) -> None:
         """Complete the future. The future knows the call for its words; from now on the call does not
         know the future, so that its value is free when nobody wants it."""
-        future, self.future = self.future, None
+        future, settled = self.future, self.settled
+        self.future = self.settled = self.keeps = None
         assert future is not None, "a call ends once"
-        settled, self.settled, self.keeps = self.settled, None, None
         if settled is not None:
             settled(value, error)
         if error is None:
@@ -129,9 +128,11 @@ class PendingCall:
     def awaited(self) -> str:
         return f"the answer to {self}"
 
-    def unsent(self, reason: str) -> WorkerLost:
-        """Its worker was gone before."""
-        return self._lost(reason, "was not sent", may_have_run=False)
+    def unsent(self, error: PeerLost | TransportClosed) -> Exception:
+        """Its worker was gone before, or we are."""
+        if isinstance(error, PeerLost):
+            return self._lost(error.why, "was not sent", may_have_run=False)
+        return RpcError(f"{self} was not made: RPC was shut down")
 
     def bereft(self, reason: str) -> WorkerLost:
         """Its worker is gone."""
@@ -241,24 +242,20 @@ class Caller:
         the caller's line, if it was looked up already.
         """
         agent = self._agent
+        if not agent.is_open:
+            raise self._is_shut(doing)
         if agent.dropped_refs and not is_system:
             agent.release_dropped_refs()
-        if not agent.is_open:
-            raise RpcError(
-                f"worker {agent.me.name!r} has shut RPC down; {functions.name_of(doing)} was not called"
-            )
         call = self.Call(agent, to, doing, agent.timeout if timeout < 0 else timeout, is_system)
         future = call.future
         assert future is not None
-        writer = RpcWriter(to.id, agent.names.at(to))
+        writer = RpcWriter(to.id, partial(agent.names.name_at, to))
         writer.out.append(operation)
         write(writer)
         if not is_system:
             call.site = callsite() if site is None else site
-            load, context = None, context_id.get()
-            if context is not None:
-                load = autograd().pack(writer, to.id, context)
-            writer.value(load)
+            context = context_id.get()
+            writer.value(None if context is None else autograd().pack(writer, to.id, context))
             with self._lock:
                 self.issued[to.id] += 1
         if writer.notes:
@@ -270,15 +267,19 @@ class Caller:
             agent.deadlines.expect(instant)
         try:
             self._request(call)
-        except PeerLost as error:
-            self._fail(call, call.unsent(error.why))
-        except TransportClosed:
-            self._fail(call, RpcError(f"{call} was not made: RPC was shut down"))
+        except (PeerLost, TransportClosed) as error:
+            self._fail(call, call.unsent(error))
         return future
+
+    def _is_shut(self, doing: object) -> RpcError:
+        me = self._agent.me.name
+        return RpcError(
+            f"worker {me!r} has shut RPC down; {functions.name_of(doing)} was not called"
+        )
 
     def _request(self, call: PendingCall) -> None:
         parts, call.parts = call.parts, []
-        self._sender.request(call.to.id, call.id, parts, call.is_system)
+        self._sender.send(call.to.id, REQUEST, call.id, parts, SYSTEM if call.is_system else 0)
 
     def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
         """Send a request that needs no answer, if its worker is still there."""

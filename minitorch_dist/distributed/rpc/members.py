@@ -10,8 +10,7 @@ How a worker joins others that run already: `join`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any, Final
 
 from minitorch_dist.distributed.codec import faces
@@ -160,26 +159,21 @@ class DeviceNames:
 
     def __init__(self, me: WorkerInfo, ours: dict[str, Map]) -> None:
         self.me, self.ours = me, ours
-        self._calls: dict[int, Callable[[device], str]] = {}
-        self._answers: dict[int, Callable[[device], str]] = {}
+        self._calls: dict[int, Map] = {}
+        self._answers: dict[int, Map] = {}
         self.note(me, ours)
 
     def note(self, worker: WorkerInfo, theirs: dict[str, Map]) -> None:
         """A worker is known, with the maps that were set there."""
-        back = theirs.get(self.me.name, {}).items()
-        self._calls[worker.id] = partial(self._name, self.ours.get(worker.name, {}), worker)
-        self._answers[worker.id] = partial(
-            self._name, {here: there for there, here in back}, worker
-        )
+        self._calls[worker.id] = self.ours.get(worker.name, {})
+        self._answers[worker.id] = {
+            here: there for there, here in theirs.get(self.me.name, {}).items()
+        }
 
-    def at(self, to: WorkerInfo, is_answer: bool = False) -> Callable[[device], str]:
-        """A function that says what a device of ours is called at `to`."""
+    def name_at(self, to: WorkerInfo, of: device, is_answer: bool = False) -> str:
+        """The name of our device at `to`. RuntimeError, in torch's words, if no map has one."""
         known = self._answers if is_answer else self._calls
-        return known.get(to.id) or partial(self._name, {}, to)
-
-    def _name(self, known: Map, to: WorkerInfo, of: device) -> str:
-        """RuntimeError, in torch's words, if no map names the device."""
-        there = known.get(str(of))
+        there = known.get(to.id, {}).get(str(of))
         if there is not None:
             return there
         if to.id == self.me.id:

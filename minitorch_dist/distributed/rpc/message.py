@@ -175,9 +175,13 @@ class Sender:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def request(self, dst: int, id: int, parts: list[Any], is_system: bool, floor: int = 0) -> None:
-        """Send a request. PeerLost if its worker is gone, TransportClosed if we have left."""
-        self._send(dst, REQUEST, SYSTEM if is_system else 0, id, floor, parts)
+    def send(
+        self, dst: int, kind: int, id: int, parts: list[Any], flags: int = 0, floor: int = 0
+    ) -> None:
+        """Send a message. PeerLost if its worker is gone, TransportClosed if we have left."""
+        count = len(parts)
+        for number, part in enumerate(parts):
+            self._transport.send(dst, HEADER.pack(kind, flags, number, count, id, floor), part)
 
     def notify(self, dst: int, id: int, parts: list[Any]) -> None:
         """Send a system request that nobody answers, if its worker is still there."""
@@ -188,14 +192,7 @@ class Sender:
     ) -> None:
         """Send a message of any kind, if its worker is still there."""
         with suppress(PeerLost, TransportClosed):
-            self._send(dst, kind, flags, id, 0, [b""] if parts is None else parts)
-
-    def _send(
-        self, dst: int, kind: int, flags: int, id: int, floor: int, parts: list[Any]
-    ) -> None:  # fmt: skip
-        count = len(parts)
-        for number, part in enumerate(parts):
-            self._transport.send(dst, HEADER.pack(kind, flags, number, count, id, floor), part)
+            self.send(dst, kind, id, [b""] if parts is None else parts, flags)
 
     def __repr__(self) -> str:
         return f"<Sender over {self._transport!r}>"

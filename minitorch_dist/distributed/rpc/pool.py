@@ -202,22 +202,25 @@ class WorkerPool:
     def begin_wait(self) -> bool:
         """The calling thread begins to wait for an answer. True if it runs a function of ours."""
         self.visit()
-        if not _runs_job.get():
-            return False
-        with self._changed:
-            self.running -= 1
-            self.waiting += 1
-            self._begin_job()
-        return True
+        is_job = _runs_job.get()
+        if is_job:
+            self._count_as_waiting(1)
+        return is_job
 
     def end_wait(self, was_job: bool) -> None:
         if was_job:
-            with self._changed:
-                self.running += 1
-                self.waiting -= 1
+            self._count_as_waiting(-1)
         if self._is_deep:
             with self._changed:
                 self._changed.notify_all()
+
+    def _count_as_waiting(self, more: int) -> None:
+        """A function begins to wait (1), or runs again (-1)."""
+        with self._changed:
+            self.running -= more
+            self.waiting += more
+            if more > 0:  # another one may begin in its place
+                self._begin_job()
 
     def visit(self) -> None:
         """A thread of the user makes a call or waits: it will drive now and then."""

@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING, Any, Final
 from minitorch_dist.distributed.exceptions import RpcError
 from minitorch_dist.distributed.rpc.call import Caller, PendingCall, PendingCalls
 from minitorch_dist.distributed.rpc.members import WorkerInfo
-from minitorch_dist.distributed.rpc.message import DONE, KNOWN, PROBE, STATE, RpcMessage, Sender
+from minitorch_dist.distributed.rpc.message import (
+    DONE,
+    KNOWN,
+    PROBE,
+    REQUEST,
+    STATE,
+    SYSTEM,
+    RpcMessage,
+    Sender,
+)
 from minitorch_dist.distributed.rpc.pool import Job
 from minitorch_dist.distributed.rpc.serve import RequestServer
 from transports.clock import PICO, Clock
@@ -124,8 +133,8 @@ class RetryingCaller(Caller):
         self.calls = RetriedCalls(agent.clock)
 
     def _request(self, call: PendingCall) -> None:
-        floor = self.calls.floor(call.id)
-        self._sender.request(call.to.id, call.id, call.parts, call.is_system, floor)
+        flags, floor = SYSTEM if call.is_system else 0, self.calls.floor(call.id)
+        self._sender.send(call.to.id, REQUEST, call.id, call.parts, flags, floor)
 
     def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
         """Make a call of it, since it has to arrive."""

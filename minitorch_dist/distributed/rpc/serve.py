@@ -16,6 +16,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
 from typing import TYPE_CHECKING, Any
 
@@ -168,7 +169,8 @@ class RequestServer:
 
     def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack) -> None:
         src, agent = message.src, self._agent
-        writer = RpcWriter(src, agent.names.at(agent.worker(src), is_answer=True))
+        name_there = partial(agent.names.name_at, agent.worker(src), is_answer=True)
+        writer = RpcWriter(src, name_there)
         writer.value(value)
         writer.value(pack(writer, src))
         if writer.notes:

@@ -17,8 +17,7 @@ from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.tensor.dtensor import DTensor, checked, made
 from minitorch_dist.distributed.tensor.placements import Partial, Placement, Range, local_ranges
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.tensors import devices, generator
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, dtypes, generator
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.ops.making import creation, random
 from minitorch_dist.tensors.shape_arrays import mode

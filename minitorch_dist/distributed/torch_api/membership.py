@@ -14,7 +14,7 @@ from minitorch_dist.distributed.backends import Backend, BackendConfig
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
-from transports.stores.store import PrefixStore, Store
+from transports.stores.store import Store
 
 
 def is_available() -> bool:
@@ -54,6 +54,8 @@ def _get_default_group() -> ProcessGroup:
 
 
 def _get_default_store() -> Store:
+    if world.current().trace is not None:
+        world.current().trace.refuse("the program uses the store")
     return world.current().store
 
 
@@ -62,7 +64,11 @@ def get_rank(group: ProcessGroup | None = None) -> int:
     if not groups.is_member(group):
         return -1
     default = _get_default_group()
-    return default.rank() if group is None else get_group_rank(group, default.rank())
+    rank = default.channel.rank
+    found = rank if group is None else get_group_rank(group, rank)
+    if default.world.trace is not None:
+        found = default.world.trace.asked(default if group is None else group, found)
+    return found
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
@@ -149,7 +155,7 @@ def warn_not_in_group(operation: str) -> Work | None:
 
 
 def _get_process_group_store(group: ProcessGroup) -> Store:
-    return PrefixStore(f"group/{group.group_name}", group.world.store)
+    return group.get_group_store()
 
 
 def _get_process_group_name(group: ProcessGroup) -> str:

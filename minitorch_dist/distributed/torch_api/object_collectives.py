@@ -30,10 +30,15 @@ from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_
 _LENGTH: Final = struct.Struct("<Q")
 
 
-def _travel(
+def travel(
     group: ProcessGroup, name: str, schedule: Schedule, chunks: dict[int, bytes], root: int = -1
 ) -> dict[int, bytes | memoryview]:
     """Carry out a schedule; all chunks that this rank has then, of which it had `chunks` before."""
+    if group.world.trace is not None:
+        found: dict[int, bytes | memoryview] = group.world.trace.objects(
+            group, name, schedule, chunks, root
+        )
+        return found
     size, held = group.size(), dict[int, bytes | memoryview](chunks)
     total = schedule.total(size)
 
@@ -81,7 +86,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
     which = or_default(group)
     _demand(len(object_list) == which.size(), "object_list", len(object_list), which)
     mine = {which.rank(): objects.to_bytes(obj)}
-    found = _travel(which, "all_gather_object", BUILT_IN["all_gather", "bruck"], mine)
+    found = travel(which, "all_gather_object", BUILT_IN["all_gather", "bruck"], mine)
     for rank, octets in found.items():
         object_list[rank] = objects.from_bytes(octets)
 
@@ -108,7 +113,7 @@ def gather_object(
         given = len(object_gather_list)
         _demand(given == which.size(), "object_gather_list", given, which)
     mine = {which.rank(): objects.to_bytes(obj)}
-    found = _travel(which, "gather_object", BUILT_IN["gather", "binomial"], mine, root)
+    found = travel(which, "gather_object", BUILT_IN["gather", "binomial"], mine, root)
     if is_root and object_gather_list:
         for rank in range(which.size()):
             object_gather_list[rank] = objects.from_bytes(found[rank])
@@ -129,7 +134,7 @@ def broadcast_object_list(
     root = root_of(which, 0 if src is None and group_src is None else src, group_src)
     is_root = which.rank() == root
     mine = {0: objects.to_bytes(object_list)} if is_root else {}
-    found = _travel(which, "broadcast_object_list", BUILT_IN["broadcast", "binomial"], mine, root)
+    found = travel(which, "broadcast_object_list", BUILT_IN["broadcast", "binomial"], mine, root)
     if not is_root:
         value = objects.from_bytes(found[0])
         if len(value) != len(object_list):
@@ -164,7 +169,7 @@ def scatter_object_list(
         given = len(scatter_object_input_list)
         _demand(given == which.size(), "scatter_object_input_list", given, which)
         mine = {r: objects.to_bytes(value) for r, value in enumerate(scatter_object_input_list)}
-    found = _travel(which, "scatter_object_list", BUILT_IN["scatter", "binomial"], mine, root)
+    found = travel(which, "scatter_object_list", BUILT_IN["scatter", "binomial"], mine, root)
     scatter_object_output_list[0] = objects.from_bytes(found[which.rank()])
 
 

@@ -8,6 +8,7 @@ from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors.ops.layers.multihead_masks import canonical_mask
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -98,7 +99,14 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Returns (output, attention weights); the weights are None unless `need_weights`."""
+        """Returns (output, attention weights); the weights are None unless `need_weights`.
+
+        Masks are True where a position must not be seen, or numbers to add to the scores.
+        """
+        key_padding_mask = canonical_mask(
+            key_padding_mask, "key_padding_mask", query, attn_mask, "attn_mask"
+        )
+        attn_mask = canonical_mask(attn_mask, "attn_mask", query)
         flip = self.batch_first and query.dim() == 3
         if flip:
             if query is key and key is value:

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import joint
+from minitorch_dist.tensors.autograd import joint
+from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.core.graph import Gradient, Node
+from minitorch_dist.tensors.core.graph import Gradient
 
 Hook = Callable[..., Any]
 
@@ -101,7 +102,7 @@ class BackwardCall:
         self.grad_outputs = None
 
 
-def pass_through(values: Any) -> tuple[Any, list[int] | None, Node | None]:
+def pass_through(values: Any) -> tuple[Any, list[int] | None, TorchNode | None]:
     """The same values with one node behind all tensors, and the places of the tensors."""
     places = [i for i, value in enumerate(values) if isinstance(value, TensorBase)]
     tensors: list[TensorBase] = [values[i] for i in places]
@@ -124,7 +125,7 @@ def pass_through(values: Any) -> tuple[Any, list[int] | None, Node | None]:
     return (tuple(passed) if cls is tuple else cls(*passed)), places, node
 
 
-def _behind(tensor: TensorBase, node: Node, number: int) -> TensorBase:
+def _behind(tensor: TensorBase, node: TorchNode, number: int) -> TensorBase:
     """`tensor` as output `number` of `node`: the same memory, and not to be written to."""
     out: TensorBase = object.__new__(tensor.plain)
     out.array, out.storage = tensor.array, tensor.storage

@@ -16,8 +16,8 @@ from typing import Any
 
 from minitorch_dist.nn.modules.backward_hooks import BackwardCall
 from minitorch_dist.nn.modules.tree import ModuleTree
+from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.core.hooks import Hooks, RemovableHandle
 
 Hook = Callable[..., Any]
 

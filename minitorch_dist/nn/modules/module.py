@@ -33,8 +33,8 @@ from minitorch_dist.nn.modules.registry import (
     register_module_parameter_registration_hook,
 )
 from minitorch_dist.nn.modules.state_dict import StateDictModule
-from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import dtypes, grad_mode
+from minitorch_dist.tensors import devices, dtypes, ledger
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.making import creation
@@ -80,7 +80,7 @@ class Module(Hooked, StateDictModule):
         for param in self._parameters.values():
             if param is not None:
                 grad = param._grad
-                with grad_mode.no_grad():
+                with grad_modes.no_grad():
                     _exchange(param, fn(param), param.held_as)
                     if grad is not None:
                         _exchange(grad, fn(grad), "gradient")

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.nn.parameter import Buffer, Parameter
-from minitorch_dist.tensors.core.dtypes import type_name
-from minitorch_dist.tensors.core.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.tensor import Tensor
 
 

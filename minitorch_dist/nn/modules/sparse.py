@@ -7,7 +7,7 @@ from typing import Any, Self
 from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -42,7 +42,7 @@ class _Table(Module):
     def reset_parameters(self) -> None:
         init.normal_(self.weight)
         if self.padding_idx is not None:
-            with grad_mode.no_grad():
+            with grad_modes.no_grad():
                 self.weight[self.padding_idx].fill_(0)
 
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from minitorch_dist.nn.modules.tree import ModuleTree
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors.core import base, grad_mode
-from minitorch_dist.tensors.core.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.autograd import grad_modes
+from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 Hook = Callable[..., Any]
@@ -217,7 +218,7 @@ class StateDictModule(ModuleTree):
             return
         if not assign:
             try:
-                with grad_mode.no_grad():
+                with grad_modes.no_grad():
                     mine.copy_(value)
             except Exception as error:
                 errors.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from minitorch_dist.nn.modules.dropout import Dropout
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.normalization import LayerNorm
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.ops.layers.multihead_masks import canonical_mask
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -36,15 +37,18 @@ def _clones(module: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
-def _is_causal(mask: Tensor | None, hint: bool | None) -> bool:
-    """Whether the mask hides exactly what comes later; a given hint is taken at its word."""
-    if hint is not None:
-        return hint
-    if mask is None or mask.dim() != 2 or mask.size(0) != mask.size(1):
+def _is_causal(mask: Tensor | None, hint: bool | None, length: int) -> bool:
+    """Whether the mask is `generate_square_subsequent_mask`; a given hint is taken at its word."""
+    if hint is not None or mask is None:
+        return bool(hint)
+    if mask.shape != (length, length):
         return False
-    later = ~np.tri(mask.size(0), dtype=bool)
-    hidden = mask.array if mask.array.dtype.kind == "b" else np.isneginf(mask.array)
-    return bool((hidden == later).all())
+    causal = Transformer.generate_square_subsequent_mask(length, mask.device, mask.dtype)
+    return bool((mask == causal).all())
+
+
+def _length(x: Tensor, batch_first: bool) -> int:
+    return x.size(1 if x.dim() == 3 and batch_first else 0)
 
 
 class _Layer(Module):
@@ -110,8 +114,11 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
+        padding = canonical_mask(
+            src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask"
+        )
         x = src
-        masks = (src_mask, src_key_padding_mask, is_causal)
+        masks = (canonical_mask(src_mask, "src_mask", src), padding, is_causal)
         if self.norm_first:
             x = x + self._attend(self.norm1(x), *masks)
             return x + self.dropout2(self._feed_forward(self.norm2(x)))  # type: ignore[no-any-return]
@@ -208,12 +215,12 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
+        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src, mask, "mask")
+        mask = canonical_mask(mask, "mask", src)
         output: Any = src
-        causal = _is_causal(mask, is_causal)
+        causal = _is_causal(mask, is_causal, _length(src, self.layers[0].self_attn.batch_first))
         for layer in self.layers:
-            output = layer(
-                output, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=causal
-            )
+            output = layer(output, src_mask=mask, src_key_padding_mask=padding, is_causal=causal)
         return output if self.norm is None else self.norm(output)  # type: ignore[no-any-return]
 
 
@@ -237,7 +244,8 @@ class TransformerDecoder(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         output: Any = tgt
-        causal = _is_causal(tgt_mask, tgt_is_causal)
+        length = _length(tgt, self.layers[0].self_attn.batch_first)
+        causal = _is_causal(tgt_mask, tgt_is_causal, length)
         for layer in self.layers:
             output = layer(
                 output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
@@ -320,7 +328,6 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """-inf above the diagonal, 0 elsewhere: position i sees positions up to i."""
-        kind = dtypes.get_default_dtype() if dtype is None else dtype
-        mask: Tensor = creation.zeros(sz, sz, device=device, dtype=kind)
-        mask.array[~np.tri(sz, dtype=bool)] = -np.inf
+        mask: Tensor = creation.full((sz, sz), -math.inf, device=device, dtype=dtype)
+        mask.array[np.tri(sz, dtype=bool)] = 0
         return mask

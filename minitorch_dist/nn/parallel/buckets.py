@@ -22,7 +22,8 @@ import numpy as np
 
 from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import base, engine, grad_mode
+from minitorch_dist.tensors.autograd import grad_modes, passes
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
@@ -95,7 +96,7 @@ class Bucket:
         self.parameters = [parameters[number] for number in numbers]
         first = self.parameters[0]
         size = sum(p.array.size for p in self.parameters)
-        with ledger.category("communication"), grad_mode.no_grad():
+        with ledger.category("communication"), grad_modes.no_grad():
             self.flat: Tensor = creation.zeros(
                 size, dtype=dtype or first.dtype, device=first.storage.device
             )
@@ -123,13 +124,13 @@ class Bucket:
 
 def of(p: TensorBase) -> Any:
     """The parameter's gradient, or None."""
-    running = engine.outermost()
+    running = passes.outermost()
     return p._grad if running is None or running.kept is None else running.kept.get(p)
 
 
 def keep(p: TensorBase, grad: Any) -> None:
     """Let this be the parameter's gradient; None: it has none."""
-    running = engine.outermost()
+    running = passes.outermost()
     if running is None or running.kept is None:
         p._grad = grad
     elif grad is None:

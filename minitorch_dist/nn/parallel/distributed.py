@@ -39,7 +39,7 @@ from minitorch_dist.nn.parallel.mixed_precision import LowPrecision, _MixedPreci
 from minitorch_dist.nn.parallel.reducer import Reducer
 from minitorch_dist.nn.parallel.without_backward import reduce_now
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase
 
 
@@ -218,7 +218,7 @@ class DistributedDataParallel(Module, Joinable):
         return self._after_forward(output)
 
     def _before_forward(self, inputs: Any, kwargs: Any) -> tuple[Any, Any]:
-        records = grad_mode.is_grad_enabled()
+        records = grad_modes.is_grad_enabled()
         if records and self.require_backward_grad_sync:
             self.reducer.measured.forward_begins()
         with advising(self.reducer.iteration, "the beginning of forward"):
@@ -237,7 +237,7 @@ class DistributedDataParallel(Module, Joinable):
     def _after_forward(self, output: Any) -> Any:
         if self._syncs_buffers(_BufferCommHookLocation.POST_FORWARD):
             self._sync_buffers()
-        if not grad_mode.is_grad_enabled():
+        if not grad_modes.is_grad_enabled():
             self.require_forward_param_sync = False
             return output
         tensors = list(nested.tensors_in(output))

@@ -14,9 +14,11 @@ from typing import Any
 
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel import buckets
-from minitorch_dist.tensors.core import base, dtypes, engine, graph
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd import passes
+from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
+from minitorch_dist.tensors.core import base, engine, graph
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.core.hooks import RemovableHandle
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -69,10 +71,10 @@ class LowPrecision:
         for output in outputs:
             edge = graph.edge_of(output)
             if edge is not None:
-                RemovableHandle(edge[0].hooked().reached, self._reached)
+                RemovableHandle(hooks_of(edge[0]).reached, self._reached)
 
     def _reached(self) -> None:
-        running = engine.outermost()
+        running = passes.outermost()
         if running is not None and running is not self._pass:
             self._pass = running
             self._lower()

@@ -44,9 +44,10 @@ from minitorch_dist.nn.parallel import advice, buckets
 from minitorch_dist.nn.parallel.buckets import Bucket, Caps, assign
 from minitorch_dist.nn.parallel.measured import StepTimes
 from minitorch_dist.nn.parallel.unused import Usage, arrived_twice, warn_of_late_sync
+from minitorch_dist.tensors.autograd import passes
+from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.core import base, engine, graph
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.core.hooks import RemovableHandle
 from minitorch_dist.tensors.tensor import Tensor
 
 Wait = Callable[[], object]  # returns when the average is there
@@ -103,7 +104,7 @@ class Reducer:
             edge = graph.edge_of(p)
             assert edge is not None, "parameters of a reducer require grad"
             arrived = _weakly(weakref.WeakMethod(self._arrived), number)
-            RemovableHandle(edge[0].hooked().kept, arrived)
+            RemovableHandle(hooks_of(edge[0]).kept, arrived)
             handle = p.__dict__.pop("_in_backward_handle", None)
             if handle is not None:  # its own optimizers step when the average is there
                 handle.remove()
@@ -125,19 +126,15 @@ class Reducer:
 
     def reached(self) -> None:
         """A watched output has been reached by a backward pass."""
-        running = engine.outermost()
+        running = passes.outermost()
         if running is not None and running is not self._pass and running.wanted is None:
             self._begin(running)
 
     def _arrived(self, number: int) -> None:
         """The gradient of a parameter is complete."""
-        running = engine.outermost()
-        if running is not self._pass and running is not None and self.outputs.are_on(running):
-            try:
-                self._begin(running)
-            except BaseException:
-                buckets.keep(self.parameters[number], None)
-                raise
+        running = passes.outermost()
+        if running is not self._pass:
+            self._begin_late(running, number)
         if running is None or running is not self._pass:
             return
         if self.usage.counts and self.usage.keeps_back(self, number):
@@ -148,6 +145,15 @@ class Reducer:
         self.order.append(number)
         self.fill(number)
         self._send_full_buckets()
+
+    def _begin_late(self, running: engine.BackwardPass | None, number: int) -> None:
+        """A pass reaches a parameter before a watched output: it is ours if it comes through one of them."""
+        if running is not None and self.outputs.are_on(running):
+            try:
+                self._begin(running)
+            except BaseException:
+                buckets.keep(self.parameters[number], None)
+                raise
 
     # ------------------------------------------------------------------------------ one backward
 
@@ -256,16 +262,20 @@ class Reducer:
             if self.iteration == 0:
                 self.rebuild()
         except BaseException as error:
-            for bucket in self.buckets:
-                if not bucket.is_averaged:
-                    for p in bucket.parameters:
-                        buckets.keep(p, None)  # rather none than one that was not averaged
+            self._forget_unaveraged()
             advice.add(error, self.iteration)
             raise
         finally:
             self._pass = None
             self.measured.backward_ends()
         self.iteration += 1
+
+    def _forget_unaveraged(self) -> None:
+        """Rather no gradient than one that was not averaged."""
+        for bucket in self.buckets:
+            if not bucket.is_averaged:
+                for p in bucket.parameters:
+                    buckets.keep(p, None)
 
     def take_averages(self, nowhere: Set[int]) -> None:
         """Wait for all buckets, and hand the averages out. `nowhere`: the parameters for which no rank has a
@@ -329,7 +339,7 @@ class WatchedOutputs:
             edge = graph.edge_of(output)
             if edge is not None and edge[0] not in self._nodes:
                 self._nodes.add(edge[0])
-                RemovableHandle(edge[0].hooked().reached, _weakly(self._reached))
+                RemovableHandle(hooks_of(edge[0]).reached, _weakly(self._reached))
         self.expects_any = not found
 
     def are_on(self, running: engine.BackwardPass) -> bool:

@@ -13,7 +13,7 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel import comm
 from minitorch_dist.nn.parallel.over_devices import Broadcast
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase
 
 Device = int | str | devices.device
@@ -50,11 +50,11 @@ def _copies(tensors: Sequence[Any], targets: Sequence[Any], recorded: bool) -> l
     """A row of copies for each device."""
     if not tensors:
         return [() for _ in targets]
-    if recorded and grad_mode.is_grad_enabled():
+    if recorded and grad_modes.is_grad_enabled():
         flat = Broadcast.apply(targets, *tensors)
         count = len(tensors)
         return [flat[start : start + count] for start in range(0, len(flat), count)]
-    with grad_mode.no_grad():
+    with grad_modes.no_grad():
         return list(comm.broadcast_coalesced(tensors, targets))
 
 

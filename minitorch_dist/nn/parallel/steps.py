@@ -21,7 +21,7 @@ from minitorch_dist.autograd import Variable
 from minitorch_dist.distributed.torch_api import membership, tensor_collectives as dist
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.ops.shapes import joining
 from minitorch_dist.tensors.tensor import Tensor
@@ -37,7 +37,7 @@ class Naive(Module):
         self.module = module
         self.trained: list[Tensor] = [p for p in module.parameters() if p.requires_grad]
         self.require_backward_grad_sync = True
-        with grad_mode.no_grad():
+        with grad_modes.no_grad():
             for tensor in [*module.parameters(), *module.buffers()]:
                 dist.broadcast(tensor, 0)
 

@@ -21,9 +21,9 @@ from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather_single, all_reduce
 from minitorch_dist.nn.modules.batchnorm import _BatchNorm
+from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.core.joint import record_joint, wants
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.views import wrote
 from minitorch_dist.tensors.core.without_warnings import silent
@@ -115,4 +116,4 @@ def _norm(x: Array, order: float) -> Array:
     """The vector norm; halves are added up in float32."""
     flat = x.reshape(-1)
     wide = flat.astype(np.float32) if x.dtype in dtypes.HALVES else flat
-    return np.asanyarray(np.linalg.norm(wide, order)).astype(x.dtype)
+    return np.asanyarray(np.linalg.norm(wide, order)).astype(x.real.dtype)

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd.joint import record_joint
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.joint import record_joint
 from minitorch_dist.tensors.tensor import Tensor
 
 

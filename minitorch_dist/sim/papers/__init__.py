@@ -22,6 +22,7 @@ PAPERS = (
     "horovod",
     "megatron_days",
     "megatron_size",
+    "megatron_speed",
     "parameter_server",
     "powersgd",
     "ring",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,3 +40,4 @@ class Paper:
     source: str
     about: str  # what is done here, and what is not checked
     rows: Callable[[], Sequence[Row]]
+    long_rows: Callable[[], Iterable[Row]] = tuple  # with --long: minutes and more each

@@ -105,6 +105,9 @@ class Rails:
             )
         return node, gpu
 
+    def node(self, rank: int) -> int:
+        return self.place(rank)[0]
+
 
 def rails(
     nodes: int, gpus: int, nvlink: Link, rail: Link, spines: int = 0, up: Link | None = None

@@ -7,24 +7,16 @@ The ordinary road, in the order in which `(a * b).sum().backward()` takes it:
     graph             a node, and how an operation is recorded as one
     engine            gradients travel back, the newest node first
 
-These modules are used by them:
+Beside it:
 
+    views             sharing bytes, and writing in place
+    view_geometry     where a view lies in its base
     without_warnings  numpy without its floating-point warnings
-    dtypes            the types of elements, and which type a result has
     grad_mode         whether operations are recorded
     device_labels     the label that says where a tensor lives
     observers         the events that the core tells to its observers
+    rare_cases        the cases that it leaves to others
 
-Rarer things, beside the ordinary road:
-
-    promotion         operands of different types or shapes, and numbers
-    joint             operations with several results, or with one function for all gradients
-    views             sharing bytes, and writing in place
-    view_geometry     where a view lies in its base
-    view_notes        why some views must not be written to
-    hooks             functions that are called when a gradient passes by
-    node_api          torch's names for a node, and what a checkpoint does to it
-    attended          a pass with hooks, with `inputs`, or with an observer
-
-`setup.cfg` holds that the core imports nothing else of ours; a test runs it alone.
+Nothing else of ours is imported here; `setup.cfg` holds that, and a test runs the core alone. Types of elements,
+promotion, hooks, checkpoints, simulated devices and torch's errors attach from outside.
 """

@@ -14,7 +14,7 @@ which sequence DDP's buckets become ready.
 
 `simple_backward` says the same in a few lines, without hooks, `inputs`, threads, or memory that is given
 back. `run` is the fast form, and a test holds the two against each other, bit for bit. Nodes with hooks,
-passes that go to `inputs` only, and nodes that an observer watches go through `attended`.
+passes that go to some tensors only, and nodes that an observer watches are a rare case (`autograd.attended`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from minitorch_dist.tensors.core import attended, base, device_labels, grad_mode, observers
+from minitorch_dist.tensors.core import base, device_labels, grad_mode, observers, rare_cases
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.graph import AccumulateGrad, Edge, Gradient, Node
 from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_silence
@@ -118,7 +118,7 @@ class NodeTask:
     def __repr__(self) -> str:
         there = sum(grad is not None for grad in self.grads)
         return (
-            f"<Task {self.node.name()}: {there} of {len(self.grads)} gradients, "
+            f"<Task {self.node.name_}: {there} of {len(self.grads)} gradients, "
             f"awaits {self.awaits} edges>"
         )
 
@@ -144,7 +144,7 @@ class BackwardPass:
     """The public side of a running backward pass: others read it and ask it."""
 
     tasks: dict[Node, NodeTask]
-    wanted: attended.Wanted | None
+    wanted: Targets | None
     outer: BackwardPass | None = None
     """The pass during which this one began (a re-entrant checkpoint's does)."""
     kept: dict[TensorBase, Any] | None = None
@@ -161,40 +161,25 @@ class BackwardPass:
 current: ContextVar[BackwardPass | None] = ContextVar("backward_pass", default=None)
 
 
-def queue_callback(function: Callable[[], None]) -> None:
-    """Call `function` when the running backward pass of this thread has finished."""
-    running = current.get()
-    if running is None:
-        raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    running.callbacks.append(function)
-
-
-def outermost() -> BackwardPass | None:
-    """The backward pass that this thread is in; of nested ones the first."""
-    running = current.get()
-    while running is not None and running.outer is not None:
-        running = running.outer
-    return running
-
-
 # ------------------------------------------------------------------------------------- the pass
 
 
-def run(
-    roots: Sequence[tuple[Edge, Array]],
-    retain_graph: bool = False,
-    inputs: Sequence[TensorBase] | None = None,
-    accumulate: bool = True,
-) -> list[Gradient]:
-    """Send the gradients of `roots` back. Returns those that arrive at `inputs`, if given.
+class Targets(Protocol):
+    """The tensors that a pass goes to, if it does not go to all leaves (see `autograd.attended`)."""
 
-    Without `inputs` every leaf collects its gradient in `.grad`. With `inputs` only the paths to
-    them are walked, and nothing else collects; `accumulate` decides whether they do.
-    """
+    def begin(self, tasks: dict[Node, NodeTask]) -> None: ...
+    def reaches(self, node: Node) -> bool: ...
+
+
+def run(
+    roots: Sequence[tuple[Edge, Array]], retain_graph: bool = False, wanted: Targets | None = None
+) -> None:
+    """Send the gradients of `roots` back. Every leaf collects its gradient in `.grad`, unless it is not `wanted`."""
     tasks = count_edges([edge for edge, _ in roots])
-    if attended.leaf_order.get() is not None:
-        attended.draw_lots(tasks)
-    wanted = None if inputs is None else attended.Wanted(inputs, tasks, accumulate)
+    if observers.passes:
+        observers.begins(tasks)
+    if wanted is not None:
+        wanted.begin(tasks)
     ready: list[NodeTask] = []
     for (node, output), grad in roots:
         if tasks[node].arrive(output, grad, owned=False):
@@ -213,13 +198,12 @@ def run(
     finally:
         grad_mode.mode.reset(mode)
         current.reset(outer)
-    return [] if wanted is None else wanted.arrived
 
 
 def _walk(
     tasks: dict[Node, NodeTask],
     ready: list[NodeTask],
-    wanted: attended.Wanted | None,
+    wanted: Targets | None,
     retain_graph: bool,
 ) -> None:
     """Run every node that can be reached, newest first."""
@@ -231,7 +215,7 @@ def _walk(
         node, grads, owns = task.node, task.grads, task.node.owns
         del task.grads  # used gradients are freed before the next node allocates
         if all_attended or node.hooks is not None or node.device is not cpu:
-            results, owns = attended.run(node, grads, task.owned, wanted, retain_graph)
+            results, owns = rare_cases.attend(node, grads, task.owned, wanted, retain_graph)
         elif isinstance(node, AccumulateGrad):
             node.collect(grads[0], task.owned[0])
             continue

@@ -29,23 +29,32 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors.core import base, grad_mode, observers, view_geometry
-from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
+from minitorch_dist.tensors.core import base, observers, rare_cases, view_geometry
+from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, type_name
 from minitorch_dist.tensors.core.device_labels import CPU, device as Device
-from minitorch_dist.tensors.core.hooks import NodeHooks
-from minitorch_dist.tensors.core.node_api import NodeApi, modified
-from minitorch_dist.tensors.core.view_notes import refusal
+from minitorch_dist.tensors.core.grad_mode import ON, current_mode
 
 Gradient: TypeAlias = "Array | None"
 Edge: TypeAlias = "tuple[Node, int]"
 Edges: TypeAlias = "tuple[Edge | None, ...]"
-Read: TypeAlias = tuple[Storage, int, Array]  # the storage that was read, and its version then
+Read: TypeAlias = tuple[Storage, int, Array, Any, int]
+"""The storage that was read, its version then, the array, the maker of the tensor, and which output of the maker it is.
+
+The maker is a node. For a leaf it is True, for a tensor outside of the graph False, and `RESULT` is the node that reads.
+"""
 Vjp: TypeAlias = "Callable[[Array], Array]"
 Vjps: TypeAlias = "Sequence[Vjp | None]"  # one for each edge; None where the edge is
 
+RESULT: Final = "result"
 _count = itertools.count()
 _first_use, _accumulating = Lock(), Lock()
 LEAVES_FIRST: Final = 1 << 62  # leaves collect as soon as their gradient is complete
+FREED: Final = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they "
+    "have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
+)
 _INFERENCE: Final = (
     "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
     "tensor and use it in autograd."
@@ -67,11 +76,11 @@ def record(
     Each input is `(tensor, vjp)` or `(tensor, vjp, *read)`. `vjp` maps the gradient of the result to that of the
     tensor. It reads the tensors `read` (and the result, with `reads_result`), or if None, a value of its own.
     """
-    device, is_recording = first[0].storage.device, grad_mode.mode.get() == grad_mode.ON
-    requires, forgets = False, reads_result
+    device, is_recording = first[0].storage.device, current_mode() == ON
+    requires = False
     edges: list[Edge | None] = []
     vjps: list[Vjp | None] = []
-    reads: list[Read] = []
+    reads: list[Any] = []
     for item in (first, *more):
         tensor = item[0]
         if tensor.storage.device is not device:
@@ -82,17 +91,16 @@ def record(
         vjps.append(None if edge is None else item[1])
         if edge is not None:
             requires = True
-            if len(item) > 2:
-                forgets = True
-                reads += [read_now(read) for read in item[2:] if read is not None]
+            reads += item[2:]
     out: T = base.new(first[0].plain, array, device)
     if observers.operations:
         observers.operated(name, [item[0].array for item in (first, *more)], (out.array,))
     if requires:
+        noted = [read_now(read) for read in reads if read is not None]  # all are up to date now
         if reads_result:
-            reads.append((out.storage, 0, out.array))
+            noted.append((out.storage, 0, out.array, RESULT, 0))
         node = out._grad_fn = KINDS[name](name, tuple(edges), device, vjps)
-        node.reads = reads if forgets else None
+        node.reads = noted if reads or reads_result else None
         out._requires_grad = True
         if device is not CPU:
             observers.memory.kept(node, [out])
@@ -113,7 +121,7 @@ def edge_of(tensor: TensorBase) -> Edge | None:
 def _first_edge(leaf: TensorBase) -> AccumulateGrad:
     with _first_use:  # two threads must not make two
         if leaf._accumulate is None:
-            leaf._accumulate = AccumulateGrad(leaf)
+            leaf._accumulate = KINDS["AccumulateGrad"](leaf)
         return leaf._accumulate  # type: ignore[no-any-return]
 
 
@@ -121,27 +129,22 @@ def read_now(tensor: TensorBase) -> Read:
     """A node's note of a tensor whose values its gradient reads."""
     if tensor._inference:
         raise RuntimeError(_INFERENCE)
-    return tensor.storage, tensor.storage.version, tensor.array
+    maker = tensor._grad_fn or tensor._requires_grad
+    return tensor.storage, tensor.storage.version, tensor.array, maker, tensor._output_nr
 
 
 def result(like: T, array: Any) -> T:
     """A result without a gradient (comparisons, indices), on the device of `like`."""
-    if type(array) is not np.ndarray:
-        array = np.asanyarray(array)
-    out: T = object.__new__(like.plain)
-    out.array = array
-    out.storage = Storage(array, like.storage.device)
-    if grad_mode.mode.get() == grad_mode.INFERENCE:
-        out._inference = True
+    out: T = base.new(like.plain, array, like.storage.device)
     if observers.operations:
-        observers.operated("", (like.array,), (array,))
+        observers.operated("", (like.array,), (out.array,))
     return out
 
 
 # --------------------------------------------------------------------------------------- nodes
 
 
-class Node(NodeApi):
+class Node:
     """One recorded operation: the nodes its gradients go to, and how to compute them.
 
     `sequence` grows with time; the engine runs the newest ready node first. `owns` says that the
@@ -163,7 +166,7 @@ class Node(NodeApi):
         self.outputs = 1
         self.owns = False
         self.device = device
-        self.hooks: NodeHooks | None = None
+        self.hooks: Any = None
         if observers.on:
             observers.recorded(self)
 
@@ -184,22 +187,26 @@ class Node(NodeApi):
             return backward(*grads)
         return [None] * len(self.edges)
 
-    def run_towards(
-        self, is_wanted: Callable[[Node], bool], grads: Sequence[Gradient]
-    ) -> Sequence[Gradient]:
-        """As `run`; a gradient that leads to no wanted node is not computed."""
-        vjps, grad = self.vjps, grads[0]
-        if vjps is None or grad is None or grad.dtype.kind == "c":
-            return self.run(grads)
-        self.check_versions()
-        return [
-            vjp(grad) if vjp is not None and edge is not None and is_wanted(edge[0]) else None
-            for vjp, edge in zip(vjps, self.edges, strict=True)
-        ]
+    def run_complex(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
+        """The gradients of the inputs, where those of the outputs are complex and values are read.
+
+        A complex gradient is torch's, the conjugate of ∂L/∂z. The functions of a node multiply ∂L/∂z with
+        derivatives, as they do for real numbers. So gradients are conjugated on their way in and on their way out.
+        """
+        given = [None if grad is None else grad.conj() for grad in grads]
+        if self.vjps is None:
+            results = list(self.backward(*given)) if self.backward is not None else []
+        else:
+            results = [None if vjp is None else vjp(given[0]) for vjp in self.vjps]  # type: ignore[arg-type]
+        return [None if result is None else result.conj() for result in results]
+
+    def recall(self) -> None:
+        """Compute again what was forgotten (a checkpoint's nodes can do it)."""
+        raise RuntimeError(FREED)
 
     def check_versions(self) -> None:
         """Raise if what this node reads was written to since."""
-        for storage, version, array in self.reads or ():
+        for storage, version, array, _, _ in self.reads or ():
             if storage.version != version:
                 raise modified(array, self.name_, storage.version, version)
 
@@ -222,14 +229,6 @@ class AccumulateGrad(Node):
         self.sequence = LEAVES_FIRST
         self.leaf = weakref.ref(leaf)
         self.device = leaf.storage.device
-
-    def name(self) -> str:
-        return "torch::autograd::AccumulateGrad"
-
-    @property
-    def variable(self) -> TensorBase | None:
-        """The leaf, unless it was deleted."""
-        return self.leaf()
 
     def collect(self, grad: Gradient, is_ours: bool) -> None:
         """Add a complete gradient to the leaf. If `is_ours`, nobody else has this array."""
@@ -264,14 +263,16 @@ def as_leaf_gradient(grad: Array, leaf: TensorBase, is_ours: bool) -> Array:
     return own
 
 
-class _Kinds(dict[str, type[Node]]):
+class _Kinds(dict[str, type[Any]]):
     """The classes of nodes, by name, so that `type(t.grad_fn).__name__` tells the operation."""
 
-    def __missing__(self, name: str) -> type[Node]:
-        return self.setdefault(name, type(name, (Node,), {"__slots__": ()}))
+    base: type[Node] = Node  # `tensors.autograd.nodes` puts a class with torch's methods here
+
+    def __missing__(self, name: str) -> type[Any]:
+        return self.setdefault(name, type(name, (self.base,), {"__slots__": ()}))
 
 
-KINDS = _Kinds()
+KINDS = _Kinds(AccumulateGrad=AccumulateGrad)
 
 
 # ------------------------------------------------------------------------------ rarer questions
@@ -288,7 +289,7 @@ def refresh(view: TensorBase) -> None:
     edge = edge_of(base)
     if edge is not None:
         if view._view_note:
-            raise refusal(view, base)
+            raise rare_cases.refusal(view, base)
         window, name = view_geometry.window_of(base.array, view.array), "AsStridedBackward0"
         adopt(view, KINDS[name](name, (edge,), view.storage.device, (window.widen,)), 0)
     view._seen_version = version
@@ -297,10 +298,7 @@ def refresh(view: TensorBase) -> None:
 def adopt(tensor: TensorBase, node: Node, output: int) -> None:
     """Let `tensor` be what `node` made. `retain_grad` follows it; hooks stay where they were."""
     if tensor._retains_grad:
-        old = tensor._grad_fn
-        if old is not None and old.hooks is not None:
-            old.hooks.retained.pop(tensor._output_nr, None)
-        node.hooked().retained[output] = weakref.ref(tensor)
+        rare_cases.retained(tensor, node, output)
     tensor._grad_fn, tensor._output_nr, tensor._requires_grad = node, output, True
 
 
@@ -323,3 +321,13 @@ def common_device(inputs: Sequence[TensorBase]) -> Device:
                 f"{found[0]} and {device}!"
             )
     return found[0] if found else CPU
+
+
+def modified(array: Array, reader: str, version: int, expected: int) -> RuntimeError:
+    """The error for a tensor that was written in place between its use and the backward pass."""
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{type_name(array)} {list(array.shape)}], which {reader} reads, is at version "
+        f"{version}; expected version {expected} instead. Hint: clone() the tensor before the "
+        "in-place operation, or find it with autograd.set_detect_anomaly(True)."
+    )

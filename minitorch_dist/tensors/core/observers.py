@@ -74,7 +74,7 @@ def _change(by: int) -> None:
 
 
 def _with(present: tuple[Any, ...], one: Any, wanted: bool) -> tuple[Any, ...]:
-    others = tuple([each for each in present if each is not one])
+    others = tuple([each for each in present if each != one])  # a method is a new object each time
     return (*others, one) if wanted else others
 
 
@@ -90,9 +90,8 @@ def stand_around(one: Around, wanted: bool) -> None:
         around = _with(around, one, wanted)
 
 
-def surrounded(node: Any) -> Execute:
-    """How `node` computes its gradients while somebody stands around it."""
-    execute: Execute = node.run
+def surrounded(node: Any, execute: Execute) -> Execute:
+    """How `node` computes its gradients by `execute` while observers stand around it."""
     for one in around:
         execute = one(node, execute)
     return execute
@@ -114,6 +113,24 @@ def watch_operations(listener: OperationListener, wanted: bool) -> None:
     global operations
     with _changing:
         operations = _with(operations, listener, wanted)
+
+
+# --------------------------------------------------------------------------------- passes
+
+passes: tuple[Listener, ...] = ()
+
+
+def begins(tasks: Any) -> None:
+    """Called when a backward pass begins, with what is known of each node that it reaches."""
+    for listener in passes:
+        listener(tasks)
+
+
+def watch_passes(listener: Listener, wanted: bool) -> None:
+    """Call `listener` with the nodes of every backward pass from now on, or no longer."""
+    global passes
+    with _changing:
+        passes = _with(passes, listener, wanted)
 
 
 # --------------------------------------------------------------------------------- memory

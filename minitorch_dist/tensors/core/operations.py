@@ -15,20 +15,14 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors.core import rare_cases
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.core.graph import record, result
-from minitorch_dist.tensors.core.promotion import (
-    NotAnOperand,
-    cast,
-    misfit,
-    plain,
-    promote,
-    result_type,
-    swapped,
-    with_number,
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.without_warnings import (
+    enter_silence,
+    leave_silence,
+    without_warnings,
 )
-from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_silence
 
 Dims: TypeAlias = "int | Sequence[int] | None"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,7 +34,7 @@ def mul(input: T, other: T | Number) -> T:
     if not (isinstance(other, TensorBase) and isinstance(input, TensorBase)):
         return times(input, other)
     if input.array.dtype is not other.array.dtype:
-        input, other = promote(input, other)
+        input, other = rare_cases.promote(input, other)
     x, y = input.array, other.array
     a, b = x.shape, y.shape
     return record(
@@ -57,7 +51,7 @@ def compute(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Any:
     try:
         return function(x, y)
     except (ValueError, TypeError):
-        raise misfit(function, x, y) from None
+        raise rare_cases.misfit(function, x, y) from None
     finally:
         leave_silence(before)
 
@@ -68,7 +62,7 @@ def sum_to(grad: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _folded(grad: Array, shape: tuple[int, ...]) -> Array:
-    if grad.dtype in dtypes.HALVES:  # add up in float32, round once
+    if grad.itemsize == 2:  # halves add up in float32 and round once
         return _folded(grad.astype(np.float32), shape).astype(grad.dtype)
     extra = grad.ndim - len(shape)
     if extra:
@@ -80,9 +74,9 @@ def _folded(grad: Array, shape: tuple[int, ...]) -> Array:
 def times(input: T | Number, number: T | Number) -> T:
     """A tensor times a number, whichever comes first."""
     if not isinstance(input, TensorBase):
-        input, number = swapped(input, number)
+        input, number = rare_cases.swapped(input, number)
     if not plain(input.array, number):
-        return mul(*promote(input, number))
+        return mul(*rare_cases.promote(input, number))
     return record(
         with_number(np.multiply, input.array, number),
         "MulBackward0",
@@ -93,11 +87,11 @@ def times(input: T | Number, number: T | Number) -> T:
 def add(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     """input + alpha * other"""
     if alpha != 1 or alpha is True:
-        other = scaled(input, other, alpha)
+        other = rare_cases.scaled(input, other, alpha)
     if not (isinstance(other, TensorBase) and isinstance(input, TensorBase)):
         return plus(input, other)
     if input.array.dtype is not other.array.dtype:
-        input, other = promote(input, other)
+        input, other = rare_cases.promote(input, other)
     x, y = input.array, other.array
     a, b = x.shape, y.shape
     return record(
@@ -111,33 +105,37 @@ def add(input: T, other: T | Number, *, alpha: Number = 1) -> T:
 def plus(input: T | Number, number: T | Number) -> T:
     """A tensor plus a number, whichever comes first."""
     if not isinstance(input, TensorBase):
-        input, number = swapped(input, number)
+        input, number = rare_cases.swapped(input, number)
     if not plain(input.array, number):
-        return add(*promote(input, number))
+        return add(*rare_cases.promote(input, number))
     out = with_number(np.add, input.array, number)
     return record(out, "AddBackward0", (input, lambda g: g))
-
-
-def scaled(input: Any, other: Any, alpha: Number) -> Any:
-    """alpha * other, where `alpha` fits the type of the sum."""
-    category = result_type(input, other).category
-    if isinstance(alpha, bool) and category != dtypes.BOOL:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, complex) and category != dtypes.COMPLEX:
-        raise RuntimeError(
-            "For non-complex input tensors, argument alpha must not be a complex number."
-        )
-    if isinstance(alpha, float) and category < dtypes.FLOATING:
-        raise RuntimeError(
-            "For integral input tensors, argument alpha must not be a floating point number."
-        )
-    return mul(other, alpha) if isinstance(other, TensorBase) else other * alpha
 
 
 multiply = mul
 
 
+def plain(x: Array, other: Any) -> bool:
+    """Whether `other` is a number that meets `x` without changing its type."""
+    return (type(other) is float or type(other) is int) and x.dtype.kind not in "iub"
+
+
+def with_number(function: Callable[[Array, Any], Any], x: Array, number: Any) -> Any:
+    """function(x, number) for a floating x. Halves compute in float32 and round once."""
+    if x.dtype.char in "fdFD":
+        before = enter_silence()
+        try:
+            return function(x, number)
+        finally:
+            leave_silence(before)
+    return without_warnings(function, x.astype(np.float32), number).astype(x.dtype)
+
+
 # ------------------------------------------------------------------------------ Python's operators
+
+
+class NotAnOperand(TypeError):
+    """An operator turns it into NotImplemented, so that Python asks the other operand."""
 
 
 def binary(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
@@ -148,7 +146,7 @@ def binary(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
             return operation(self, other)
         except NotAnOperand:
             if isinstance(other, np.ndarray):
-                return operation(self, taken_in(self, other))
+                return operation(self, rare_cases.taken_in(self, other))
             return NotImplemented
 
     return operator
@@ -167,17 +165,6 @@ def reflected(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
             return NotImplemented
 
     return operator
-
-
-def taken_in(self: Any, array: Array) -> Any:
-    """A numpy operand as a tensor. torch hands such operations to numpy, which knows no graph."""
-    if self.requires_grad:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
-            "instead, or make a tensor of the array first: from_numpy(array)."
-        )
-    dtypes.from_numpy(array.dtype)  # which complains about what a tensor cannot hold
-    return result(self, array.copy())
 
 
 # -------------------------------------------------------------------------------------- along axes
@@ -240,7 +227,7 @@ def spread(grad: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: 
 
 def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
     """The sum of a floating array, computed in its own type; that of halves in float32."""
-    kind = np.float32 if x.dtype in dtypes.HALVES else x.dtype
+    kind = np.float32 if x.itemsize == 2 else x.dtype
     before = enter_silence()
     try:
         out = add_up(x, over, kind, None, keepdim)
@@ -250,24 +237,14 @@ def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
 
 
 @numpy_names
-def sum(
-    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
-) -> T:
+def sum(input: T, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum over `dim`; integers add up in int64."""
     x = input.array
     if dtype is not None or x.dtype.kind in "iub":
-        return _sum_as(dtype or dtypes.int64, input, dim, keepdim)
+        return rare_cases.sum_as(dtype, input, dim, keepdim)
     over, shape = axes(dim, x.ndim), x.shape
     return record(
         total(x, over, keepdim),
         "SumBackward0" if dim is None else "SumBackward1",
         (input, lambda g: spread(g, shape, over, keepdim)),
     )
-
-
-def _sum_as(dtype: dtypes.dtype, input: T, dim: Dims, keepdim: bool) -> T:
-    """The sum in another type than that of `input`."""
-    if dtype.category >= dtypes.FLOATING:
-        return sum(cast(input, dtype), dim, keepdim)
-    x = input.array.astype(dtype.numpy)
-    return result(input, add_up(x, axes(dim, x.ndim), keepdims=keepdim))

@@ -11,17 +11,16 @@ its own history from the base when it is next used (`graph.refresh`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Concatenate, ParamSpec
 
-from minitorch_dist.tensors.core import dtypes, grad_mode, graph, joint, observers
-from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
+from minitorch_dist.tensors.core import grad_mode, graph, observers, rare_cases
+from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, type_name
 from minitorch_dist.tensors.core.graph import KINDS, Edge
-from minitorch_dist.tensors.core.view_geometry import Window as Window, window_of
-from minitorch_dist.tensors.core.view_notes import INFERENCE, MULTI as MULTI, NO_GRAD, refusal
+from minitorch_dist.tensors.core.view_geometry import window_of
 
 P = ParamSpec("P")
+NO_GRAD, INFERENCE = "no_grad", "inference_mode"  # why a view must not be written to
 
 
 def view_of(self: T, array: Array, name: str, vjp: Callable[[Array], Array], note: str = "") -> T:
@@ -30,7 +29,7 @@ def view_of(self: T, array: Array, name: str, vjp: Callable[[Array], Array], not
     out.array = array
     storage = out.storage = self.storage
     out._base = self if self._base is None else self._base
-    mode = grad_mode.mode.get()
+    mode = grad_mode.current_mode()
     if mode == grad_mode.ON:
         if self._base is not None:
             graph.refresh(self)
@@ -40,41 +39,14 @@ def view_of(self: T, array: Array, name: str, vjp: Callable[[Array], Array], not
         if note or self._view_note:
             out._view_note = self._view_note or note
     else:
-        out._view_note = _note(mode)
+        out._view_note = note_of(mode)
     out._seen_version = storage.version
     if self._inference:
         out._inference = True
     return out
 
 
-def views_of(
-    self: T, arrays: Sequence[Array], name: str, backward: Callable[..., Sequence[Array]]
-) -> tuple[T, ...]:
-    """Several windows on `self` from one operation, with one `backward` for all their gradients."""
-    mode = grad_mode.mode.get()
-    node = joint.node_for(name, (self,))
-    if node is not None:
-        node.backward, node.outputs, node.owns = backward, len(arrays), True
-        node.device = self.storage.device
-    storage, base = self.storage, self if self._base is None else self._base
-    outs = []
-    for number, array in enumerate(arrays):
-        out: T = object.__new__(self.plain)
-        out.array = array
-        out.storage = storage
-        out._base = base
-        out._seen_version = storage.version
-        out._output_nr = number
-        out._view_note = MULTI if mode == grad_mode.ON else _note(mode)
-        if node is not None:
-            out._grad_fn, out._requires_grad = node, True
-        if self._inference:
-            out._inference = True
-        outs.append(out)
-    return tuple(outs)
-
-
-def _note(mode: int) -> str:
+def note_of(mode: int) -> str:
     return INFERENCE if mode == grad_mode.INFERENCE else NO_GRAD
 
 
@@ -88,7 +60,7 @@ def inplace(operation: Callable[Concatenate[T, P], T]) -> Callable[Concatenate[T
         check_writable(input)
         out = operation(input, *args, **kwargs)
         node = out._grad_fn
-        if node is not None and any(array is input.array for _, _, array in node.reads or ()):
+        if node is not None and any(read[2] is input.array for read in node.reads or ()):
             out = operation(_before(input), *args, **kwargs)  # its gradient reads what was here
         return write(input, out)
 
@@ -122,7 +94,7 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."
         )
-    mode = grad_mode.mode.get()
+    mode = grad_mode.current_mode()
     if self._inference and mode != grad_mode.INFERENCE:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
@@ -133,7 +105,7 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
     base = self._base
     if base is not None and (recorded or self._requires_grad or base._requires_grad):
         if self._view_note:
-            raise refusal(self, self)
+            raise rare_cases.refusal(self, self)
         if base._requires_grad and base._grad_fn is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -151,7 +123,7 @@ def write(self: T, out: TensorBase) -> T:
             f"output with shape {list(self.array.shape)} doesn't match the broadcast shape "
             f"{list(out.array.shape)}"
         )
-    if out.array.dtype != self.array.dtype and not dtypes.can_cast(out.dtype, self.dtype):
+    if _category(out.array) > _category(self.array):
         raise RuntimeError(
             f"result type {type_name(out.array)[6:-6]} can't be cast to the desired output "
             f"type {type_name(self.array)[6:-6]}"
@@ -165,11 +137,18 @@ def write(self: T, out: TensorBase) -> T:
     if node is not None:
         if node.reads:  # a gradient that reads the result is to notice later writes to it
             node.reads = [
-                (storage, storage.version, self.array) if read[0] is out.storage else read
+                (storage, storage.version, self.array, graph.RESULT, 0)
+                if read[0] is out.storage
+                else read
                 for read in node.reads
             ]
         rebase(self, (node, out._output_nr))
     return self
+
+
+def _category(x: Array) -> int:
+    """A number of a higher category cannot be stored in one of a lower."""
+    return "biufVc".index(x.dtype.kind.replace("u", "i").replace("V", "f"))
 
 
 def rebase(self: TensorBase, edge: Edge) -> None:

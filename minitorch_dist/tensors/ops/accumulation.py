@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 SMALL = 256  # below this many values the simple form is faster
 
@@ -25,7 +26,8 @@ def add_at(target: Array, where: tuple[Any, ...], values: Array) -> None:
 
     `where` holds index arrays and full slices, as in numpy's advanced indexing.
     """
-    if values.size <= SMALL and target.dtype not in dtypes.HALVES:
+    is_quick = values.size <= SMALL and target.dtype not in dtypes.HALVES
+    if is_quick or not has_numbers(target):
         np.add.at(target, where, values)
         return
     indexed = [axis for axis, item in enumerate(where) if isinstance(item, np.ndarray)]

@@ -2,7 +2,7 @@
 
 A gradient of a complex tensor is torch's: its parts are the derivatives by the real and by the imaginary part. So it
 is the conjugate of ∂L/∂z, and the gradient of a window on the parts is the same window on the gradient. The other
-operations need no rule: their functions multiply ∂L/∂z with a derivative, and `NodeApi.run_complex`
+operations need no rule: their functions multiply ∂L/∂z with a derivative, and `Node.run_complex`
 conjugates before and after. This holds here for the functions that read values (`polar`, `sgn`), too.
 """
 
@@ -12,15 +12,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
-from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
-from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import compute, sum_to
-from minitorch_dist.tensors.core.promotion import floating
 from minitorch_dist.tensors.core.view_geometry import joined, pairs
-from minitorch_dist.tensors.core.views import inplace, view_of
+from minitorch_dist.tensors.core.views import view_of
 from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.dtypes import type_name
+from minitorch_dist.tensors.promotion import floating
 
 COMPLEX_OF: Final = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
 
@@ -148,36 +148,6 @@ def conj(input: T) -> T:
     return record(input.array.conj(), "ConjBackward0", (input, lambda g: g.conj()))
 
 
-def conj_physical(input: T) -> T:
-    """`conj`"""
-    return conj(input)
-
-
-def resolve_conj(input: T) -> T:
-    """The tensor itself: no conjugate waits to be computed."""
-    return input
-
-
-def resolve_neg(input: T) -> T:
-    """The tensor itself."""
-    return input
-
-
-def is_conj(input: TensorBase) -> bool:
-    """False: conjugates are computed at once."""
-    return False
-
-
-def is_neg(input: TensorBase) -> bool:
-    """False."""
-    return False
-
-
-def isreal(input: T) -> T:
-    """Which elements have no imaginary part"""
-    return result(input, input.array.imag == 0)
-
-
 def angle(input: T) -> T:
     """The angle of each number as a point of the plane; of real numbers 0 or π"""
     x = floating(input)
@@ -210,6 +180,3 @@ def sgn_of_complex(input: T) -> T:
         return np.where(z == 0, z.dtype.type(0), each)
 
     return record(out, "SgnBackward0", (input, slope, input), reads_result=True)
-
-
-conj_physical_ = inplace(conj_physical)

@@ -6,24 +6,21 @@ graph to send it through.
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import base, dtypes, engine, graph
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd import attended
+from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
+from minitorch_dist.tensors.autograd.nodes import TorchNode
+from minitorch_dist.tensors.core import base, engine, graph
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.graph import Edge, Node
-from minitorch_dist.tensors.core.hooks import RemovableHandle
-
-NO_DOUBLE_BACKWARD = (
-    "create_graph=True is not offered: gradients are computed with numpy and are not recorded "
-    "themselves, so they cannot be differentiated again. For a gradient penalty or a Hessian, write "
-    "the gradient as an expression of tensors, use finite differences of autograd.grad, or run "
-    "this part in PyTorch."
-)
-
+from minitorch_dist.tensors.core.graph import Edge
+from minitorch_dist.tensors.core.operations import add
 
 # ---------------------------------------------------------------------------- running it backwards
 
@@ -78,8 +75,6 @@ def backward(
     `grad_tensors` are the weights of that sum, one per tensor: a tensor of its shape, or None for
     1, which is only understood for single elements.
     """
-    if create_graph:
-        raise RuntimeError(NO_DOUBLE_BACKWARD)
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError(
@@ -88,14 +83,18 @@ def backward(
             )
         grad_tensors = grad_variables
     given = as_tuple(tensors)
-    if inputs is not None:
+    if create_graph:
+        _backward_recorded(given, grad_tensors, retain_graph, inputs)
+    elif inputs is not None:
         inputs = as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         for tensor in inputs:
             if tensor._grad_fn is not None or not tensor._requires_grad:
                 retain_grad(tensor)
-    engine.run(_roots(given, grad_tensors), bool(retain_graph), inputs)
+        attended.run(_roots(given, grad_tensors), bool(retain_graph), inputs)
+    else:
+        engine.run(_roots(given, grad_tensors), bool(retain_graph))
 
 
 def grad(
@@ -114,8 +113,6 @@ def grad(
     An input that the outputs do not depend on is an error, unless `allow_unused` (its gradient is
     None) or `materialize_grads` (zeros).
     """
-    if create_graph:
-        raise RuntimeError(NO_DOUBLE_BACKWARD)
     if is_grads_batched:
         raise RuntimeError("is_grads_batched is not offered: call grad once per row")
     if materialize_grads and allow_unused is False:
@@ -132,11 +129,19 @@ def grad(
         if graph.edge_of(tensor) is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     roots = _roots(as_tuple(outputs), grad_outputs)
-    found = engine.run(roots, bool(retain_graph), wanted, accumulate=False)
+    found: Sequence[Any]
+    if create_graph:
+        retain_graph = retain_graph is not False
+        weighted = _recorded_roots(roots, as_tuple(outputs), grad_outputs)
+        found = attended.run_recorded(weighted, retain_graph, wanted)
+    else:
+        found = attended.run(roots, bool(retain_graph), wanted, accumulate=False)
     results: list[Any] = []
-    for index, (tensor, array) in enumerate(zip(wanted, found, strict=True)):
-        if array is not None:
-            results.append(base.new(tensor.plain, array, tensor.storage.device))
+    for index, (tensor, grad) in enumerate(zip(wanted, found, strict=True)):
+        if isinstance(grad, TensorBase):
+            results.append(grad)
+        elif grad is not None:
+            results.append(base.new(tensor.plain, grad, tensor.storage.device))
         elif materialize_grads:
             zeros = np.zeros_like(tensor.array)
             results.append(base.new(tensor.plain, zeros, tensor.storage.device))
@@ -148,6 +153,41 @@ def grad(
                 "graph. Set allow_unused=True if this is the desired behavior."
             )
     return tuple(results)
+
+
+def _backward_recorded(
+    tensors: tuple[TensorBase, ...],
+    weights: TensorBase | Sequence[TensorBase | None] | None,
+    retain_graph: bool | None,
+    inputs: TensorBase | Sequence[TensorBase] | None,
+) -> None:
+    """As `backward`, so that the gradients in `.grad` can be differentiated themselves."""
+    warnings.warn(
+        "Using backward() with create_graph=True will create a reference cycle between the parameter "
+        "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+        "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+        ".grad fields of your parameters to None after use to break the cycle and avoid the leak.",
+        stacklevel=3,
+    )
+    roots = _recorded_roots(_roots(tensors, weights), tensors, weights)
+    wanted = attended.leaves(roots) if inputs is None else as_tuple(inputs)
+    found = attended.run_recorded(roots, retain_graph is not False, wanted)
+    for tensor, grad in zip(wanted, found, strict=True):
+        if grad is not None:
+            tensor._grad = grad if tensor._grad is None else add(tensor._grad, grad)
+
+
+def _recorded_roots(
+    roots: list[tuple[Edge, Array]],
+    tensors: tuple[TensorBase, ...],
+    weights: TensorBase | Sequence[TensorBase | None] | None,
+) -> list[tuple[Edge, TensorBase]]:
+    """The roots with tensors for weights, which may have a history."""
+    given = (None,) * len(tensors) if weights is None else as_tuple(weights)
+    return [
+        (edge, base.new(tensor.plain, array, tensor.storage.device) if weight is None else weight)
+        for (edge, array), tensor, weight in zip(roots, tensors, given, strict=True)
+    ]
 
 
 def as_tuple(tensors: Any) -> tuple[Any, ...]:
@@ -208,7 +248,7 @@ def register_hook(self: T, hook: Callable[[T], T | None]) -> RemovableHandle:
     if not self._requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     node, output = _edge(self)
-    return RemovableHandle(node.hooked().tensor.setdefault(output, {}), hook)
+    return RemovableHandle(hooks_of(node).tensor.setdefault(output, {}), hook)
 
 
 def register_post_accumulate_grad_hook(self: T, hook: Callable[[T], None]) -> RemovableHandle:
@@ -217,7 +257,7 @@ def register_post_accumulate_grad_hook(self: T, hook: Callable[[T], None]) -> Re
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(_edge(self)[0].hooked().collected, hook)
+    return RemovableHandle(hooks_of(_edge(self)[0]).collected, hook)
 
 
 def retain_grad(self: TensorBase) -> None:
@@ -227,7 +267,7 @@ def retain_grad(self: TensorBase) -> None:
     node, output = _edge(self)
     if self._grad_fn is not None:
         self._retains_grad = True
-        node.hooked().retained[output] = weakref.ref(self)
+        hooks_of(node).retained[output] = weakref.ref(self)
 
 
 def _edge(self: TensorBase) -> Edge:
@@ -238,13 +278,13 @@ def _edge(self: TensorBase) -> Edge:
 
 def is_inference(input: TensorBase) -> bool:
     """Whether `input` was made in `inference_mode`."""
-    return input.is_inference()
+    return input._inference
 
 
 # ------------------------------------------------------------- its place, also if a view is stale
 
 
-def grad_fn(self: TensorBase) -> Node | None:
+def grad_fn(self: TensorBase) -> TorchNode | None:
     """The node that made this tensor; None for a leaf."""
     if self._base is not None:
         graph.refresh(self)

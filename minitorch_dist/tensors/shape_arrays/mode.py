@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core.device_labels import META, device as Device
+from minitorch_dist.tensors.core.device_labels import device as Device
+from minitorch_dist.tensors.device_names import META
 from minitorch_dist.tensors.shape_arrays import functions as functions, layouts, selection, ufuncs
 from minitorch_dist.tensors.shape_arrays.array import ShapeArray, has_numbers
 

@@ -1,7 +1,8 @@
 """Answers of `np.add` and its kin, and of their reductions.
 
 The shape follows numpy's rules. The element type, and the error for a wrong one, come from the function itself:
-it is called with arrays of one element each.
+it is called with arrays of one element each. A program asks the same of equal shapes again and again, so answers are
+remembered.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,21 +27,61 @@ def answer(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Options
 
 
 def _call(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> Any:
-    out, where = options.pop("out", None), options.pop("where", True)
+    out = options.pop("out", None)
+    forms = None if options else _forms(inputs)
+    found = _computed(ufunc, inputs, options) if forms is None else _remembered(ufunc, forms)
+    if out is not None:
+        shapes, types = [each.shape for each in found], [each.dtype for each in found]
+        return _into(out, shapes, types, options.get("casting", "same_kind"))
+    made = tuple(scalar(ShapeArray(*each)) for each in found)
+    return made if ufunc.nout > 1 else made[0]
+
+
+class Form(NamedTuple):
+    """All that an answer depends on, of an array. Whether an axis runs backwards does not matter."""
+
+    shape: Shape
+    dtype: np.dtype[Any]
+    strides: Shape
+
+
+def _form(x: Any) -> Form:
+    strides = x.strides
+    return Form(x.shape, x.dtype, strides if min(strides, default=0) >= 0 else tuple(map(abs, strides)))  # fmt: skip
+
+
+def _forms(inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+    """All that decides the answer for these inputs; None if some of them cannot be compared."""
+    forms: list[Any] = []
+    for x in inputs:
+        if isinstance(x, np.ndarray):
+            forms.append(_form(x))
+        elif isinstance(x, (int, float, np.number)):
+            forms.append((type(x), x))
+        else:
+            return None
+    return tuple(forms)
+
+
+@functools.lru_cache(1 << 14)
+def _remembered(ufunc: np.ufunc, forms: tuple[Any, ...]) -> tuple[Form, ...]:
+    inputs = [ShapeArray(*form) if isinstance(form, Form) else form[1] for form in forms]
+    return _computed(ufunc, inputs, {})
+
+
+def _computed(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> tuple[Form, ...]:
+    """The results of a ufunc."""
+    where = options.pop("where", True)
+    shapes: Sequence[Shape]
     if ufunc.signature is not None:
         shapes = _core_shapes(ufunc, inputs, options)
+        lay: Callable[..., ShapeArray] = functools.partial(_rows, ufunc)
     else:
         shapes = [np.broadcast_shapes(*map(np.shape, inputs), np.shape(where))] * ufunc.nout
+        lay = layouts.result
     types = _types(ufunc, inputs, options)
-    if out is not None:
-        return _into(out, shapes, types, options.get("casting", "same_kind"))
-    if ufunc.signature is not None:
-        made = tuple(scalar(_rows(ufunc, inputs, s, t)) for s, t in zip(shapes, types, strict=True))
-    else:
-        made = tuple(
-            scalar(layouts.result(s, t, inputs)) for s, t in zip(shapes, types, strict=True)
-        )
-    return made if ufunc.nout > 1 else made[0]
+    made = [lay(shape, kind, inputs) for shape, kind in zip(shapes, types, strict=True)]
+    return tuple(map(_form, made))
 
 
 def _into(out: Any, shapes: Sequence[Shape], types: Sequence[Any], casting: Any) -> Any:
@@ -61,20 +102,8 @@ def _into(out: Any, shapes: Sequence[Shape], types: Sequence[Any], casting: Any)
 
 
 def _types(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> tuple[np.dtype[Any], ...]:
-    keys = tuple(x.dtype if isinstance(x, np.ndarray) else x for x in inputs)
-    if not options and all(isinstance(k, np.dtype) for k in keys):
-        return _known_types(ufunc, keys)
-    return _tried(ufunc, keys, options)
-
-
-@functools.lru_cache(4096)
-def _known_types(ufunc: np.ufunc, keys: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
-    return _tried(ufunc, keys, {})
-
-
-def _tried(ufunc: np.ufunc, keys: Sequence[Any], options: Options) -> tuple[np.dtype[Any], ...]:
     shape = (1, 1) if ufunc.signature is not None else (1,)
-    ones = [np.ones(shape, k) if isinstance(k, np.dtype) else k for k in keys]
+    ones = [np.ones(shape, x.dtype) if isinstance(x, np.ndarray) else x for x in inputs]
     kept = {n: v for n, v in options.items() if n in ("dtype", "casting", "subok", "signature")}
     out = without_warnings(ufunc, *ones, **kept)
     return tuple(o.dtype for o in (out if isinstance(out, tuple) else (out,)))
@@ -116,7 +145,7 @@ def _core_shapes(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> li
     ]
 
 
-def _rows(ufunc: np.ufunc, inputs: Sequence[Any], shape: Shape, dtype: Any) -> ShapeArray:
+def _rows(ufunc: np.ufunc, shape: Shape, dtype: Any, inputs: Sequence[Any]) -> ShapeArray:
     """A new array whose last axes lie as they stand, and the others as those of the inputs do."""
     assert ufunc.signature is not None
     ends = [len(names) for names in _names(ufunc.signature.split("->")[0])]
@@ -165,24 +194,28 @@ def _reduce(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> Any:
     x, axis, out = inputs[0], options.get("axis", 0), options.get("out")
     if not isinstance(x, np.ndarray):
         x = np.asarray(x)
-    over = axes_of(axis, x.ndim)
     starts_empty = options.get("initial", np._NoValue) in (None, np._NoValue)
-    if ufunc.identity is None and starts_empty and any(x.shape[a] == 0 for a in over):
+    keepdims = bool(operator.index(options.get("keepdims", False)))
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    made = _reduction(ufunc, _form(x), axis, keepdims, options.get("dtype"), starts_empty)
+    if out is None or (type(out) is tuple and out[0] is None):
+        return scalar(ShapeArray(*made))
+    return _into(out, [made.shape], [made.dtype], "same_kind")
+
+
+@functools.lru_cache(1 << 14)
+def _reduction(
+    ufunc: np.ufunc, form: Form, axis: Any, keepdims: bool, dtype: Any, starts_empty: bool
+) -> Form:
+    """The result of `ufunc.reduce`."""
+    over = axes_of(axis, len(form.shape))
+    if ufunc.identity is None and starts_empty and any(form.shape[a] == 0 for a in over):
         raise ValueError(
             f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
         )
-    kind = without_warnings(
-        ufunc.reduce, np.ones((1,) * max(1, x.ndim), x.dtype), dtype=options.get("dtype")
-    ).dtype
-    made = reduced(x, axis, bool(operator.index(options.get("keepdims", False))), kind)
-    if out is None or (type(out) is tuple and out[0] is None):
-        return _owned(made)
-    return _into(out, [made.shape], [kind], "same_kind")
-
-
-def _owned(x: ShapeArray) -> ShapeArray:
-    """A result that is no window on another one."""
-    return scalar(x if type(x.base) is not ShapeArray else ShapeArray(x.shape, x.dtype, x.strides))
+    one = np.ones((1,) * max(1, len(form.shape)), form.dtype)
+    kind = without_warnings(ufunc.reduce, one, dtype=dtype).dtype
+    return _form(reduced(ShapeArray(*form), axis, keepdims, kind))
 
 
 def scalar(x: ShapeArray) -> ShapeArray:

@@ -251,6 +251,7 @@ def read_asking(given: list[Frame]) -> None:
             keeper.heard(topics.owner if number % 7 == 6 else topics.ask, bytes(sealed))
             keeper.tick()
         assert keeper.command("add", ["an honest count"], [b"1"], 0.0) == [b"1"]
+        assert not keeper.dropped["error"], "the server met an error that it did not expect"
     finally:
         keeper._connection.close()
 

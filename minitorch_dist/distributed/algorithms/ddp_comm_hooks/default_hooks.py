@@ -13,7 +13,7 @@ from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
 from minitorch_dist.futures import Future
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 
 Hook = Callable[[Any, GradBucket], Future[Any]]
 

@@ -47,12 +47,15 @@ def convert(tensor: Tensor, has: Placement, wants: Placement, group: ProcessGrou
     return _Move.apply(there, back, tensor)  # type: ignore[no-any-return]
 
 
-def enter(tensor: Tensor, group: ProcessGroup, has: Placement | None = None) -> Tensor:
-    """An activation goes whole into a layer that is cut: gradients come back in summands."""
+def enter(
+    tensor: Tensor, group: ProcessGroup, has: Placement | None = None, whole: int | None = None
+) -> Tensor:
+    """An activation goes whole into a layer that is cut: gradients come back in summands. `whole`: how long the
+    dimension is in all that was cut; else the ranks ask each other."""
     shape = tensor.array.shape
     if isinstance(has, Shard):
         dim = has.dim % len(shape)
-        length = _total(shape[dim], group)
+        length = _total(shape[dim], group) if whole is None else whole
         return _Move.apply(  # type: ignore[no-any-return]
             lambda a: _join(a, dim, length, group), lambda g: _sum_part(g, dim, group), tensor
         )

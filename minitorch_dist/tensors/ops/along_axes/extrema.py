@@ -10,9 +10,9 @@ from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import Dims, axes, axis, is_empty, numpy_names, spread
-from minitorch_dist.tensors.core.promotion import not_implemented
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.elementwise import extremes
+from minitorch_dist.tensors.promotion import not_implemented
 
 
 @numpy_names

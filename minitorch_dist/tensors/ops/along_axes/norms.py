@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array, Number, T
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.joint import record_joint
 from minitorch_dist.tensors.core.operations import Dims, add_up, axes, spread
-from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.elementwise.arithmetic import sub
 from minitorch_dist.tensors.ops.elementwise.rounding import signs
+from minitorch_dist.tensors.promotion import cast
 
 
 def norm(

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import return_types
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes, return_types
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import axis

@@ -10,9 +10,9 @@ from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import axis, numpy_names
-from minitorch_dist.tensors.core.promotion import not_implemented
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.extrema import among_equals, taken
+from minitorch_dist.tensors.promotion import not_implemented
 
 
 def _scalar(input: T, name: str) -> tuple[T, T]:

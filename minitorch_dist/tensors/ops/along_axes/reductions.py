@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import (
     Dims,
@@ -21,10 +20,11 @@ from minitorch_dist.tensors.core.operations import (
     sum,
     total,
 )
-from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.division import div
+from minitorch_dist.tensors.promotion import cast
 
 
 @numpy_names

@@ -8,9 +8,9 @@ import numpy as np
 
 from minitorch_dist.tensors.core.base import Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.operations import compute, scaled, sum_to
-from minitorch_dist.tensors.core.promotion import is_operand, plain, promote, swapped, with_number
+from minitorch_dist.tensors.core.operations import compute, plain, sum_to, with_number
 from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.promotion import is_operand, promote, scaled, swapped
 
 
 def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:

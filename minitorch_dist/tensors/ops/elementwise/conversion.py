@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import dtypes, grad_mode, graph, observers
+from minitorch_dist.tensors import devices, dtypes, ledger
+from minitorch_dist.tensors.core import grad_mode, graph, observers
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import KINDS
-from minitorch_dist.tensors.core.promotion import converted
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.elementwise.copying import convert, no_data as no_data
+from minitorch_dist.tensors.promotion import converted
 from minitorch_dist.tensors.shape_arrays.mode import empty_on
 
 Device: TypeAlias = "devices.device | str | int | None"

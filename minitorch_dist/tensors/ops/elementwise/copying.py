@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import base, dtypes, joint
+from minitorch_dist.tensors import devices, dtypes, ledger
+from minitorch_dist.tensors.autograd import joint
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.promotion import converted
 from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of, wrote
+from minitorch_dist.tensors.promotion import converted, tell_discarded
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
@@ -176,5 +177,9 @@ def fill(x: Array, y: Array) -> None:
 
 
 def convert(x: Array, dtype: dtypes.dtype) -> Array:
-    """`x` as `dtype`, as C would convert: floats are cut off towards zero, without a warning."""
+    """`x` as `dtype`, as C would convert: floats are cut off towards zero, without a warning.
+
+    A complex number that becomes a real one loses a part, and that is told.
+    """
+    tell_discarded(x, dtype)
     return converted(x, dtype)

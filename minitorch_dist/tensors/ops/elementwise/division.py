@@ -8,9 +8,9 @@ import numpy as np
 
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.operations import compute, sum_to
-from minitorch_dist.tensors.core.promotion import not_implemented, plain, promote, with_number
+from minitorch_dist.tensors.core.operations import compute, plain, sum_to, with_number
 from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.promotion import not_implemented, promote
 
 
 def div(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:

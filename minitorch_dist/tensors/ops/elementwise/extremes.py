@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd.joint import wants_any
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.joint import wants_any
 from minitorch_dist.tensors.core.operations import compute, sum_to
-from minitorch_dist.tensors.core.promotion import (
+from minitorch_dist.tensors.core.views import check_writable, inplace, wrote
+from minitorch_dist.tensors.masks import only
+from minitorch_dist.tensors.promotion import (
     as_element,
     cast,
     not_a_tensor,
@@ -20,8 +22,6 @@ from minitorch_dist.tensors.core.promotion import (
     promote,
     result_type,
 )
-from minitorch_dist.tensors.core.views import check_writable, inplace, wrote
-from minitorch_dist.tensors.masks import only
 
 Share = Callable[[Array, Array, Array], Any]
 

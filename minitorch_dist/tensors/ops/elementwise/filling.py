@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Number, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.promotion import converted, is_number, not_a_tensor
 from minitorch_dist.tensors.core.views import check_writable, rebase, wrote
+from minitorch_dist.tensors.promotion import c_name, converted, is_number, not_a_tensor
 
 
 def fill_(input: T, value: T | Number) -> T:
@@ -23,9 +22,10 @@ def fill_(input: T, value: T | Number) -> T:
             )
         number = value.array
     elif is_number(value):
-        if isinstance(value, complex) and x.dtype.kind != "c":
-            kind = type_name(x)[6:-6].lower()
-            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        if isinstance(value, complex) and x.dtype.kind not in "cb":
+            raise RuntimeError(
+                f"value cannot be converted to type {c_name(input.dtype)} without overflow"
+            )
         number = np.asanyarray(value)
     else:
         raise not_a_tensor(value, "value")

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import add, compute, mul, sum_to
-from minitorch_dist.tensors.core.promotion import broadcast_error, not_implemented
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.updating import direct, overwrite
+from minitorch_dist.tensors.promotion import broadcast_error, not_implemented
 
 
 def addcmul(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:

@@ -6,22 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, result
-from minitorch_dist.tensors.core.operations import compute, sum_to
-from minitorch_dist.tensors.core.promotion import (
+from minitorch_dist.tensors.core.operations import compute, sum_to, with_number
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.masks import only
+from minitorch_dist.tensors.promotion import (
     as_element,
     cast,
     floating,
     is_number,
     promote,
     result_type,
-    with_number,
 )
-from minitorch_dist.tensors.core.views import inplace
-from minitorch_dist.tensors.core.without_warnings import without_warnings
-from minitorch_dist.tensors.masks import only
 
 
 def raised(x: Array, n: Any) -> Any:
@@ -106,14 +104,6 @@ def _growth(x: Array, y: Array, out: Array) -> Any:
     return np.where((x == 0) & (y >= 0), x.dtype.type(0), out * np.log(x))
 
 
-def float_power(input: T, exponent: T | Number) -> T:
-    """input ** exponent, computed in float64 whatever their types are."""
-    kind = dtypes.promote_types(result_type(input, exponent), dtypes.float64)
-    base = cast(input, kind) if isinstance(input, TensorBase) else input
-    power = cast(exponent, kind) if isinstance(exponent, TensorBase) else exponent
-    return pow(base, power)
-
-
 def square(input: T) -> T:
     """input * input"""
     return pow(input, 2)
@@ -126,15 +116,6 @@ def sqrt(input: T) -> T:
     return record(out, "SqrtBackward0", (x, lambda g: g / (2 * out)), reads_result=True)
 
 
-def rsqrt(input: T) -> T:
-    """1 / sqrt(input)"""
-    x = floating(input)
-    out = with_number(lambda x, one: one / np.sqrt(x), x.array, 1)
-    return record(
-        out, "RsqrtBackward0", (x, lambda g: g * (out * out * out) / -2), reads_result=True
-    )
-
-
 def reciprocal(input: T) -> T:
     """1 / input"""
     x = floating(input)
@@ -143,8 +124,3 @@ def reciprocal(input: T) -> T:
 
 
 pow_ = inplace(pow)
-float_power_ = inplace(float_power)
-square_ = inplace(square)
-sqrt_ = inplace(sqrt)
-rsqrt_ = inplace(rsqrt)
-reciprocal_ = inplace(reciprocal)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors.autograd.joint import wants_any
 from minitorch_dist.tensors.core import grad_mode
 from minitorch_dist.tensors.core.base import Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import result
-from minitorch_dist.tensors.core.joint import wants_any
 from minitorch_dist.tensors.core.operations import add, compute, mul
 from minitorch_dist.tensors.core.views import check_writable, inplace, write, wrote
 from minitorch_dist.tensors.core.without_warnings import without_warnings

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd.joint import record_several
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.joint import record_several
 from minitorch_dist.tensors.core.without_warnings import silent
 
 Targets: TypeAlias = "int | Sequence[int | None] | None"

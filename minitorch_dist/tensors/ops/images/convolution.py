@@ -11,11 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minitorch_dist.tensors import flops
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes, flops
+from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import Gradient
-from minitorch_dist.tensors.core.joint import record_joint, wants
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import row_major

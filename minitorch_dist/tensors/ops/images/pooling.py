@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd.joint import record_several
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
-from minitorch_dist.tensors.core.joint import record_several
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis, seen, taps

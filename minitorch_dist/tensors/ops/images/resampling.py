@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.without_warnings import silent
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.images.adaptive_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,

@@ -2,7 +2,7 @@
 
 indices                          what an index means, as plain numpy
 indexing  selecting              `x[…]`; whole slices by a vector of indices
-gathering  scatter_reduction     single elements by indices of the tensor's own shape
+gathering                        single elements by indices of the tensor's own shape
 flat_indexing  masking           by their place in the flattened tensor; where a mask is true
-overwriting  replacing           a part is written, or a tensor made with it replaced
+overwriting                      a part is written
 """

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import base, graph, joint
+from minitorch_dist.tensors.autograd import joint
+from minitorch_dist.tensors.core import base, graph
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.elementwise.copying import copy_, fill
 from minitorch_dist.tensors.ops.indexing import indices
@@ -172,7 +173,7 @@ def put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> T
             return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
 
         node.vjps = (keep if mine else None, hand_on if theirs else None)
-        node.reads = [(r.storage, r.storage.version, r.array) for r in reads] or None
+        node.reads = [graph.read_now(r) for r in reads] or None
         node.device = input.storage.device
         rebase(input, (node, 0))
     return input

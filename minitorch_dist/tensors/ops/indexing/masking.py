@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.promotion import broadcast_error
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.indexing import indexing
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, number_or_tensor
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
+from minitorch_dist.tensors.promotion import broadcast_error
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 

@@ -12,9 +12,9 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 import numpy as np
 
-from minitorch_dist.tensors.core import joint
+from minitorch_dist.tensors.autograd import joint
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.graph import record, same_device
+from minitorch_dist.tensors.core.graph import read_now, record, same_device
 from minitorch_dist.tensors.core.views import bump, check_writable, rebase
 from minitorch_dist.tensors.ops.elementwise.copying import dense
 
@@ -62,7 +62,7 @@ def both(
         if node is not None and input.array.dtype.kind not in "iub":
             vjps = (change.keep, change.hand_on)
             node.vjps = [v if e else None for v, e in zip(vjps, node.edges, strict=False)]
-            node.reads = [(r.storage, r.storage.version, r.array) for r in change.reads] or None
+            node.reads = [read_now(r) for r in change.reads] or None
             node.device = input.storage.device
             rebase(input, (node, 0))
         return input

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.core.operations import axis, sum_to
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.indexing import indexing
 from minitorch_dist.tensors.ops.indexing.indices import check_devices, parse, pick

@@ -1,6 +1,8 @@
 """The operations that networks are made of. `nn.functional` offers these under torch's names.
 
-linear  embedding  recurrent  attention  multihead     layers with weights
+linear  embedding  recurrent                           layers with weights
+attention (with attention_checks)  tiled_attention     means weighted by how well two positions match
+multihead (with multihead_checks, multihead_masks)     attention in several subspaces
 activations  rectifiers  random_activations            functions between them
 softmaxes  dropout
 normalization (with planes)  layer_norm                shared statistics; each sample's own

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.core.promotion import floating, not_implemented
 from minitorch_dist.tensors.core.views import inplace as in_place
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops.elementwise.arithmetic import bool_error
 from minitorch_dist.tensors.ops.elementwise.error_function import normal_cdf
 from minitorch_dist.tensors.ops.elementwise.exponentials import logistic
+from minitorch_dist.tensors.promotion import floating, not_implemented
 
 Function = Callable[[Array], Any]
 Gradient = Callable[[Array, Array], Any]

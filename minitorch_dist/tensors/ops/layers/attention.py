@@ -17,14 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import distributions, flops, generator
-from minitorch_dist.tensors.core import dtypes
-from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.joint import record_joint, wants
+from minitorch_dist.tensors import distributions, dtypes, flops, generator
+from minitorch_dist.tensors.autograd.joint import record_joint, wants
+from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.promotion import broadcast_error
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops import autocasting
+from minitorch_dist.tensors.ops.layers.attention_checks import (
+    check_numbers,
+    check_shapes,
+    check_tensors,
+    sharing,
+)
 
 
 @autocasting.lower
@@ -42,38 +46,27 @@ def scaled_dot_product_attention(
     """Attention of `query` (…, L, E) to `key` (…, S, E) and `value` (…, S, V).
 
     `attn_mask` (broadcast to (…, L, S)) is True where a position may be seen, or a number to add to
-    the score. `is_causal` lets position i see only positions up to i. `enable_gqa` lets several
-    query heads (dimension -3) share one head of key and value.
+    the score; a query that may see nothing gets zeros. `is_causal` lets position i see only positions
+    up to i. `enable_gqa` lets several query heads (dimension -3) share one head of key and value.
     """
-    _check(query, key, value, attn_mask, is_causal)
+    check_tensors(query, key, value, attn_mask, is_causal)
+    check_numbers(dropout_p, scale)
     q, k, v = query.array, key.array, value.array
     source = q.dtype
     if source in dtypes.HALVES:
         q, k, v = q.astype(np.float32), k.astype(np.float32), v.astype(np.float32)
-    groups = 1
-    if enable_gqa and q.shape[-3] != k.shape[-3]:
-        groups = q.shape[-3] // k.shape[-3]
-        if groups * k.shape[-3] != q.shape[-3]:
-            raise RuntimeError(
-                f"enable_gqa: the number of query heads ({q.shape[-3]}) must be a multiple of the "
-                f"number of key and value heads ({k.shape[-3]})"
-            )
-        k, v = np.repeat(k, groups, -3), np.repeat(v, groups, -3)
-    factor = q.dtype.type(1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    groups_k, groups_v = sharing(q, k, enable_gqa), sharing(q, v, enable_gqa)
+    k, v = _repeated(k, groups_k), _repeated(v, groups_v)
+    check_shapes(q.shape, k.shape, v.shape, None if attn_mask is None else attn_mask.array.shape)
+    if 0 in (*q.shape[:-1], *k.shape[:-1], *v.shape):
+        attn_mask = None  # nothing to hide: torch then gives the mask no gradient
+    factor = q.dtype.type(1 / math.sqrt(q.shape[-1] or 1) if scale is None else scale)
 
-    try:
-        scores = _times(q * factor, k.swapaxes(-1, -2))
-    except ValueError:
-        raise broadcast_error(q.shape[:-2], k.shape[:-2]) from None
-    hidden: Array | None = None
+    scores = _times(q * factor, k.swapaxes(-1, -2))
     if is_causal:
-        hidden = ~np.tri(q.shape[-2], k.shape[-2], dtype=bool)
-    elif attn_mask is not None and attn_mask.array.dtype.kind == "b":
-        hidden = ~attn_mask.array
+        np.copyto(scores, -np.inf, where=~np.tri(q.shape[-2], k.shape[-2], dtype=bool))
     elif attn_mask is not None:
-        scores = scores + attn_mask.array.astype(scores.dtype, copy=False)
-    if hidden is not None:
-        np.copyto(scores, -np.inf, where=hidden)
+        scores += numbers_to_add(attn_mask.array, scores.dtype)
     weights = softmax_in_place(scores)
     kept: Array | None = None
     boost = weights.dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
@@ -98,20 +91,20 @@ def scaled_dot_product_attention(
         grad = grad.astype(out.dtype, copy=False)
         if want_v:
             d_value = _times(thinned(weights).swapaxes(-1, -2), grad)
-            found[2] = _shared(d_value, groups, like_v).astype(source, copy=False)
+            found[2] = _shared(d_value, groups_v, like_v).astype(source, copy=False)
         if want_q or want_k or any(want_mask):
             d = thinned(_times(grad, v.swapaxes(-1, -2)))
             d *= weights
             d -= weights * np.add.reduce(d, axis=-1, keepdims=True)
             if any(want_mask):
-                found[3] = sum_to(d, like_mask[0]).astype(like_mask[1], copy=False)
+                found[3] = sum_to(d, like_mask[0]).astype(like_mask[1])  # a copy: d is scaled below
             if want_q or want_k:
                 d *= factor
             if want_q:
                 found[0] = sum_to(_times(d, k), q.shape).astype(source, copy=False)
             if want_k:
                 d_key = _times(d.swapaxes(-1, -2), q)
-                found[1] = _shared(d_key, groups, like_k).astype(source, copy=False)
+                found[1] = _shared(d_key, groups_k, like_k).astype(source, copy=False)
         return found
 
     result: T = record_joint(
@@ -140,36 +133,21 @@ def softmax_in_place(scores: Array) -> Array:
     return scores
 
 
+def numbers_to_add(mask: Array, dtype: Any) -> Array:
+    """A mask as what is added to scores: -inf where a bool is False."""
+    if mask.dtype.kind == "b":
+        return np.asanyarray(np.where(mask, dtype.type(0), dtype.type(-np.inf)))
+    return np.asanyarray(mask, dtype)
+
+
+def _repeated(array: Array, groups: int) -> Array:
+    """Each head of a key or value, once for each query head that shares it."""
+    return array if groups == 1 else np.repeat(array, groups, -3)
+
+
 def _shared(grad: Array, groups: int, like: tuple[int, ...]) -> Array:
     """The gradient of a key or value: added up over the query heads that shared it."""
-    if groups > 1:
-        shape = grad.shape
-        split = (*shape[:-3], shape[-3] // groups, groups, *shape[-2:])
+    if groups != 1:
+        split = (*grad.shape[:-3], like[-3], groups, *grad.shape[-2:])
         grad = grad.reshape(split).sum(-3)
     return sum_to(grad, like)
-
-
-def _check(
-    query: TensorBase, key: TensorBase, value: TensorBase, mask: TensorBase | None, causal: bool
-) -> None:
-    tensors = (query, key, value)
-    if min(t.array.ndim for t in tensors) < 2:
-        raise RuntimeError(
-            "scaled_dot_product_attention: expected query, key and value of at least 2 dimensions, "
-            f"got {', '.join(str(list(t.array.shape)) for t in tensors)}"
-        )
-    if len({t.array.dtype for t in tensors}) > 1:
-        raise RuntimeError(
-            "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
-        )
-    if causal and mask is not None:
-        raise RuntimeError(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
-        )
-    if query.array.shape[-1] != key.array.shape[-1] or key.array.shape[-2] != value.array.shape[-2]:
-        raise RuntimeError(
-            "query and key need equal sizes in their last dimension, key and value in their "
-            f"last but one: got {list(query.array.shape)}, {list(key.array.shape)}, "
-            f"{list(value.array.shape)}"
-        )

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record, same_device
-from minitorch_dist.tensors.core.joint import record_joint, wants
 from minitorch_dist.tensors.core.without_warnings import silent, without_warnings
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.layers.losses import reduction_of

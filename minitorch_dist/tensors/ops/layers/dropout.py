@@ -15,10 +15,10 @@ import numpy as np
 
 from minitorch_dist.tensors import distributions
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.views import check_writable, write
 from minitorch_dist.tensors.core.without_warnings import silent
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import current
 from minitorch_dist.tensors.names import also_called
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import Gradient, record, same_device
-from minitorch_dist.tensors.core.joint import record_joint, wants
 from minitorch_dist.tensors.core.views import bump
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
 
 

@@ -12,16 +12,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import mul, sum, sum_to
-from minitorch_dist.tensors.core.promotion import broadcast_error, promote
 from minitorch_dist.tensors.core.without_warnings import silent, without_warnings
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.reductions import mean
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.rounding import signs
+from minitorch_dist.tensors.promotion import broadcast_error, promote
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 Derivative: TypeAlias = "Callable[[], Array]"

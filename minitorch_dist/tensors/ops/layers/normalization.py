@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import Gradient, same_device
-from minitorch_dist.tensors.core.joint import record_joint, wants
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops.layers.planes import (
     affine,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 

@@ -12,12 +12,12 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.promotion import as_element, not_implemented
 from minitorch_dist.tensors.core.views import check_writable, inplace as in_place, rebase, wrote
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.extremes import beside_number, clamp, clipped
 from minitorch_dist.tensors.ops.layers.activations import applied, pointwise
+from minitorch_dist.tensors.promotion import as_element, not_implemented
 
 
 def relu(input: T, inplace: bool = False) -> T:

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitorch_dist.tensors import flops
+from minitorch_dist.tensors.autograd.joint import record_several
 from minitorch_dist.tensors.core.base import Array, T
-from minitorch_dist.tensors.core.joint import record_several
 from minitorch_dist.tensors.core.without_warnings import silent
 
 

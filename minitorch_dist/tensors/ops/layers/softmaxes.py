@@ -6,19 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import Dims, axes, axis, numpy_names, spread
-from minitorch_dist.tensors.core.promotion import cast, floating, not_implemented
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops.elementwise.arithmetic import neg
+from minitorch_dist.tensors.promotion import cast, floating, not_implemented
 
 
 @numpy_names
 def softmax(input: T, dim: int, dtype: dtypes.dtype | None = None) -> T:
     """exp(input) / sum(exp(input)): along `dim`, the elements add up to 1"""
-    input, x, along = _prepared(input, dim, dtype, "softmax_lastdim_kernel_impl")
+    return softmax_of(*_prepared(input, dim, dtype, "softmax_lastdim_kernel_impl"))
+
+
+def softmax_of(input: T, x: Array, along: int) -> T:
+    """softmax of `x`: the array of `input`, or that array with -inf where an element is hidden."""
     out = without_warnings(_softmax, x, along)
 
     def backward(g: Array) -> Array:

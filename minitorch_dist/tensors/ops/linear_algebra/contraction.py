@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import add

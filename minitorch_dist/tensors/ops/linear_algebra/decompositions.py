@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import return_types
+from minitorch_dist.tensors.autograd.joint import record_several
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import Gradient, record, result
-from minitorch_dist.tensors.core.joint import record_several
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.ops.linear_algebra.matrices import attempt, matrix, mT

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Number, T
 from minitorch_dist.tensors.core.operations import axis, mul, sum
-from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.ops.along_axes import norms
 from minitorch_dist.tensors.ops.along_axes.extrema import amax, amin
 from minitorch_dist.tensors.ops.along_axes.norms import vector_norm
@@ -20,6 +19,7 @@ from minitorch_dist.tensors.ops.linear_algebra.solving import inv
 from minitorch_dist.tensors.ops.shapes import pieces
 from minitorch_dist.tensors.ops.shapes.axes import movedim
 from minitorch_dist.tensors.ops.shapes.reshaping import unsqueeze
+from minitorch_dist.tensors.promotion import cast
 
 _INF = float("inf")
 

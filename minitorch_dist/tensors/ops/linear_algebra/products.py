@@ -12,21 +12,20 @@ import math
 
 import numpy as np
 
-from minitorch_dist.tensors import flops
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes, flops
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import mul, sum_to
-from minitorch_dist.tensors.core.promotion import promote
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.complex_numbers import conj
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
+from minitorch_dist.tensors.promotion import promote
 
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
-            "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
-            "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
-            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
+           "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
+           "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
 
 
 def product(x: Array, y: Array, name: str = "") -> Array:
@@ -67,7 +66,7 @@ def same_dtype(*tensors: TensorBase) -> None:
     first = tensors[0].array.dtype
     for t in tensors[1:]:
         if t.array.dtype != first:
-            a, b = (_C_NAMES[str(d)] for d in (first, t.array.dtype))
+            a, b = (C_NAMES[str(d)] for d in (first, t.array.dtype))
             raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a} != {b}")
 
 

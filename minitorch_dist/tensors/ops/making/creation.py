@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, Number, TensorBase
-from minitorch_dist.tensors.core.promotion import cast
+from minitorch_dist.tensors.ops.elementwise.copying import convert
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+from minitorch_dist.tensors.promotion import c_name, cast
 from minitorch_dist.tensors.shape_arrays import mode
 
 Dtype: TypeAlias = "dtypes.dtype | type[float] | type[int] | type[bool] | None"
@@ -106,7 +107,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Any:
     if isinstance(data, np.ndarray):
         wanted = dtypes.from_numpy(data.dtype) if dtype is None else as_dtype(dtype)
         array = literals.check_array(np.asarray(data))
-        return made(array.astype(wanted.numpy, copy=False), device)
+        return made(array if array.dtype == wanted.numpy else convert(array, wanted), device)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -196,6 +197,12 @@ def filled(name: str, size: Any, value: Any, dtype: Dtype, device: Device) -> Ar
         raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {kind_of(size)}")
     if isinstance(value, TensorBase):
         value = value.array
+    if isinstance(value, complex) and dtype is not None and not as_dtype(dtype).is_complex:
+        if as_dtype(dtype) is not dtypes.bool_:
+            raise RuntimeError(
+                f"value cannot be converted to type {c_name(as_dtype(dtype))} without overflow"
+            )
+        value = bool(value)
     number = literals.parse(value, None if dtype is None else as_dtype(dtype))
     if number.size != 1:
         raise TypeError(f"{name}(): argument 'fill_value' must be a number, not {kind_of(value)}")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, shared_memory
-from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors import devices, dtypes, shared_memory
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.ops.elementwise.copying import no_data
 from minitorch_dist.tensors.shape_arrays import mode

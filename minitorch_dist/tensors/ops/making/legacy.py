@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.shape_arrays import mode

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.promotion import converted, tell_discarded
 
 _NEGATIVE = (
     "At least one stride in the given numpy array is negative, and tensors with negative strides "
@@ -47,10 +48,9 @@ def check_array(array: Array) -> Array:
 def parse(data: Any, dtype: dtypes.dtype | None = None) -> Array:
     """A new array with the values of `data`."""
     if isinstance(data, (np.ndarray, np.generic)):
-        own = check_array(np.asarray(data))
-        return np.array(own, None if dtype is None else dtype.numpy)
+        return _copied(check_array(np.asarray(data)), dtype)
     if isinstance(data, TensorBase):
-        return np.array(data.array, None if dtype is None else dtype.numpy)
+        return _copied(data.array, dtype)
     if type(data) in (list, tuple) and _is_plain(data):
         try:
             found = np.array(data)
@@ -70,6 +70,13 @@ def parse(data: Any, dtype: dtypes.dtype | None = None) -> Array:
     if flat.dtype.kind in "uO":
         raise ValueError("Overflow when unpacking long long")
     return _stored(flat.reshape(shape), own_dtype)
+
+
+def _copied(array: Array, dtype: dtypes.dtype | None) -> Array:
+    if array.dtype.kind == "c" and dtype is not None:
+        tell_discarded(array, dtype)
+        return converted(array, dtype)
+    return np.array(array, None if dtype is None else dtype.numpy)
 
 
 def _is_plain(data: Any) -> bool:

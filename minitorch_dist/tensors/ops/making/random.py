@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, distributions
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import devices, distributions, dtypes
+from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
-from minitorch_dist.tensors.core.joint import record_joint
 from minitorch_dist.tensors.core.view_geometry import joined
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator, current
 from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.making.creation import (

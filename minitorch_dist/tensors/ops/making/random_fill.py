@@ -12,9 +12,9 @@ import numpy as np
 
 from minitorch_dist.tensors import distributions, portable_math
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.views import check_writable, write, wrote
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.making.draws import flips

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.core.promotion import not_implemented
 from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+from minitorch_dist.tensors.promotion import not_implemented
 
 
 def _number(value: Any, name: str) -> Any:

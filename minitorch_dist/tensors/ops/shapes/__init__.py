@@ -3,6 +3,6 @@
 reshaping  axes  broadcasting    other shapes, other orders of dimensions, dimensions repeated
 pieces  joining                  slices and splits; several tensors become one
 striding  layout                 windows by hand; how a tensor lies in memory
-rearranging  grids               turned, mirrored, repeated; all pairs side by side
+rearranging                      turned, mirrored, repeated
 duplication  scalars             copies for Python and pickle; plain numbers and lists
 """

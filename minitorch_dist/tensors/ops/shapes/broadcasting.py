@@ -8,9 +8,9 @@ import numpy as np
 
 from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.promotion import broadcast_error
 from minitorch_dist.tensors.core.views import view_of
 from minitorch_dist.tensors.ops.shapes.reshaping import Shape, sizes
+from minitorch_dist.tensors.promotion import broadcast_error
 from minitorch_dist.tensors.size import Size
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.joint import record_joint
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.elementwise.copying import convert
 from minitorch_dist.tensors.ops.shapes.reshaping import reshape, unsqueeze

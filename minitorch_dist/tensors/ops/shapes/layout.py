@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import overload
 
-from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import base, dtypes
+from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.size import Size
+from minitorch_dist.tensors.storages import UntypedStorage
 
 _size = tuple.__new__  # without the checks of Size(): numpy's shapes are tuples of ints
 
@@ -89,14 +89,6 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(steps))
 
 
-def is_contiguous(input: TensorBase, memory_format: Any = None) -> bool:
-    """Whether the elements follow each other row by row (or channel by channel, if asked)."""
-    x = input.array
-    if str(memory_format) == "torch.channels_last" and x.ndim == 4:
-        return bool(x.transpose(0, 2, 3, 1).flags.c_contiguous)
-    return bool(x.flags.c_contiguous)
-
-
 def element_size(input: TensorBase) -> int:
     """The bytes of one element."""
     return input.array.itemsize
@@ -121,9 +113,9 @@ def storage_offset(input: TensorBase) -> int:
     return int(address(input) - start) // input.array.itemsize
 
 
-def untyped_storage(input: TensorBase) -> base.Storage:
+def untyped_storage(input: TensorBase) -> UntypedStorage:
     """The bytes this tensor looks at, which it may share with others."""
-    return input.storage
+    return UntypedStorage(input.storage)
 
 
 def is_floating_point(input: TensorBase) -> bool:
@@ -168,23 +160,6 @@ def layout_of(input: TensorBase) -> layout:
     return strided
 
 
-def is_same_size(input: TensorBase, other: TensorBase) -> bool:
-    """Whether both have the same shape."""
-    return bool(input.array.shape == other.array.shape)
-
-
-def is_set_to(input: TensorBase, tensor: TensorBase) -> bool:
-    """Whether both look at the same elements in the same way."""
-    a, b = input.array, tensor.array
-    return address(input) == address(tensor) and a.shape == b.shape and a.strides == b.strides
-
-
-def dim_order(input: TensorBase) -> tuple[int, ...]:
-    """The dimensions from the slowest to the fastest in memory."""
-    steps = stride(input)
-    return tuple(sorted(range(len(steps)), key=lambda place: -steps[place]))
-
-
 def never(input: TensorBase) -> bool:
     """False: a tensor here is never sparse, quantized or without memory."""
     return False
@@ -205,9 +180,3 @@ def is_cuda(input: TensorBase) -> bool:
 def is_meta(input: TensorBase) -> bool:
     """Whether it has a shape and a type, and no numbers."""
     return input.storage.device is devices.META
-
-
-def get_device(input: TensorBase) -> int:
-    """The index of the simulated accelerator this tensor is on; -1 on the CPU."""
-    index = input.storage.device.index
-    return -1 if index is None else index

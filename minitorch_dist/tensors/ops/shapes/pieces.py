@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from minitorch_dist.tensors.autograd.joint import views_of
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.core.views import view_of, views_of
+from minitorch_dist.tensors.core.views import view_of
 from minitorch_dist.tensors.names import also_called
 
 
@@ -66,13 +66,6 @@ def narrow(input: T, dim: int, start: int, length: int) -> T:
     if first + length > n:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
     return part(input, _at(place, slice(first, first + length)), "SliceBackward0")
-
-
-def narrow_copy(input: T, dim: int, start: int, length: int) -> T:
-    """`narrow`, as a copy."""
-    seen = narrow(input, dim, start, length)
-    widen = None if seen._grad_fn is None else seen._grad_fn.vjps[0]
-    return record(seen.array.copy(order="C"), "NarrowCopyBackward0", (input, widen))
 
 
 def unbind(input: T, dim: int = 0) -> tuple[T, ...]:
@@ -181,46 +174,6 @@ def tensor_split(input: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, .
     ends = [slice(a, b) for a, b in zip([0, *bounds], [*bounds, n], strict=True)]
     place = axis(dim, input.array.ndim)
     return tuple([part(input, _at(place, s), "SliceBackward0") for s in ends])
-
-
-def _listed(first: Any, more: tuple[int, ...]) -> Any:
-    """The indices of `x.hsplit(1, 2)` as those of `x.hsplit([1, 2])`."""
-    return [first, *more] if more else first
-
-
-@also_called(sections="indices_or_sections", indices="indices_or_sections")
-def hsplit(input: T, indices_or_sections: Any, *more: int) -> tuple[T, ...]:
-    """Pieces along the second dimension (the first of a vector)."""
-    return _split_along(
-        input, _listed(indices_or_sections, more), "hsplit", 1, 0 if input.array.ndim == 1 else 1
-    )
-
-
-@also_called(sections="indices_or_sections", indices="indices_or_sections")
-def vsplit(input: T, indices_or_sections: Any, *more: int) -> tuple[T, ...]:
-    """Pieces along the first dimension."""
-    return _split_along(input, _listed(indices_or_sections, more), "vsplit", 2, 0)
-
-
-@also_called(sections="indices_or_sections", indices="indices_or_sections")
-def dsplit(input: T, indices_or_sections: Any, *more: int) -> tuple[T, ...]:
-    """Pieces along the third dimension."""
-    return _split_along(input, _listed(indices_or_sections, more), "dsplit", 3, 2)
-
-
-def _split_along(input: T, where: Any, name: str, needs: int, dim: int) -> tuple[T, ...]:
-    shape = input.array.shape
-    if len(shape) < needs:
-        raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {needs} dimension"
-            f"{'s' if needs > 1 else ''}, but got a tensor with {len(shape)} dimensions!"
-        )
-    if isinstance(where, int) and (where <= 0 or shape[dim] % where):
-        raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
-            f"{shape[dim]} is not divisible by the split_size {where}!"
-        )
-    return tensor_split(input, where, dim)
 
 
 def diagonal(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:

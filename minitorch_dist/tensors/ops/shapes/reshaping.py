@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.lib.stride_tricks import as_strided
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import Dims, axes, axis

@@ -1,1 +1,1 @@
-"""How values are spread: counting, covariance, distances, differences and similarity."""
+"""How values are spread: counting, differences and similarity."""

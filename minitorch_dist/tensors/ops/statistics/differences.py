@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import add, axis, mul, sum as total
-from minitorch_dist.tensors.core.promotion import cast
 from minitorch_dist.tensors.ops.along_axes.scans import cumsum
 from minitorch_dist.tensors.ops.shapes import pieces
+from minitorch_dist.tensors.promotion import cast
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 

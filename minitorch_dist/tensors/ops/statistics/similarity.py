@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.core import dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import T
-from minitorch_dist.tensors.core.dtypes import type_name
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import Dims, mul, sum
-from minitorch_dist.tensors.core.promotion import promote
+from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.along_axes.norms import norm, vector_norm
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.extremes import clamp_min
+from minitorch_dist.tensors.promotion import promote
 
 
 def normalize(input: T, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) -> T:

@@ -1,0 +1,22 @@
+"""Where the time of a program goes: torch's `profile`, under its own names.
+
+    with profile(record_shapes=True) as prof:
+        with record_function("a step"):
+            model(x).sum().backward()
+    print(prof.key_averages().table(sort_by="self_cpu_time_total"))
+    prof.export_chrome_trace("trace.json")          # for ui.perfetto.dev
+
+events       spans of time, their averages, the table and the trace
+recording    the calls of operations
+schedules    which steps are recorded
+profile      `profile` itself
+"""
+
+from minitorch_dist.profiler.profile import (
+    ProfilerActivity as ProfilerActivity,
+    profile as profile,
+    supported_activities as supported_activities,
+    tensorboard_trace_handler as tensorboard_trace_handler,
+)
+from minitorch_dist.profiler.recording import record_function as record_function
+from minitorch_dist.profiler.schedules import ProfilerAction as ProfilerAction, schedule as schedule

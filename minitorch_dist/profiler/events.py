@@ -1,0 +1,162 @@
+"""Spans of time, and what they come to: averages, a table, a trace for ui.perfetto.dev."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+PER_MICROSECOND: Final = 10**6  # picoseconds
+
+
+class TimedEvent:
+    """A call of an operation, or a block with a name. Times are picoseconds."""
+
+    def __init__(self, name: str, category: str, start: int, shapes: list[list[int]]) -> None:
+        self.name, self.category, self.start, self.shapes = name, category, start, shapes
+        self.end = start
+        self.inside = 0  # of the events that it called
+        self.flops = 0
+        self.depth = 0
+
+    @property
+    def cpu_time_total(self) -> float:
+        """Microseconds, with all that it called."""
+        return (self.end - self.start) / PER_MICROSECOND
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds of its own."""
+        return (self.end - self.start - self.inside) / PER_MICROSECOND
+
+    def __repr__(self) -> str:
+        return f"<TimedEvent {self.name}: {spell(self.cpu_time_total)}>"
+
+
+class Average:
+    """All events of one name."""
+
+    device_time_total = self_device_time_total = 0.0
+    cpu_memory_usage = self_cpu_memory_usage = 0
+
+    def __init__(self, key: str, shapes: list[list[int]] | None = None) -> None:
+        self.key, self.input_shapes = key, shapes or []
+        self.count, self.flops = 0, 0
+        self.cpu_time_total, self.self_cpu_time_total = 0.0, 0.0
+
+    @property
+    def cpu_time(self) -> float:
+        """Microseconds of one call."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    def add(self, event: TimedEvent) -> None:
+        self.count += 1
+        self.flops += event.flops
+        self.cpu_time_total += event.cpu_time_total
+        self.self_cpu_time_total += event.self_cpu_time_total
+
+    def __repr__(self) -> str:
+        return f"<{self.key}: {self.count} calls, {spell(self.cpu_time_total)}>"
+
+
+class Averages(list[Average]):
+    """The averages of a recording."""
+
+    def total_average(self) -> Average:
+        whole = Average("Total")
+        for one in self:
+            whole.count += one.count
+            whole.flops += one.flops
+            whole.self_cpu_time_total += one.self_cpu_time_total
+        whole.cpu_time_total = whole.self_cpu_time_total
+        return whole
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
+        """Lines of text, the largest `sort_by` first. Its column is named as an attribute is."""
+        rows: list[Average] = list(self)
+        if sort_by is not None:
+            column = sort_by.replace("cuda", "device")
+            if rows and not isinstance(getattr(rows[0], column, None), (int, float)):
+                raise AttributeError(
+                    f"there is no column {sort_by!r} to sort by; take cpu_time_total, "
+                    "self_cpu_time_total, cpu_time, count or flops"
+                )
+            rows.sort(key=lambda row: -getattr(row, column))
+        total = sum(row.self_cpu_time_total for row in rows)
+        shaped, counted = any(r.input_shapes for r in rows), any(r.flops for r in rows)
+        lines = [["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg",
+                  "# of Calls", *(["Input Shapes"] if shaped else []),
+                  *(["Total FLOPs"] if counted else [])]]  # fmt: skip
+        lines += [
+            [
+                _cut(row.key, max_name_column_width),
+                _share(row.self_cpu_time_total, total), spell(row.self_cpu_time_total),
+                _share(row.cpu_time_total, total), spell(row.cpu_time_total), spell(row.cpu_time),
+                str(row.count),
+                *([_cut(str(row.input_shapes), max_shapes_column_width)] if shaped else []),
+                *([str(row.flops or "--")] if counted else []),
+            ]
+            for row in (rows if row_limit < 0 else rows[:row_limit])
+        ]  # fmt: skip
+        words = [] if header is None else [header]
+        return "\n".join([*words, *_aligned(lines), f"Self CPU time total: {spell(total)}", ""])
+
+
+def averaged(events: Iterable[TimedEvent], by_shape: bool = False) -> Averages:
+    found: dict[Any, Average] = {}
+    for event in events:
+        name = "ProfilerStep*" if event.name.startswith("ProfilerStep#") else event.name
+        key = (name, str(event.shapes)) if by_shape else name
+        if key not in found:
+            found[key] = Average(name, event.shapes if by_shape else None)
+        found[key].add(event)
+    return Averages(found.values())
+
+
+def write_trace(
+    path: str, events: Iterable[TimedEvent], rank: int, metadata: dict[str, Any] | None = None
+) -> None:
+    """Chrome's trace format: every event is a span of this rank."""
+    spans = [
+        {
+            "ph": "X", "name": event.name, "cat": event.category, "pid": rank, "tid": rank,
+            "ts": event.start / PER_MICROSECOND, "dur": event.cpu_time_total,
+            "args": {"Input Dims": event.shapes} if event.shapes else {},
+        }
+        for event in events
+    ]  # fmt: skip
+    whole = {"displayTimeUnit": "ms", "traceEvents": spans, **(metadata or {})}
+    Path(path).write_text(json.dumps(whole), encoding="utf-8")
+
+
+def spell(microseconds: float) -> str:
+    if microseconds >= 1e6:
+        return f"{microseconds / 1e6:.3f}s"
+    return f"{microseconds / 1e3:.3f}ms" if microseconds >= 1e3 else f"{microseconds:.3f}us"
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.2%}" if whole else "NaN"
+
+
+def _cut(text: str, width: int | None) -> str:
+    return text if width is None or len(text) <= width else text[: width - 3] + "..."
+
+
+def _aligned(lines: list[list[str]]) -> list[str]:
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    rule = "  ".join("-" * width for width in widths)
+    texts = [
+        "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines
+    ]
+    return [rule, texts[0], rule, *texts[1:], rule]

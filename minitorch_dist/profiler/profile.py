@@ -1,0 +1,179 @@
+"""`profile`: record a program, all of it or the steps that a schedule chooses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Any, NoReturn
+
+from minitorch_dist.distributed import world
+from minitorch_dist.profiler.events import Averages, TimedEvent, averaged, write_trace
+from minitorch_dist.profiler.recording import CallRecorder, record_function
+from minitorch_dist.profiler.schedules import ProfilerAction
+
+RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+class ProfilerActivity(Enum):
+    """The kind of processor that computes. Here it is always the CPU."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    return {ProfilerActivity.CPU}
+
+
+class profile:
+    """Record what this thread computes inside the block.
+
+    With a `schedule` the program calls `step()` after each of its steps, and `on_trace_ready(self)`
+    is called whenever the recorded steps of a circle are over.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Any = None,
+    ) -> None:
+        if profile_memory or with_stack or with_modules:
+            raise NotImplementedError(
+                "profile_memory, with_stack and with_modules are not offered. cuda.memory_snapshot "
+                "and utils.flop_counter.FlopCounterMode tell of memory and of modules"
+            )
+        self._schedule, self.on_trace_ready = schedule, on_trace_ready
+        self.record_shapes, self.with_flops = record_shapes, with_flops
+        self.step_num = 0
+        self._recorder: CallRecorder | None = None
+        self._is_on = False
+        self._step: record_function | None = None
+        self._metadata: dict[str, Any] = {}
+
+    # ------------------------------------------------------------------------------- from, to, step
+
+    @property
+    def current_action(self) -> ProfilerAction:
+        if self._schedule is None:
+            return ProfilerAction.RECORD_AND_SAVE
+        return self._schedule(self.step_num)
+
+    def start(self) -> None:
+        self._enter()
+
+    def stop(self) -> None:
+        """Record no more, and hand over what was recorded."""
+        self._leave_step()
+        if self._is_on:
+            self._halt()
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
+
+    def step(self) -> None:
+        """The next step of the program begins."""
+        before = self.current_action
+        self._leave_step()
+        self.step_num += 1
+        if self._is_on and (
+            before is ProfilerAction.RECORD_AND_SAVE or self.current_action not in RECORDING
+        ):
+            self._halt()
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
+        self._enter()
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def _enter(self) -> None:
+        if not self._is_on and self.current_action in RECORDING:
+            self._recorder = CallRecorder(self.record_shapes, self.with_flops)
+            self._recorder.start()
+            self._is_on = True
+        if self._is_on and self._schedule is not None:
+            self._step = record_function(f"ProfilerStep#{self.step_num}")
+            self._step.__enter__()
+
+    def _leave_step(self) -> None:
+        if self._step is not None:
+            self._step.__exit__()
+            self._step = None
+
+    def _halt(self) -> None:
+        assert self._recorder is not None
+        self._recorder.stop()
+        self._is_on = False
+
+    # ------------------------------------------------------------------------------------- results
+
+    def events(self) -> list[TimedEvent]:
+        """All events of the last recording, by their beginning."""
+        if self._recorder is None:
+            raise RuntimeError("the profiler has recorded nothing yet")
+        return list(self._recorder.events)
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> Averages:
+        """The events of each name together, and of each name and shape if asked for."""
+        return averaged(self.events(), group_by_input_shape)
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the events for ui.perfetto.dev or chrome://tracing."""
+        write_trace(str(path), self.events(), _rank(), self._metadata)
+
+    def add_metadata(self, key: str, value: str) -> None:
+        self._metadata[key] = str(value)
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        self._metadata[key] = json.loads(value)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> NoReturn:
+        raise NotImplementedError("export_stacks is not offered; export_chrome_trace is")
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> NoReturn:
+        raise NotImplementedError("export_memory_timeline is not offered; see cuda.memory_snapshot")
+
+
+def _rank() -> int:
+    here = world.place().world
+    return 0 if here is None else here.rank
+
+
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[profile], None]:
+    """For `on_trace_ready`: a trace in `dir_name` for each time the profiler hands over."""
+
+    def handler(prof: profile) -> None:
+        folder = Path(dir_name)
+        folder.mkdir(parents=True, exist_ok=True)
+        worker = worker_name or f"rank{_rank()}"
+        prof.export_chrome_trace(str(folder / f"{worker}.{prof.step_num}.pt.trace.json"))
+
+    return handler

@@ -1,0 +1,23 @@
+"""Symmetry: ranks that do the same run your program once (`sim.run(…, fold=True)`).
+
+    program ──► a representative of each role runs it; what it begins is noted, and nothing is sent
+                     │  its trace: computing, collectives, messages, waits
+                     ▼
+    every rank replays the trace of its role, in the real clock, on the real network
+
+Only the program's Python is folded. Clocks, ports and messages are those of all ranks, so times and bytes are
+those of the full run, on every network. A role is a set of ranks that take the same branches.
+
+    acts        the parts of a trace
+    rank_number a rank that notices which ranks a comparison tells apart
+    roles       the roles of one program, and their representatives
+    recording_engine  the schedules of its collectives
+    noted_work  their Works
+    recording   a rank that runs the program alone, and notes what it begins
+    peers       what the others would have sent, where it has numbers
+    replaying   a rank that does what a trace says
+    folding     both halves, one after the other; and the run in full where they do not fit
+"""
+
+from minitorch_dist.sim.fold.folding import Folded as Folded, run as run
+from minitorch_dist.sim.fold.roles import CannotFold as CannotFold, Role as Role

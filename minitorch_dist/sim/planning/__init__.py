@@ -1,0 +1,18 @@
+"""Which layout trains a model fastest on these GPUs? `mtd plan` asks; this answers, by running the training step.
+
+model_files      a model in a few lines of TOML
+layouts          how it is divided: pipeline × replicas × shards × tensor
+transformer      the model, and a part of it for each stage
+kept_results     checkpointing that keeps some results
+whole_attention  attention that writes all weights to memory
+cutting          a part of it, cut for tensor parallelism
+parallel_loss    cross entropy of logits that are cut by words
+training_step    a step on every rank
+    clusters         the GPUs, and the network between them
+    formula          what a layout takes, by a plain formula
+    search           all layouts, and their simulation
+    bounds           the time below which a layout cannot be
+    pruning          layouts that can still be the fastest are simulated
+    in_processes     several layouts at once
+    reasons          why one is slower than another, and what failures cost
+"""

@@ -1,0 +1,103 @@
+"""The GPUs that a plan is for: their device, their number, and the network between them.
+
+    nvlink8+400G     nodes of 8 GPUs joined by NVLink; each GPU has a port of 400 Gb/s to the other nodes
+    two_level:…      or any network that `mtd simulate --net` takes
+
+The rate of NVLink is that of the device's generation, each way, from NVIDIA's data sheets.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from minitorch_dist.sim import nets, topologies
+from minitorch_dist.sim.device import Device, gpu
+from transports.virtual.network import Network
+from transports.virtual.topology import Link, Topology, TwoLevel, link, two_level
+
+NVLINK: Final = {"A100": "300GB/s", "H100": "450GB/s", "H200": "450GB/s", "B200": "900GB/s"}
+NODES: Final = re.compile(r"nvlink(\d+)\+(\d+(?:\.\d+)?)G", re.IGNORECASE)
+INSIDE, OUTSIDE = "2us", "5us"  # latencies: guesses, since no data sheet tells them
+
+
+@dataclass(frozen=True)
+class GpuCluster:
+    """`gpus` equal devices on a network. `net` is how the network was named."""
+
+    device: Device
+    gpus: int
+    net: str
+    network: Network
+    speeds: tuple[tuple[int, float], ...] = ()  # of stragglers
+
+    @property
+    def per_node(self) -> int:
+        topology = self.network.topology
+        return min(topology.gpus, self.gpus) if isinstance(topology, TwoLevel) else self.gpus
+
+    def rate(self, inside: bool) -> float:
+        """Bytes a second of a link within a node, or between nodes."""
+        topology = self.network.topology
+        if isinstance(topology, TwoLevel):
+            return nets.rate_of((topology.intra if inside else topology.inter).per_byte)
+        one = getattr(topology, "link", None)
+        return nets.rate_of(one.per_byte) if isinstance(one, Link) else 50e9
+
+    def key(self) -> list[Any]:
+        """All that decides what a layout takes here."""
+        device = self.device
+        return [str(device), device.memory, self.gpus, self.net, str(self.network), self.speeds]
+
+
+def cluster(
+    device: str, gpus: int, net: str, slower: float = 1.0, speeds: dict[int, float] | None = None,
+    **changes: Any,
+) -> GpuCluster:  # fmt: skip
+    """`slower`: by which factor the links between nodes are slower than their name says."""
+    if gpus < 1:
+        raise ValueError(f"a cluster has at least one GPU, not {gpus}")
+    if slower < 1:
+        raise ValueError(f"a slower link is slower by a factor of 1 or more, not {slower:g}")
+    for rank, speed in (speeds or {}).items():
+        if not 0 <= rank < gpus or not speed > 0:
+            raise ValueError(
+                f"straggler {rank}:{speed:g}: ranks are 0 to {gpus - 1}, speeds above 0"
+            )
+    found = gpu(device, **changes)
+    network = _network(net, found, gpus, slower)
+    topologies.check(network.topology, gpus)
+    return GpuCluster(found, gpus, net, network, tuple(sorted((speeds or {}).items())))
+
+
+def _network(net: str, device: Device, gpus: int, slower: float) -> Network:
+    words = NODES.fullmatch(net)
+    if words is None:
+        if net.lower().startswith("nvlink"):
+            raise ValueError(f"no network is called {net!r}; write it like nvlink8+400G")
+        return _slower(nets.read(net), slower)
+    generation = device.name.partition("-")[0]
+    if generation not in NVLINK:
+        raise ValueError(
+            f"{device.name} has no NVLink that is known here ({', '.join(NVLINK)} have). Say "
+            "two_level:nodes=…,gpus=…,intra=2us/448GB/s,inter=5us/400Gb/s"
+        )
+    size = int(words[1])
+    topology = two_level(
+        -(-gpus // size), size, link(INSIDE, NVLINK[generation]), link(OUTSIDE, f"{words[2]}Gb/s")
+    )
+    return _slower(Network(topology), slower)
+
+
+def _slower(network: Network, factor: float) -> Network:
+    if factor == 1:
+        return network
+    topology: Topology = network.topology
+    if not isinstance(topology, TwoLevel):
+        raise ValueError("--slower-link needs a network of nodes, such as nvlink8+400G")
+    outer = topology.inter
+    times = Fraction(factor).limit_denominator(1000)
+    slow = Link(outer.latency, outer.per_byte * times, outer.wire)
+    return Network(two_level(topology.nodes, topology.gpus, topology.intra, slow, topology.nic))

@@ -1,0 +1,105 @@
+"""Selective checkpointing: some results are kept, and only the others are computed again.
+
+    first time     every matrix product and attention ──► results, of which some are kept
+    second time    what was kept is taken, instead of being computed
+
+Kept are the results of attention and of every second product, counted within a layer, as torchtitan does. A result
+that was kept is a node of the graph like any other; it only takes no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from minitorch_dist.autograd.function import Function
+from minitorch_dist.nn import functional as F
+from minitorch_dist.nn.modules.linear import Linear
+from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.ops.layers import tiled_attention
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class KeptResults:
+    """The results of one layer for one micro-batch. `run` is around each run of the layer."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+        self.is_again = False
+        self.products = 0
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        self.is_again, self.products = bool(self.kept), 0
+        token = _present.set(self)
+        try:
+            yield
+        finally:
+            _present.reset(token)
+
+    def keeps_this(self) -> bool:
+        """Whether the product that comes now is one of those that are kept: the first, the third …"""
+        self.products += 1
+        return self.products % 2 == 1
+
+    def take(self) -> Any:
+        """The first of the kept results that nobody has taken yet; None the first time."""
+        return self.kept.pop(0) if self.is_again else None
+
+    def keep(self, result: Any) -> None:
+        if not self.is_again:
+            self.kept.append(result)
+
+
+_present: ContextVar[KeptResults | None] = ContextVar("kept results", default=None)
+
+
+class KeptProduct(Function):
+    """A linear layer whose result was kept, or is to be."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, keeper: KeptResults, x: Tensor, weight: Tensor, bias: Tensor | None
+    ) -> Any:
+        ctx.save_for_backward(x, weight)
+        array = keeper.take()
+        if array is not None:
+            return base.new(Tensor, array, x.device)
+        out = F.linear(x, weight, bias)
+        keeper.keep(out.array)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, weight = ctx.saved_tensors
+        rows = grad.flatten(0, -2)
+        d_weight = rows.t() @ x.flatten(0, -2)
+        d_bias = rows.sum(0) if ctx.tensor_args[-1] else None
+        return None, grad @ weight, d_weight, d_bias
+
+
+class WeightMatrix(Linear):
+    """A linear layer that looks whether its result is kept. `transformer.fill` fills it."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+    def forward(self, x: Any) -> Any:
+        keeper = _present.get()
+        if keeper is None or not keeper.keeps_this():
+            return super().forward(x)
+        return KeptProduct.apply(keeper, x, self.weight, self.bias)
+
+
+def attention(query: Any, key: Any, value: Any) -> Any:
+    """Attention in tiles; its result is kept."""
+    keeper = _present.get()
+    if keeper is None:
+        return tiled_attention.tiled_attention(query, key, value)
+    found = keeper.take()
+    if found is None:
+        found = tiled_attention.outputs(query, key, value)
+        keeper.keep(found)
+    return tiled_attention.tiled_attention(query, key, value, found)

@@ -1,0 +1,115 @@
+"""A layout: how a model and its batch are divided among GPUs.
+
+    ranks = pipeline × replicas × shards × tensor        the last one varies fastest: it stays within a node
+
+`shards` ranks share the parameters as FSDP does; `replicas` of them hold the same ones, and sum their gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from minitorch_dist.sim.planning.model_files import ModelSizes
+
+CHECKPOINTS: Final = ("none", "selective", "full")
+SCHEDULES: Final = ("1F1B", "Interleaved1F1B", "GPipe")
+
+
+@dataclass(frozen=True)
+class TrainingLayout:
+    """One way to lay a training step out."""
+
+    tensor: int = 1
+    pipeline: int = 1
+    shards: int = 1
+    replicas: int = 1
+    micro: int = 1  # sequences of a micro-batch
+    checkpoint: str = "none"  # which activations are computed again: none, some, or all
+    schedule: str = "1F1B"
+    stages: int = 1  # of each rank
+    reshards: bool = True  # whether gathered parameters are given back after forward
+    sequence: bool = True  # whether tensor parallelism cuts the sequence between layers
+
+    @property
+    def ranks(self) -> int:
+        return self.tensor * self.pipeline * self.shards * self.replicas
+
+    @property
+    def data(self) -> int:
+        """How many ranks have data of their own."""
+        return self.shards * self.replicas
+
+    def micro_batches(self, model: ModelSizes) -> int:
+        return model.batch // (self.data * self.micro)
+
+    @property
+    def all_stages(self) -> int:
+        return self.pipeline * self.stages
+
+    def __str__(self) -> str:
+        words = [f"{n} {v}" for n, v in (("fsdp", self.shards), ("dp", self.replicas),
+                 ("tp", self.tensor), ("pp", self.pipeline)) if v > 1]  # fmt: skip
+        if self.pipeline > 1:
+            words.append(f"{self.stages} stages each" if self.stages > 1 else self.schedule)
+        words.append(f"micro {self.micro}")
+        if self.checkpoint != "none":
+            words.append(self.checkpoint)
+        if self.shards > 1 and not self.reshards:
+            words.append("keep")
+        return " ".join(words)
+
+    @property
+    def short(self) -> str:
+        """As `str`, for a narrow table: a pipeline is 1F1B, or ×2 for two stages on each rank."""
+        words = [f"{name}{n}" for name, n in (("fsdp", self.shards), ("dp", self.replicas), ("tp", self.tensor))
+                 if n > 1]  # fmt: skip
+        if self.pipeline > 1:
+            words.append(
+                f"pp{self.pipeline}" + (f"×{self.stages}" if self.schedule != "1F1B" else "")
+            )
+        words.append(f"micro{self.micro}")
+        if self.checkpoint != "none":
+            words.append(self.checkpoint)
+        if self.shards > 1 and not self.reshards and self.pipeline == 1:
+            words.append("keep")  # with a pipeline all do
+        return " ".join(words)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def faults(layout: TrainingLayout, model: ModelSizes, gpus: int) -> Iterator[str]:
+    """Why this layout cannot be: each reason names the numbers."""
+    if layout.ranks != gpus:
+        yield f"{layout} takes {layout.ranks} GPUs, and there are {gpus}"
+    for name, whole in (("heads", model.heads), ("kv_heads", model.kv_heads), ("ffn", model.ffn),
+                        ("words", model.words), ("sequence", model.sequence), ("width", model.width)):  # fmt: skip
+        if whole % layout.tensor:
+            yield f"tp = {layout.tensor} does not divide {name} = {whole}"
+    if model.layers < layout.all_stages:
+        yield f"{model.layers} layers are fewer than {layout.all_stages} stages"
+    if model.batch % (layout.data * layout.micro):
+        yield (
+            f"a batch of {model.batch} is no multiple of {layout.data} ranks with data × micro-batches of "
+            f"{layout.micro}"
+        )
+    if layout.pipeline == 1 and layout.stages > 1:
+        yield "several stages of a rank need a pipeline"
+    if layout.schedule == "Interleaved1F1B" and layout.pipeline > 1:
+        micro = layout.micro_batches(model)
+        if layout.stages < 2:
+            yield "Interleaved1F1B has two or more stages on a rank"
+        if micro % layout.pipeline:
+            yield f"Interleaved1F1B: {micro} micro-batches are no multiple of pp = {layout.pipeline}"
+    elif layout.stages > 1:
+        yield f"{layout.schedule} has one stage on a rank, not {layout.stages}"
+
+
+def layers_of(model: ModelSizes, layout: TrainingLayout, stage: int) -> range:
+    """The layers of one stage. Stages are as equal as can be; the last ones have fewer, for they also have the
+    logits."""
+    least, more = divmod(model.layers, layout.all_stages)
+    start = stage * least + min(stage, more)
+    return range(start, start + least + (stage < more))

@@ -1,0 +1,161 @@
+"""A model in a file of a few lines of TOML: what it needs to be built, run and planned.
+
+kind = "llama"        # or "gpt": layer norms, biases, learned positions, no gates
+layers = 80
+width = 8192
+heads = 64
+kv_heads = 8          # as many as heads, if not said
+ffn = 28672           # the width inside of the MLP; 4 · width, if not said
+words = 128256        # of the vocabulary
+sequence = 8192
+batch = 2048          # sequences in a step
+attention = "tiles"   # if not said; "whole" writes the weights of all pairs to memory, and knows dropout = 0.1
+gradients = "float32" # if not said; or "bfloat16": in which they are summed over the ranks
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+KINDS: Final = ("llama", "gpt")
+ATTENTION: Final = ("tiles", "whole")
+NUMBERS: Final = {"float32": 4, "bfloat16": 2}  # and their bytes
+SHIPPED: Final = Path(__file__).with_name("models")
+NEEDED: Final = ("kind", "layers", "width", "heads", "words", "sequence", "batch")
+
+
+@dataclass(frozen=True)
+class ModelSizes:
+    """The sizes of a transformer, and the batch that it is trained with."""
+
+    name: str
+    kind: str
+    layers: int
+    width: int
+    heads: int
+    words: int
+    sequence: int
+    batch: int
+    kv_heads: int = 0
+    ffn: int = 0
+    attention: str = "tiles"  # or "whole": the weights of all pairs are written to memory
+    dropout: float = 0.0  # of these weights
+    gradients: str = "float32"  # in which they are summed over the ranks
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kv_heads", self.kv_heads or self.heads)
+        object.__setattr__(self, "ffn", self.ffn or 4 * self.width)
+        for name in ("layers", "width", "heads", "words", "sequence", "batch", "kv_heads", "ffn"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{self.name}: {name} is a whole number above 0, not {value!r}")
+        if self.kind not in KINDS:
+            raise ValueError(f"{self.name}: kind is {' or '.join(KINDS)}, not {self.kind!r}")
+        if self.attention not in ATTENTION:
+            raise ValueError(
+                f"{self.name}: attention is {' or '.join(ATTENTION)}, not {self.attention!r}"
+            )
+        if self.attention == "whole" and self.kv_heads != self.heads:
+            raise ValueError(f'{self.name}: attention = "whole" has as many kv_heads as heads')
+        if not isinstance(self.dropout, (int, float)) or not 0 <= self.dropout < 1:
+            raise ValueError(
+                f"{self.name}: dropout is at least 0 and below 1, not {self.dropout!r}"
+            )
+        if self.dropout and self.attention == "tiles":
+            raise ValueError(f'{self.name}: dropout needs attention = "whole"')
+        if self.gradients not in NUMBERS:
+            raise ValueError(
+                f"{self.name}: gradients are {' or '.join(NUMBERS)}, not {self.gradients!r}"
+            )
+        for whole, part in (("width", "heads"), ("heads", "kv_heads")):
+            a, b = getattr(self, whole), getattr(self, part)
+            if a % b:
+                raise ValueError(f"{self.name}: {part} = {b} does not divide {whole} = {a}")
+
+    @property
+    def head(self) -> int:
+        """Numbers in a head."""
+        return self.width // self.heads
+
+    @property
+    def is_gated(self) -> bool:
+        return self.kind == "llama"
+
+    @property
+    def layer_matrices(self) -> int:
+        """Weights of the matrices in a layer: all others are vectors."""
+        attention = 2 * self.width * self.width + 2 * self.width * self.kv_heads * self.head
+        return attention + (3 if self.is_gated else 2) * self.width * self.ffn
+
+    @property
+    def layer_parameters(self) -> int:
+        vectors = 2 * self.width  # the norms
+        if not self.is_gated:  # biases of norms and matrices
+            vectors += 5 * self.width + 2 * self.kv_heads * self.head + self.ffn
+        return self.layer_matrices + vectors
+
+    @property
+    def parameters(self) -> int:
+        """All of them. The embedding and the last matrix are two, also where papers tie them."""
+        ends = 2 * self.words * self.width + self.width
+        if not self.is_gated:
+            ends += self.sequence * self.width + self.width
+        return self.layers * self.layer_parameters + ends
+
+    @property
+    def flops_per_token(self) -> int:
+        """The model's operations for a token, forwards and backwards, without computing anything again. By the usual
+        count no mask saves anything in attention (PaLM, arXiv:2204.02311, appendix B)."""
+        matrices = self.layers * self.layer_matrices + self.words * self.width
+        return 6 * matrices + 12 * self.layers * self.width * self.sequence
+
+    def changed(self, **values: Any) -> ModelSizes:
+        row = {each.name: getattr(self, each.name) for each in fields(self)}
+        return ModelSizes(**{**row, **values})
+
+
+def known() -> list[str]:
+    """The models that are shipped."""
+    return sorted(path.stem for path in SHIPPED.glob("*.toml"))
+
+
+def read(name: str) -> ModelSizes:
+    """A shipped model by its name, or one's own file by its path."""
+    path = Path(name)
+    if path.suffix != ".toml":
+        if name not in known():
+            said = nearest(name, known())
+            raise ValueError(
+                f"no model is called {name!r}{said}; there are {', '.join(known())}. Your own is a file "
+                "such as mine.toml"
+            )
+        path = SHIPPED / f"{name}.toml"
+    try:
+        row = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ValueError(f"{name} is no file of a model: {error}") from None
+    allowed = {each.name for each in fields(ModelSizes)} - {"name"}
+    for word in row:
+        if word not in allowed:
+            said = nearest(word, allowed)
+            raise ValueError(f"{name}: a model has no {word!r}{said}; it has {', '.join(NEEDED)}, "
+                             "kv_heads, ffn, attention, dropout, gradients and source")  # fmt: skip
+    missing = [word for word in NEEDED if word not in row]
+    if missing:
+        raise ValueError(f"{name}: {' and '.join(missing)} missing; a line is like layers = 32")
+    return ModelSizes(path.stem, **row)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """` (perhaps llama3-8b?)`, or nothing."""
+    names = sorted(known)
+    found = difflib.get_close_matches(word, names, 2, 0.5) or [
+        n for n in names if word and word in n
+    ]
+    return f" (perhaps {' or '.join(found[:3])}?)" if found else ""

@@ -1,0 +1,307 @@
+"""Try the layouts: drop what cannot be, order the rest by the formula, and simulate the most promising.
+
+A simulated layout is run by `training_step` on all its ranks, with fewer layers and fewer micro-batches than the
+model has. Each further layer, and each further micro-batch, adds the same. So two or four short runs tell the long
+one: seconds, bytes and memory are linear in both (`tests/sim/test_plans.py` holds this to full runs). A peak that
+comes at another moment in the long run is missed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from minitorch_dist.sim import runner
+from minitorch_dist.sim.fold.folding import Fold, Folded
+from minitorch_dist.sim.planning import formula
+from minitorch_dist.sim.planning.clusters import GpuCluster
+from minitorch_dist.sim.planning.layouts import CHECKPOINTS, TrainingLayout, faults
+from minitorch_dist.sim.planning.model_files import ModelSizes
+from minitorch_dist.sim.planning.training_step import train
+from minitorch_dist.sim.report import RankReport, Report
+from transports.clock import PICO
+
+FAMILY: Final = "minitorch_dist plan "
+FORMAT: Final = f"{FAMILY}3"  # rows of 2 have the memory of building the model
+MICRO: Final = (1, 2, 4, 8)
+UNFOLDED: Final = 16  # ranks; more are simulated by one of each role
+ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
+MEMORY: Final = "memory "  # of a stage, by category
+LINKS: Final = "bytes "  # of all GPUs, by kind of link
+Measured = dict[str, float]
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """A layout, and what it takes. Memory is that of the fullest GPU, in bytes, by category."""
+
+    layout: TrainingLayout
+    seconds: float
+    memory: dict[str, float]
+    is_simulated: bool
+    shares: dict[str, float] = field(
+        default_factory=dict
+    )  # of the step: computing, sending, waiting
+    sent: float = 0.0  # bytes, by the rank that sends most
+    links: dict[str, float] = field(default_factory=dict)  # bytes of all GPUs, by kind of link
+    fits: bool = True
+    idle: float = 0.0  # the share of the step in which GPUs neither compute nor send, on average
+
+    @property
+    def peak(self) -> float:
+        return sum(self.memory.values())
+
+    def tokens(self, model: ModelSizes) -> float:
+        """Tokens a second of each GPU."""
+        return model.batch * model.sequence / self.seconds / self.layout.ranks
+
+    def mfu(self, model: ModelSizes, cluster: GpuCluster) -> float:
+        return self.tokens(model) * model.flops_per_token / cluster.device.peak_of("bfloat16")
+
+    @property
+    def bubble(self) -> float:
+        """The share of `idle` that a pipeline has if stages are equal and messages take no time: (P - 1) / (m v + P - 1)."""
+        return self.shares.get("bubble", 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def of(row: dict[str, Any]) -> PlanRow:
+        return PlanRow(**{**row, "layout": TrainingLayout(**row["layout"])})
+
+
+# --------------------------------------------------------------------------------------- all of them
+
+
+def layouts(model: ModelSizes, cluster: GpuCluster) -> Iterator[TrainingLayout]:
+    """Every layout that divides."""
+    gpus = cluster.gpus
+    for tensor in _powers(min(cluster.per_node, gpus)):
+        for pipeline in _divisors(gpus // tensor if gpus % tensor == 0 else 0):
+            data = gpus // (tensor * pipeline)
+            for layout in _with_data(tensor, pipeline, data):
+                if not any(faults(layout, model, gpus)):
+                    yield layout
+
+
+def _with_data(tensor: int, pipeline: int, data: int) -> Iterator[TrainingLayout]:
+    schedules = (
+        [("1F1B", 1)]
+        if pipeline == 1
+        else [("1F1B", 1), ("Interleaved1F1B", 2), ("Interleaved1F1B", 4)]
+    )
+    for checkpoint in CHECKPOINTS:
+        for micro in MICRO:
+            for schedule, stages in schedules:
+                for shards in reversed(_divisors(data)):
+                    for reshards in _gives_back(shards, pipeline):
+                        yield TrainingLayout(
+                            tensor, pipeline, shards, data // shards, micro, checkpoint, schedule,
+                            stages, reshards,
+                        )  # fmt: skip
+
+
+def _gives_back(shards: int, pipeline: int) -> tuple[bool, ...]:
+    """Whether parameters that were gathered are given back after forward. In a pipeline every micro-batch would
+    gather all of them again. A rank that has all of them sends nothing in either case."""
+    if shards == 1:
+        return (True,)
+    return (False,) if pipeline > 1 else (True, False)
+
+
+def _powers(most: int) -> list[int]:
+    return [1 << n for n in range(most.bit_length()) if 1 << n <= most]
+
+
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]
+
+
+def estimated(model: ModelSizes, cluster: GpuCluster) -> tuple[list[PlanRow], int]:
+    """The layouts that fit by the formula, the fastest first; and how many did not."""
+    rows, refused = [], 0
+    room = cluster.device.memory or ROOM
+    for layout in layouts(model, cluster):
+        found = formula.estimate(model, layout, cluster)
+        if found.peak > room:
+            refused += 1
+            continue
+        rows.append(PlanRow(layout, found.seconds, found.memory, False))
+    return sorted(rows, key=lambda row: row.seconds), refused
+
+
+# ------------------------------------------------------------------------------------- by running
+
+
+def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> PlanRow:
+    """The same by runs of the training step."""
+    layers, micro = -(-model.layers // layout.all_stages), layout.micro_batches(model)
+    few, more = short_counts(layout)
+    sizes = [2, 4] if layers > 4 else [layers]
+    counts = [few, more] if micro > more else [micro]
+    runs: dict[tuple[int, int], Measured] = {}
+    fold: Fold = layout.ranks > UNFOLDED and roles_of(model, layout)
+    for n, m in itertools.product(sizes, counts):
+        runs[n, m], proved = run(model, layout, cluster, n, m, fold)
+        if proved is not None and not proved.refused:
+            fold = proved  # the other runs have the same roles
+    words = next(iter(runs.values()))
+    found = {
+        word: _line(runs, word, layers, micro, sizes, _counts_for(word, layout, counts))
+        for word in words
+    }
+    by_stage: dict[str, dict[str, float]] = {}
+    for word, value in found.items():
+        if word.startswith(MEMORY):
+            stage, _, category = word.removeprefix(MEMORY).partition(" ")
+            by_stage.setdefault(stage, {})[category] = value
+    memory = max(by_stage.values(), key=lambda each: sum(each.values()))
+    seconds = found["seconds"]
+    shares = {name: found[name] / seconds for name in ("computing", "sending", "waiting")}
+    if layout.pipeline > 1:
+        waits = layout.pipeline - 1
+        shares["bubble"] = waits / (micro * layout.stages + waits)
+    peak = sum(memory.values())
+    fits = peak <= (cluster.device.memory or ROOM)
+    links = {w.removeprefix(LINKS): nbytes for w, nbytes in found.items() if w.startswith(LINKS)}
+    idle = found["idle"] / seconds
+    return PlanRow(layout, seconds, memory, True, shares, found["sent"], links, fits, idle)
+
+
+def short_counts(layout: TrainingLayout) -> tuple[int, int]:
+    """Two numbers of micro-batches. From the first one on, each further one adds the same time."""
+    stages = layout.pipeline
+    if layout.stages == 1:
+        return stages + 1, stages + 2
+    # An interleaved schedule takes them in multiples. Its memory is full with the third multiple.
+    return stages, 3 * stages
+
+
+def _counts_for(word: str, layout: TrainingLayout, counts: list[int]) -> list[int]:
+    """The runs that tell this value. A full pipeline holds no more, however many micro-batches follow."""
+    return counts[-1:] if layout.stages > 1 and word.startswith(MEMORY) else counts
+
+
+def _line(
+    runs: dict[tuple[int, int], Measured], word: str, layers: int, micro: int, sizes: list[int],
+    counts: list[int],
+) -> float:  # fmt: skip
+    """The value for all layers and micro-batches: first along the layers, then along the micro-batches."""
+
+    def along(points: list[int], values: list[float], at: int) -> float:
+        if len(points) == 1:
+            return values[0]
+        return values[0] + (values[1] - values[0]) * (at - points[0]) / (points[1] - points[0])
+
+    by_count = [along(sizes, [runs[n, m][word] for n in sizes], layers) for m in counts]
+    return along(counts, by_count, micro)
+
+
+def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple[int, ...]]:
+    """Ranks of a stage do the same if they have as many rows of each parameter."""
+    in_stage = layout.tensor * layout.data
+    kv_width = model.width // model.heads * model.kv_heads
+    lengths = {model.words, model.width, model.ffn, kv_width}
+    lengths |= {length // layout.tensor for length in lengths}
+
+    def rows(length: int, shard: int) -> int:
+        """Of `length` rows, those of this shard: all but the last ones are equal."""
+        each = -(-length // layout.shards)
+        return min(each, max(0, length - shard * each))
+
+    kinds = [
+        tuple(rows(length, shard) for length in sorted(lengths)) for shard in range(layout.shards)
+    ]
+    return lambda rank: (rank // in_stage, *kinds[rank // layout.tensor % layout.shards])
+
+
+def run(
+    model: ModelSizes,
+    layout: TrainingLayout,
+    cluster: GpuCluster,
+    layers: int,
+    micro: int,
+    fold: Fold,
+) -> tuple[Measured, Folded | None]:
+    """A step with so many layers in each stage and so many micro-batches; and how it was folded."""
+    small = model.changed(
+        layers=layers * layout.all_stages, batch=layout.data * layout.micro * micro
+    )
+    device = replace(cluster.device, memory=ROOM)
+    report = runner.run(
+        train, layout.ranks, (small, layout), net=cluster.network, device=device, shapes=True,
+        speeds=dict(cluster.speeds), fold=fold,
+    )  # fmt: skip
+    last = max(report.ranks, key=lambda each: each.time)
+    use = last.device
+    assert use is not None
+    in_stage = layout.tensor * layout.data
+    found = {
+        "seconds": report.time / PICO,
+        "computing": use.compute / PICO,
+        "sending": use.communication / PICO,
+        "waiting": _idle(report, last) / PICO,
+        "idle": sum(_idle(report, each) for each in report.ranks) / layout.ranks / PICO,
+        "sent": float(max(each.bytes_sent for each in report.ranks)),
+        **{f"{LINKS}{kind}": float(nbytes) for kind, nbytes in _links(report).items()},
+        **{
+            f"{MEMORY}{rank} {name}": float(nbytes)
+            for rank in range(0, layout.ranks, in_stage)
+            for name, nbytes in report.results[rank]["peak"].items()
+        },
+    }
+    return found, report.folded
+
+
+def _idle(report: Report[Any], rank: RankReport) -> int:
+    """Picoseconds of the whole step in which it neither computes nor sends nor receives."""
+    use = rank.device
+    assert use is not None
+    return report.time - use.compute - use.communication
+
+
+def _links(report: Report[Any]) -> dict[str, int]:
+    """Bytes of all messages, by the kind of link between the nodes of sender and receiver."""
+    between = report.between_nodes
+    if between is None:
+        return {"all links": report.bytes_sent}
+    return {"within nodes": report.bytes_sent - between, "between nodes": between}
+
+
+# ------------------------------------------------------------------------------------ with a cache
+
+
+class PlanCache:
+    """The layouts that were simulated before, in a JSON file: an interrupted plan goes on where it was."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: dict[str, dict[str, Any]] = {}
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            if kept.get("format") == FORMAT:
+                self.rows = kept["rows"]
+        except (OSError, ValueError, AttributeError, KeyError, RecursionError):
+            pass  # none yet, or not ours: it is made anew
+
+    def key(self, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> str:
+        return json.dumps([asdict(model), layout.as_dict(), cluster.key()], sort_keys=True)
+
+    def get(self, key: str) -> PlanRow | None:
+        try:
+            return PlanRow.of(self.rows[key])
+        except (KeyError, TypeError):
+            return None
+
+    def put(self, key: str, row: PlanRow) -> None:
+        self.rows[key] = row.as_dict()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_suffix(f".{os.getpid()}")
+        beside.write_text(json.dumps({"format": FORMAT, "rows": self.rows}), encoding="utf-8")
+        beside.replace(self.path)

@@ -1,0 +1,149 @@
+"""A step of training by a layout: this library's own pipelines, FSDP and tensor parallelism, on every rank.
+
+    report = sim.run(train, layout.ranks, (model, layout), shapes=True, device=sim.gpu("H100-SXM"), net=…)
+
+Parameters are kept in float32, and computed with in bfloat16. AdamW's memory is there from the start, as in every step
+but the first. Building the model sends no bytes and computes nothing, so the run is one step and hardly anything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import minitorch_dist as torch
+from minitorch_dist.distributed.device_mesh import DeviceMesh, init_device_mesh
+from minitorch_dist.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from minitorch_dist.distributed.pipelining import PipelineStage, get_schedule_class
+from minitorch_dist.sim import inside
+from minitorch_dist.sim.planning import cutting
+from minitorch_dist.sim.planning.layouts import TrainingLayout, layers_of
+from minitorch_dist.sim.planning.model_files import ModelSizes
+from minitorch_dist.sim.planning.parallel_loss import cross_entropy
+from minitorch_dist.sim.planning.transformer import TransformerPart
+from minitorch_dist.tensors import ledger, pools
+
+AXES = ("pp", "dp", "fsdp", "tp")
+
+
+def train(
+    model: ModelSizes, layout: TrainingLayout, steps: int = 1, dtype: str = "bfloat16"
+) -> dict[str, Any]:
+    """Take `steps` steps. Returns the losses (of the last stage), and this rank's memory by category at its peak."""
+    mesh = _mesh(layout)
+    stages = _stages(mesh["pp"].get_local_rank(), layout)
+    parts = [built(model, layout, mesh, stage, dtype) for stage in stages]
+    optimizer = torch.optim.AdamW([p for part in parts for p in part.parameters()], lr=1e-3)
+    with ledger.category("optimizer"):
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                optimizer.state[p] = optimizer.start(p, group)
+    if pools.pool():
+        ledger.of("cuda").reset_peak()  # the model was whole while it was built
+    take = _pipelined if layout.pipeline > 1 else _accumulated
+    losses = []
+    for _ in range(steps):
+        losses += take(model, layout, mesh, parts, stages)
+        optimizer.step()
+        optimizer.zero_grad()
+    peak = ledger.of("cuda").snapshot().peak_by_category if pools.pool() else {}
+    return {"losses": losses, "peak": peak}
+
+
+def pass_through(
+    model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype: str = "bfloat16"
+) -> None:
+    """Two micro-batches of all layers, or of the last stage of a pipeline with as many (`is_last`). Nothing is reduced
+    after them, and the end of each is marked."""
+    mesh = _mesh(layout)
+    if is_last:
+        whole, two = model.changed(layers=2 * model.layers), replace(layout, pipeline=2)
+        part = built(whole, two, mesh, 1, dtype)
+    else:
+        part = built(model, layout, mesh, 0, dtype)
+    part.set_requires_gradient_sync(False)
+    words = given = _words(model, layout.micro)
+    size = layout.micro, model.sequence // layout.tensor, model.width
+    for number in range(2):
+        if is_last:
+            given = torch.empty(
+                *size, dtype=getattr(torch, dtype), device="cuda", requires_grad=True
+            )
+        loss = cross_entropy(part(given), words, mesh["tp"].get_group()) / 2
+        loss.backward()
+        inside.mark(f"micro-batch {number}")
+
+
+def _mesh(layout: TrainingLayout) -> DeviceMesh:
+    sizes = layout.pipeline, layout.replicas, layout.shards, layout.tensor
+    return init_device_mesh("cuda", sizes, mesh_dim_names=AXES)
+
+
+def _stages(rank: int, layout: TrainingLayout) -> list[int]:
+    """The stages of this rank of the pipeline: every P-th."""
+    return list(range(rank, layout.all_stages, layout.pipeline))
+
+
+def built(
+    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, stage: int, dtype: str
+) -> TransformerPart:
+    """One stage, cut and sharded."""
+    part = TransformerPart(model, layers_of(model, layout, stage), layout.checkpoint)
+    if layout.tensor > 1:
+        cutting.cut(part, mesh["tp"], model, layout.sequence)
+    policy = MixedPrecisionPolicy(
+        param_dtype=getattr(torch, dtype), reduce_dtype=getattr(torch, model.gradients)
+    )
+    units: list[Any] = [part.begin, *part.layers, part.logits]
+    for unit in [each for each in units if each is not None] + [part]:
+        keeps = not layout.reshards or unit is part.logits or unit is part
+        fully_shard(
+            unit, mesh=mesh["dp", "fsdp"], mp_policy=policy, reshard_after_forward=not keeps,
+            src_data_rank=None,
+        )  # fmt: skip
+    return part
+
+
+def _words(model: ModelSizes, count: int) -> Any:
+    """Words to learn: the same for all, since only sizes matter here."""
+    torch.manual_seed(0)
+    return torch.randint(model.words, (count, model.sequence), device="cuda")
+
+
+def _accumulated(
+    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, parts: Any, stages: Any
+) -> list[Any]:
+    """One micro-batch after another; gradients are reduced with the last one."""
+    (part,), count = parts, layout.micro_batches(model)
+    group = mesh["tp"].get_group()
+    losses = []
+    for number in range(count):
+        part.set_requires_gradient_sync(number == count - 1)
+        words = _words(model, layout.micro)
+        loss = cross_entropy(part(words), words, group) / count
+        loss.backward()
+        losses.append(loss.detach())
+    return losses
+
+
+def _pipelined(
+    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, parts: Any, stages: list[int]
+) -> list[Any]:
+    count, group = layout.micro_batches(model), mesh["tp"].get_group()
+    pipe = [
+        PipelineStage(part, stage, layout.all_stages, "cuda", group=mesh["pp"].get_group())
+        for part, stage in zip(parts, stages, strict=True)
+    ]
+
+    def loss(logits: Any, words: Any) -> Any:
+        return cross_entropy(logits, words, group) / count
+
+    one_stage = layout.stages == 1
+    schedule: Any = get_schedule_class(layout.schedule)
+    schedule = schedule(pipe[0] if one_stage else pipe, count, loss_fn=loss, scale_grads=False)
+    words = _words(model, layout.micro).repeat(count, 1)
+    losses: list[Any] = []
+    given = (words,) if 0 in stages else ()
+    target = words if layout.all_stages - 1 in stages else None
+    schedule.step(*given, target=target, losses=losses, return_outputs=False)
+    return [each.detach() for each in losses]

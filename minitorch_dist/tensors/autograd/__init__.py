@@ -1,0 +1,10 @@
+"""The rarer parts of autograd. They attach to the core, which knows none of them.
+
+grad_modes    `no_grad`, `enable_grad`, `inference_mode`
+hooks         functions that are called when a gradient passes by
+nodes         torch's names for a node, and what a checkpoint does to it
+view_notes    why some views must not be written to
+joint         operations with several results, or with one function for all gradients
+passes        the backward pass that is running
+attended      a pass with hooks, with `inputs`, or with an observer
+"""

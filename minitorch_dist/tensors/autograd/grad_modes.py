@@ -1,0 +1,147 @@
+"""Whether operations are being recorded: `no_grad`, `enable_grad`, `inference_mode`.
+
+The mode belongs to the thread that sets it (see `core.grad_mode`). Each of the classes is a context
+manager and a decorator; generators are entered and left around every step, so that a `yield` never
+leaks the mode to the caller.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from minitorch_dist.tensors.core.grad_mode import INFERENCE, OFF, ON, current_mode, mode
+
+set_mode = mode.set  # a name that is bound here is quicker than a method of an imported one
+
+P = ParamSpec("P")
+R = TypeVar("R")
+M = TypeVar("M", bound="_Mode[Any]")
+S = TypeVar("S")
+
+
+def is_grad_enabled() -> bool:
+    return current_mode() == ON
+
+
+def is_inference_mode_enabled() -> bool:
+    return current_mode() == INFERENCE
+
+
+class _Mode(Generic[S]):
+    """Sets the mode on entry and restores it on exit; re-entrant.
+
+    Within `inference_mode` nothing else changes it: `enable_grad` does not record there.
+    """
+
+    def __init__(self, value: int, leaves_inference: bool = False) -> None:
+        self.value, self.leaves_inference = value, leaves_inference
+        self._previous: list[int] = []
+
+    def _set(self) -> None:
+        if self.leaves_inference or current_mode() != INFERENCE:
+            set_mode(self.value)
+
+    def __enter__(self) -> None:
+        self._previous.append(current_mode())
+        self._set()
+
+    def __exit__(self, *exc: object) -> None:
+        set_mode(self._previous.pop())
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        if inspect.isgeneratorfunction(function):
+            return _wrap_generator(self._again, function)  # type: ignore[no-any-return]
+
+        @functools.wraps(function)
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self._again():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def _again(self) -> _Mode[Any]:
+        """A fresh one for each call, so that a decorated function may run in many threads."""
+        return _Mode(self.value, self.leaves_inference)
+
+
+def _wrap_generator(fresh: Callable[[], _Mode[Any]], function: Callable[..., Any]) -> Any:
+    """Run each step of the generator under the mode, its consumer outside of it."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        with fresh():
+            generator: Any = function(*args, **kwargs)
+        step, argument = generator.send, None
+        while True:
+            try:
+                with fresh():
+                    item = step(argument)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                argument = yield item
+                step = generator.send
+            except GeneratorExit:
+                with fresh():
+                    generator.close()
+                raise
+            except BaseException as error:
+                step, argument = generator.throw, error
+
+    return wrapped
+
+
+class no_grad(_Mode[Any]):
+    """Operations inside are not recorded. Results do not require grad."""
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        if function is not None:  # used as @no_grad, without the call
+            return cls()(function)
+        return super().__new__(cls)
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        super().__init__(OFF)
+
+
+class enable_grad(_Mode[Any]):
+    """Operations inside are recorded again, within a `no_grad` block."""
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        if function is not None:
+            return cls()(function)
+        return super().__new__(cls)
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        super().__init__(ON)
+
+
+class set_grad_enabled(_Mode[Any]):
+    """Takes effect at once, as a plain call; as a context manager it restores on exit."""
+
+    def __init__(self, enabled: bool) -> None:
+        super().__init__(ON if enabled else OFF)
+        self._at_call = current_mode()
+        self._set()
+
+    def __enter__(self) -> None:
+        self._previous.append(self._at_call)
+        self._set()
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        set_mode(self._at_call)  # used as a decorator: the call itself changes nothing
+        return super().__call__(function)
+
+
+class inference_mode(_Mode[Any]):
+    """`no_grad`, and the tensors made inside can never enter a graph later."""
+
+    def __new__(cls, enabled: bool | Callable[..., Any] = True) -> Any:
+        if callable(enabled):
+            return cls()(enabled)
+        return super().__new__(cls)
+
+    def __init__(self, enabled: bool | Callable[..., Any] = True) -> None:
+        super().__init__(INFERENCE if enabled else ON, leaves_inference=True)

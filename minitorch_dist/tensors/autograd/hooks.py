@@ -1,0 +1,190 @@
+"""Functions that are called when a gradient passes by, and the handle that takes them out again.
+
+At one node of the graph, in this order:
+
+    reached          called with nothing, to know that the pass has come here
+    tensor hooks     `tensor.register_hook`: sees, and may replace, the gradient of one output
+    retained         `tensor.retain_grad`: what is left then goes into `tensor.grad`
+    before           `node.register_prehook`: all outputs' gradients at once
+    (the node runs, or the leaf collects)
+    collected        `leaf.register_post_accumulate_grad_hook`: called with the leaf
+    kept             the same for whoever also cares for gradients that a context of distributed autograd
+                     keeps, and not `.grad` (DDP does)
+    after            `node.register_hook`: sees the inputs' and the outputs' gradients
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors.core import base, device_labels, rare_cases
+from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.graph import Node
+
+Hooks = dict[int, Callable[..., Any]]
+
+
+class RemovableHandle:
+    """Returned by every `register_…hook`; `remove()` it, or use it as a context manager."""
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks: Hooks, hook: Callable[..., Any], first: bool = False) -> None:
+        self.id = next(self._ids)
+        self._hooks = hooks
+        if first:
+            others = dict(hooks)
+            hooks.clear()
+            hooks[self.id] = hook
+            hooks.update(others)
+        else:
+            hooks[self.id] = hook
+
+    def remove(self) -> None:
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class NodeHooks:
+    """All hooks of one node; made when the first is registered."""
+
+    __slots__ = ("after", "before", "collected", "kept", "reached", "retained", "tensor")
+
+    def __init__(self) -> None:
+        self.reached: Hooks = {}
+        self.tensor: dict[int, Hooks] = {}  # by output
+        self.retained: dict[int, weakref.ref[TensorBase]] = {}  # by output
+        self.before: Hooks = {}
+        self.collected: Hooks = {}
+        self.kept: Hooks = {}
+        self.after: Hooks = {}
+
+    def run_tensor_hooks(
+        self, grads: list[Array | None], owned: list[bool], device: device_labels.device
+    ) -> list[Array | None]:
+        """The gradients of the outputs after tensor hooks; retained ones are stored."""
+        grads = list(grads)
+        for output, hooks in self.tensor.items():
+            for hook in list(hooks.values()):
+                here = _own(grads, owned, output, device)
+                replaced = hook(here)
+                if replaced is not None:
+                    grads[output] = checked(hook, here, replaced).array
+                    owned[output] = False
+        for output, reference in self.retained.items():
+            tensor, grad = reference(), grads[output]
+            if tensor is not None and grad is not None:
+                present = tensor._grad
+                whole = grad.copy() if present is None else present.array + grad
+                tensor._grad = base.new(tensor.plain, whole, device)
+        return grads
+
+    def run_before(
+        self, grads: list[Array | None], owned: list[bool], device: device_labels.device
+    ) -> list[Array | None]:
+        """The gradients of the outputs after the node's own pre-hooks."""
+        for hook in list(self.before.values()):
+            given = tuple([_own(grads, owned, output, device) for output in range(len(grads))])
+            replaced = hook(given)
+            if replaced is not None:
+                grads = _replacements(hook, given, replaced)
+                owned[:] = [False] * len(owned)
+        return grads
+
+    def run_after(
+        self,
+        results: Sequence[Array | None],
+        grads: Sequence[Array | None],
+        device: device_labels.device,
+    ) -> Sequence[Array | None]:
+        """The gradients of the inputs after the node's post-hooks."""
+        outputs = tuple([_wrap(g, device) for g in grads])
+        for hook in list(self.after.values()):
+            given = tuple([_wrap(r, device) for r in results])
+            replaced = hook(given, outputs)
+            if replaced is not None:
+                results = _replacements(hook, given, replaced)
+        return results
+
+
+def hooks_of(node: Node) -> NodeHooks:
+    """The place where the hooks of `node` are registered."""
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+    found: NodeHooks = node.hooks
+    return found
+
+
+def follow(tensor: TensorBase, node: Node, output: int) -> None:
+    """Keep the gradient of `tensor` at `node`, which is now the one that made it."""
+    old = tensor._grad_fn
+    if old is not None and old.hooks is not None:
+        old.hooks.retained.pop(tensor._output_nr, None)
+    hooks_of(node).retained[output] = weakref.ref(tensor)
+
+
+rare_cases.retained = follow
+
+
+def _own(
+    grads: list[Array | None], owned: list[bool], output: int, device: device_labels.device
+) -> Any:
+    """The gradient as a tensor which the hook may write to: nobody else reads this array."""
+    grad = grads[output]
+    if grad is None:
+        return None
+    if not owned[output]:
+        grad = grads[output] = grad.copy()
+        owned[output] = True
+    return base.new(TensorBase.plain, grad, device)
+
+
+def _wrap(grad: Array | None, device: device_labels.device) -> Any:
+    return None if grad is None else base.new(TensorBase.plain, np.asanyarray(grad), device)
+
+
+def _replacements(
+    hook: Callable[..., Any], given: tuple[TensorBase | None, ...], replaced: Any
+) -> list[Array | None]:
+    found = replaced if isinstance(replaced, tuple) else (replaced,)
+    if len(found) != len(given):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(found)}, "
+            f"but expected {len(given)})"
+        )
+    return [
+        None if new is None else checked(hook, old, new).array
+        for old, new in zip(given, found, strict=True)
+    ]
+
+
+def checked(hook: Callable[..., Any], old: TensorBase | None, new: Any) -> TensorBase:
+    """The tensor that a hook returned in place of `old`, if it may replace it."""
+    if not isinstance(new, TensorBase):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    if old is not None:
+        if new.array.dtype != old.array.dtype:
+            raise RuntimeError(
+                f"hook '{_name(hook)}' has changed the type of value "
+                f"(was {old.dtype} got {new.dtype})"
+            )
+        if new.array.shape != old.array.shape:
+            raise RuntimeError(
+                f"hook '{_name(hook)}' has changed the size of value "
+                f"(was {list(old.array.shape)} got {list(new.array.shape)})"
+            )
+    return new
+
+
+def _name(hook: Callable[..., Any]) -> str:
+    return getattr(hook, "__name__", repr(hook))

@@ -1,0 +1,135 @@
+"""Operations whose gradients share their work, or that have several results.
+
+Convolution and normalisation compute all gradients together, so one function returns them all.
+`record_joint` takes it; `record_several` does the same for operations with more than one result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minitorch_dist.tensors.autograd.nodes import TorchNode
+from minitorch_dist.tensors.autograd.view_notes import MULTI
+from minitorch_dist.tensors.core import base, device_labels, grad_mode, observers
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import (
+    KINDS,
+    RESULT,
+    Gradient,
+    common_device,
+    edge_of,
+    read_now,
+    refresh,
+)
+from minitorch_dist.tensors.core.views import note_of
+
+
+def record_joint(
+    array: Any,
+    name: str,
+    inputs: Sequence[T],
+    backward: Callable[..., Sequence[Gradient]],
+    reads: Sequence[TensorBase] = (),
+    reads_result: bool = False,
+    owns: bool = False,
+) -> T:
+    """As `record`, with one function for all gradients: it returns one (or None) per input."""
+    outs = record_several((array,), name, inputs, backward, reads, reads_result, owns)
+    return outs[0]
+
+
+def record_several(
+    arrays: Sequence[Any],
+    name: str,
+    inputs: Sequence[T],
+    backward: Callable[..., Sequence[Gradient]],
+    reads: Sequence[TensorBase] = (),
+    reads_result: bool | tuple[int, ...] = False,
+    owns: bool = False,
+) -> tuple[T, ...]:
+    """As `record_joint`, for several results: `backward` takes the gradient of each of them.
+
+    A result that the loss does not depend on has gradient None; integer results never have one.
+    `reads_result` may name those that are read by their numbers.
+    """
+    device = inputs[0].storage.device
+    for tensor in inputs:
+        if tensor.storage.device is not device:
+            device = common_device(inputs)
+    plain = inputs[0].plain
+    outs: list[T] = [base.new(plain, array, device) for array in arrays]
+    if observers.operations:
+        observers.operated(name, [t.array for t in inputs], [out.array for out in outs])
+    node = node_for(name, inputs)
+    if node is not None:
+        node.backward = backward
+        noted = [read_now(read) for read in reads]
+        if reads_result:
+            chosen = reads_result if isinstance(reads_result, tuple) else range(len(outs))
+            noted.extend((outs[n].storage, 0, outs[n].array, RESULT, n) for n in chosen)
+        node.reads = noted or None
+        node.owns = owns
+        node.device = device
+        node.outputs = len(outs)
+        for number, out in enumerate(outs):
+            if out.array.dtype.kind not in "iub":
+                out._grad_fn = node
+                out._output_nr = number
+                out._requires_grad = True
+        if device is not device_labels.CPU:
+            observers.memory.kept(node, outs)
+    return tuple(outs)
+
+
+def node_for(name: str, inputs: Sequence[TensorBase]) -> TorchNode | None:
+    """A node with edges to `inputs`, or None if nothing is to be recorded."""
+    if grad_mode.current_mode() != grad_mode.ON or not wants_any(inputs):
+        return None
+    edges = tuple([edge_of(t) if t._requires_grad else None for t in inputs])
+    node: TorchNode = KINDS[name](name, edges)
+    return node
+
+
+def wants_any(inputs: Sequence[TensorBase]) -> bool:
+    """Whether one of the inputs needs a gradient, asked while recording."""
+    requires = False
+    for tensor in inputs:
+        if tensor._base is not None:
+            refresh(tensor)
+        requires = requires or tensor._requires_grad
+    return requires
+
+
+def wants(*inputs: TensorBase | None) -> list[bool]:
+    """Which of the inputs need a gradient; none while nothing is recorded."""
+    if grad_mode.current_mode() != grad_mode.ON:
+        return [False] * len(inputs)
+    return [t is not None and wants_any((t,)) for t in inputs]
+
+
+def views_of(
+    self: T, arrays: Sequence[Array], name: str, backward: Callable[..., Sequence[Array]]
+) -> tuple[T, ...]:
+    """Several windows on `self` from one operation, with one `backward` for all their gradients."""
+    mode = grad_mode.current_mode()
+    node = node_for(name, (self,))
+    if node is not None:
+        node.backward, node.outputs, node.owns = backward, len(arrays), True
+        node.device = self.storage.device
+    storage, base = self.storage, self if self._base is None else self._base
+    outs = []
+    for number, array in enumerate(arrays):
+        out: T = object.__new__(self.plain)
+        out.array = array
+        out.storage = storage
+        out._base = base
+        out._seen_version = storage.version
+        out._output_nr = number
+        out._view_note = MULTI if mode == grad_mode.ON else note_of(mode)
+        if node is not None:
+            out._grad_fn, out._requires_grad = node, True
+        if self._inference:
+            out._inference = True
+        outs.append(out)
+    return tuple(outs)

@@ -1,0 +1,12 @@
+"""Gradients of gradients: a backward pass whose own steps are recorded, `create_graph=True`.
+
+A gradient that records is an array. It has the numbers of a gradient and a tensor that remembers how they were
+made. The functions of a node are written for arrays and run as they are; numpy asks this array what to do.
+
+recording_array   the array
+rules             its answers to numpy, in operations on tensors
+windows           where a view lies in its base
+remade            arrays that a function keeps though no tensor holds them
+closures          a node's functions, with recording arrays in place of those that they have kept
+passes            the backward pass
+"""

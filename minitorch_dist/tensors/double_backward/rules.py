@@ -1,0 +1,262 @@
+"""The answers of a recording array to numpy: the same step, as an operation on tensors."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.double_backward.recording_array import (
+    ANSWERS,
+    NotDifferentiable,
+    RecordingArray,
+    constant,
+    like_of,
+    recording,
+    tensor_of,
+)
+from minitorch_dist.tensors.ops.elementwise import error_function
+from minitorch_dist.tensors.ops.shapes import joining
+
+Options = dict[str, Any]
+
+UFUNCS: dict[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.power: operator.pow,
+    np.matmul: operator.matmul,
+    np.negative: operator.neg,
+    np.reciprocal: lambda t: 1 / t,
+    np.square: lambda t: t * t,
+    np.maximum: lambda a, b: _extreme(a, b, "maximum", "min"),
+    np.minimum: lambda a, b: _extreme(a, b, "minimum", "max"),
+    np.conjugate: lambda t: t,
+    np.absolute: methodcaller("abs"),
+    np.arcsin: methodcaller("asin"),
+    np.arccos: methodcaller("acos"),
+    np.arctan: methodcaller("atan"),
+}
+UFUNCS |= {
+    function: methodcaller(function.__name__)
+    for function in (
+        np.exp, np.expm1, np.log, np.log1p, np.sqrt, np.sin, np.cos, np.tan, np.tanh, np.sinh, np.cosh,
+    )
+}  # fmt: skip
+
+STEPS = {
+    np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal, np.isnan, np.isinf,
+    np.isfinite, np.sign, np.signbit, np.floor, np.ceil, np.trunc, np.rint, np.logical_and,
+    np.logical_or, np.logical_not,
+}  # fmt: skip
+"""Steps: constant almost everywhere, so nothing is recorded."""
+
+
+def _extreme(a: Any, b: Any, name: str, bound: str) -> Any:
+    if isinstance(b, (int, float)):
+        return a.clamp(**{bound: b})
+    return b.clamp(**{bound: a}) if isinstance(a, (int, float)) else getattr(a, name)(b)
+
+
+def made(operation: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    """The array of `operation`, called with the tensors of `inputs` and recorded."""
+    like = like_of(inputs)
+    mode = grad_mode.mode.set(grad_mode.ON)
+    try:
+        return recording(operation(*[tensor_of(each, like) for each in inputs]))
+    finally:
+        grad_mode.mode.reset(mode)
+
+
+def numbers(values: Any) -> Any:
+    """The values, without their histories."""
+    if isinstance(values, RecordingArray):
+        values.look_again()
+        return np.asarray(values)
+    return type(values)(map(numbers, values)) if isinstance(values, (tuple, list)) else values
+
+
+def ufunc(function: np.ufunc, method: str, inputs: Sequence[Any], options: Options) -> Any:
+    if method == "reduce" and function is np.add:
+        return _added(*inputs, **options)
+    if method == "at" and function is np.add:
+        return add_at(*inputs)
+    if method != "__call__" or set(options) - {"dtype", "casting"}:
+        raise NotDifferentiable(f"numpy's {function.__name__}.{method}")
+    if function in STEPS:
+        return function(*numbers(inputs), **options)
+    if function not in UFUNCS:
+        raise NotDifferentiable(f"numpy's {function.__name__}")
+    return made(UFUNCS[function], inputs)
+
+
+def _added(x: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False) -> Any:
+    kind = x.dtype if dtype is None else np.dtype(dtype)
+    over = tuple(range(x.ndim)) if axis is None else axis
+    if over == ():
+        return x.copy()
+    return made(lambda t: t.sum(over, keepdim=bool(keepdims)), (x,)).astype(kind, copy=False)
+
+
+def add_at(target: Any, where: Any, values: Any) -> None:
+    """`target[where] += values`, where a place that is named twice gets both values."""
+    if not isinstance(target, RecordingArray):
+        raise NotDifferentiable("a gradient that is added to a kept array")
+    places = np.arange(target.size).reshape(target.shape)[where]
+
+    def add(t: Any, v: Any) -> Any:
+        flat, index = t.reshape(-1), constant(places.reshape(-1), t.storage.device)
+        return flat.index_add(0, index, v.expand(places.shape).reshape(-1)).reshape(t.shape)
+
+    target[...] = made(add, (target, values))
+
+
+def add_rows(places: Any, rows: Any, shape: Any, by_frequency: bool) -> Any:
+    """The gradient of a table of which `rows` were read."""
+    if by_frequency:
+        raise NotDifferentiable("scale_grad_by_freq=True")
+    whole = zeros(shape, rows.dtype)
+    add_at(whole, places, rows)
+    return whole
+
+
+def normal_cdf(x: Any) -> Any:
+    """The share of a normal distribution that lies below x."""
+    if not isinstance(x, RecordingArray):
+        return error_function.normal_cdf(x)
+    return made(lambda t: ((t * math.sqrt(0.5)).erf() + 1) * 0.5, (x,))
+
+
+HELPERS = {"add_at": add_at, "_add_rows": add_rows, "normal_cdf": normal_cdf}
+"""Functions that gradients call, and whose steps have no rules."""
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+
+
+def rule(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def known(answer: Callable[..., Any]) -> Callable[..., Any]:
+        FUNCTIONS.update(dict.fromkeys(functions, answer))
+        return answer
+
+    return known
+
+
+def function(func: Any, args: Sequence[Any], kwargs: Options) -> Any:
+    if func not in FUNCTIONS:
+        raise NotDifferentiable(f"numpy's {getattr(func, '__name__', func)}")
+    return FUNCTIONS[func](*args, **kwargs)
+
+
+@rule(np.shape)
+def shape(x: Any) -> Any:
+    return x.shape
+
+
+@rule(np.ndim)
+def ndim(x: Any) -> Any:
+    return x.ndim
+
+
+@rule(np.where)
+def where(mask: Any, x: Any, y: Any) -> Any:
+    like = like_of((x, y))
+    chosen, kind = constant(np.asarray(mask), like.storage.device), like.array.dtype.type
+    both = [each if isinstance(each, np.ndarray) else np.asarray(each, kind) for each in (x, y)]
+    return made(lambda a, b: chosen.where(a, b) if a is chosen else a.where(chosen, b), both)
+
+
+@rule(np.sum)
+def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    return _added(x, axis, dtype, keepdims)
+
+
+@rule(np.concatenate)
+def concatenate(arrays: Any, axis: int = 0) -> Any:
+    return made(lambda *t: joining.cat(t, axis), arrays)
+
+
+@rule(np.stack)
+def stack(arrays: Any, axis: int = 0) -> Any:
+    return made(lambda *t: joining.stack(t, axis), arrays)
+
+
+@rule(np.flip)
+def flip(x: Any, axis: Any = None) -> Any:
+    over = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return made(lambda t: t.flip(tuple(over)), (x,))
+
+
+@rule(np.roll)
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    return made(lambda t: t.roll(shift, axis), (x,))
+
+
+@rule(np.broadcast_to)
+def broadcast_to(x: Any, shape: Any, subok: bool = False) -> Any:
+    return made(lambda t: t.expand(shape if isinstance(shape, tuple) else (shape,)), (x,))
+
+
+@rule(np.expand_dims)
+def expand_dims(x: Any, axis: int) -> Any:
+    return x.window(lambda t: t.unsqueeze(axis), lambda a: np.expand_dims(a, axis))
+
+
+@rule(np.squeeze)
+def squeeze(x: Any, axis: Any = None) -> Any:
+    return x.squeeze(axis)
+
+
+@rule(np.moveaxis)
+def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+    def moved(t: Any) -> Any:
+        few = isinstance(source, int)
+        return t.movedim(source, destination) if few else t.movedim(tuple(source), tuple(destination))  # fmt: skip
+
+    return x.window(moved, lambda a: np.moveaxis(a, source, destination))
+
+
+@rule(np.full_like)
+def full_like(x: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+    return recording(constant(np.full(x.shape, value, dtype or x.dtype)))
+
+
+@rule(np.zeros, np.empty)
+def zeros(shape: Any, dtype: Any = float, order: Any = "C") -> Any:
+    return recording(constant(np.zeros(shape, dtype)))
+
+
+@rule(np.zeros_like, np.empty_like)
+def zeros_like(x: Any, dtype: Any = None, **_: Any) -> Any:
+    return recording(constant(np.zeros(x.shape, dtype or x.dtype)))
+
+
+@rule(np.ones_like)
+def ones_like(x: Any, dtype: Any = None, **_: Any) -> Any:
+    return recording(constant(np.ones(x.shape, dtype or x.dtype)))
+
+
+@rule(np.copyto)
+def copyto(array: Any, value: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    array[...] = np.where(np.broadcast_to(where, array.shape), value, array)
+
+
+@rule(np.take_along_axis)
+def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
+    return made(lambda t: t.gather(axis, constant(indices, t.storage.device)), (x,))
+
+
+@rule(np.put_along_axis)
+def put_along_axis(x: Any, indices: Any, values: Any, axis: int) -> None:
+    x[...] = made(lambda t, v: t.scatter(axis, constant(indices, t.storage.device), v), (x, values))
+
+
+ANSWERS.update(
+    ufunc=ufunc, function=function, made=made, dtype=lambda kind: dtypes.FROM_NUMPY[kind]
+)

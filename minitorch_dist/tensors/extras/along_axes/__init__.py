@@ -1,0 +1,4 @@
+"""Rarely used operations of the room `ops.along_axes`.
+
+scans    running totals along an axis: each result depends on the elements up to its own place
+"""

@@ -1,0 +1,41 @@
+"""Rarely used questions about complex numbers."""
+
+from __future__ import annotations
+
+from minitorch_dist.tensors.core.base import T, TensorBase
+from minitorch_dist.tensors.core.graph import result
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.ops.complex_numbers import conj
+
+
+def conj_physical(input: T) -> T:
+    """`conj`"""
+    return conj(input)
+
+
+def resolve_conj(input: T) -> T:
+    """The tensor itself: no conjugate waits to be computed."""
+    return input
+
+
+def resolve_neg(input: T) -> T:
+    """The tensor itself."""
+    return input
+
+
+def is_conj(input: TensorBase) -> bool:
+    """False: conjugates are computed at once."""
+    return False
+
+
+def is_neg(input: TensorBase) -> bool:
+    """False."""
+    return False
+
+
+def isreal(input: T) -> T:
+    """Which elements have no imaginary part"""
+    return result(input, input.array.imag == 0)
+
+
+conj_physical_ = inplace(conj_physical)

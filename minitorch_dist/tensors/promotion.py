@@ -1,0 +1,225 @@
+"""Two operands of different types or shapes: their result, and the errors where they do not fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.core import operations, rare_cases
+from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
+from minitorch_dist.tensors.core.graph import common_device, record, result
+from minitorch_dist.tensors.core.operations import NotAnOperand
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.dtypes import type_name
+
+
+def cast(input: T, dtype: dtypes.dtype) -> T:
+    """`input` in another element type; recorded, so that its gradient is cast back."""
+    if input.array.dtype == dtype.numpy:
+        return input
+    source = input.dtype
+    tell_discarded(input.array, dtype)
+    out = converted(input.array, dtype)
+    if dtype.category < dtypes.FLOATING:
+        return result(input, out)
+    return record(out, "ToCopyBackward0", (input, lambda g: converted(g, source)))
+
+
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "int32": "int",
+}  # fmt: skip
+
+
+def c_name(dtype: dtypes.dtype) -> str:
+    """How torch's errors call a type that cannot hold a number."""
+    return _C_NAMES.get(dtype.name, f"{dtype.name}_t")
+
+
+def tell_discarded(x: Array, dtype: dtypes.dtype) -> None:
+    """Warn, as torch does, if `x` is complex and `dtype` has no place for imaginary parts."""
+    if x.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
+        text = "Casting complex values to real discards the imaginary part"
+        warnings.warn(text, stacklevel=2)
+
+
+def converted(x: Array, dtype: dtypes.dtype) -> Array:
+    """A copy of `x` as `dtype`: floats are cut off towards zero, and of a complex number the real part stays."""
+    if x.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
+        x = x.real
+    return np.asanyarray(without_warnings(x.astype, dtype.numpy))
+
+
+def real_floating(input: T, kernel: str) -> T:
+    """As `floating`, for functions that are not defined for complex numbers."""
+    try:
+        kind = input.array.dtype.kind
+    except AttributeError:
+        raise not_a_tensor(input) from None
+    if kind not in "iubc":
+        return input
+    if kind == "c":
+        raise not_implemented(kernel, input.array)
+    return cast(input, dtypes.get_default_dtype())
+
+
+def floating(input: T) -> T:
+    """`input`, or if it holds integers: the same values in the default floating type."""
+    try:
+        kind = input.array.dtype.kind
+    except AttributeError:
+        raise not_a_tensor(input) from None
+    return cast(input, dtypes.get_default_dtype()) if kind in "iub" else input
+
+
+def promote(input: T | Number, other: T | Number, floating: bool = False) -> tuple[T, T]:
+    """Both operands as tensors of the type their result has (`floating`: at least the default)."""
+    if not isinstance(input, TensorBase):
+        if not isinstance(other, TensorBase) or not is_number(input):
+            raise not_a_tensor(input)
+        b, a = promote(other, input, floating)
+        return a, b
+    dtype = result_type(input, other)
+    if floating and dtype.category < dtypes.FLOATING:
+        dtype = dtypes.get_default_dtype()
+    if isinstance(other, TensorBase):
+        if other.storage.device is not input.storage.device:
+            common_device((input, other))
+        return cast(input, dtype), cast(other, dtype)
+    number = converted(np.asanyarray(other), dtype)
+    return cast(input, dtype), result(input, number)
+
+
+def as_element(number: Any, dtype: dtypes.dtype) -> Any:
+    """A number as one element of this type, which must be able to hold it."""
+    if number is None:
+        return None
+    if dtype.category == dtypes.INTEGRAL:
+        limits = np.iinfo(dtype.numpy)
+        low = limits.min
+        if low == 0 and isinstance(number, int):
+            low = -limits.max  # in an unsigned type, negative integers wrap
+        if not low <= number <= limits.max:
+            name = f"{dtype.name}_t"
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    return converted(np.asanyarray(number), dtype)
+
+
+def result_type(tensor: TensorBase | Number, other: TensorBase | Number) -> dtypes.dtype:
+    """The element type that an operation on the two has."""
+    ranks: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, 0-dim, numbers
+    for operand in (tensor, other):
+        if isinstance(operand, TensorBase):
+            rank, dtype = (0 if operand.array.ndim else 1), operand.dtype
+        elif is_number(operand):
+            rank, dtype = 2, dtypes.of_scalar(operand)
+        else:
+            raise not_a_tensor(operand, "other")
+        before = ranks[rank]
+        ranks[rank] = dtype if before is None else dtypes.promote_types(before, dtype)
+    return dtypes.result_of(*ranks)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, (int, float, complex, np.number, np.bool_))
+
+
+def not_implemented(name: str, x: Array) -> NotImplementedError:
+    """torch's error for an element type that an operation does not know."""
+    return NotImplementedError(f"\"{name}\" not implemented for '{type_name(x)[6:-6]}'")
+
+
+def is_operand(value: object) -> bool:
+    return isinstance(value, TensorBase) or is_number(value)
+
+
+def not_a_tensor(value: object, name: str = "input") -> NotAnOperand:
+    allowed = "Tensor" if name == "input" else "Tensor or Number"
+    hint = "; make one with tensor() or from_numpy()" if isinstance(value, np.ndarray) else ""
+    return NotAnOperand(f"argument '{name}' must be {allowed}, not {type(value).__name__}{hint}")
+
+
+def scaled(input: Any, other: Any, alpha: Number) -> Any:
+    """alpha * other, where `alpha` fits the type of the sum."""
+    category = result_type(input, other).category
+    if isinstance(alpha, bool) and category != dtypes.BOOL:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, complex) and category != dtypes.COMPLEX:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+    if isinstance(alpha, float) and category < dtypes.FLOATING:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    return other * alpha
+
+
+def swapped(input: Any, other: T | Number) -> tuple[T, Number]:
+    """The operands of a function that was called with the number first."""
+    if isinstance(other, TensorBase) and is_number(input):
+        return other, input
+    raise not_a_tensor(input)
+
+
+def misfit(function: Callable[..., Any], x: Array, y: Array) -> Exception:
+    """Why this function does not take these operands: their shapes do not fit, or it knows no such type."""
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return broadcast_error(x.shape, y.shape)
+    name = getattr(function, "__name__", "")
+    return not_implemented(f"{_KERNELS.get(name, name)}_cpu", x)
+
+
+_KERNELS = {"arctan2": "atan2", "floor_divide": "div_floor"}  # where torch's name is not numpy's
+
+
+def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
+    """torch's sentence for shapes that do not fit."""
+    for back in range(1, min(len(a), len(b)) + 1):
+        x, y = a[-back], b[-back]
+        if x != y and 1 not in (x, y):
+            axis = max(len(a), len(b)) - back
+            return RuntimeError(
+                f"The size of tensor a ({x}) must match the size of tensor b ({y}) at "
+                f"non-singleton dimension {axis}"
+            )
+    raise AssertionError(f"shapes {a} and {b} do broadcast")
+
+
+def on_result_device(input: T, other: TensorBase) -> T:
+    """The one of both whose device is that of a result made of both."""
+    if input.storage.device is other.storage.device:
+        return input
+    device = common_device((input, other))
+    return input if input.storage.device is device else other  # type: ignore[return-value]
+
+
+def taken_in(self: Any, array: Array) -> Any:
+    """A numpy operand as a tensor. torch hands such operations to numpy, which knows no graph."""
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+            "instead, or make a tensor of the array first: from_numpy(array)."
+        )
+    dtypes.from_numpy(array.dtype)  # which complains about what a tensor cannot hold
+    return result(self, array.copy())
+
+
+def sum_as(dtype: dtypes.dtype | None, input: T, dim: operations.Dims, keepdim: bool) -> T:
+    """The sum of integers, or one in another type than that of `input`."""
+    dtype = dtype or dtypes.int64
+    if dtype.category >= dtypes.FLOATING:
+        return operations.sum(cast(input, dtype), dim, keepdim)
+    x = input.array.astype(dtype.numpy)
+    return result(input, operations.add_up(x, operations.axes(dim, x.ndim), keepdims=keepdim))
+
+
+rare_cases.sum_as, rare_cases.taken_in = sum_as, taken_in
+rare_cases.promote, rare_cases.swapped = promote, swapped
+rare_cases.scaled, rare_cases.misfit = scaled, misfit

@@ -1,0 +1,160 @@
+"""Gradients of gradients are torch's: Hessian-vector products, Hessians, a gradient penalty, an inner step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.double import EXPRESSIONS
+from tests.parity.compare import same
+from tests.parity.modules import agree, kind_of_error
+
+pytestmark = pytest.mark.parity
+
+
+def weights(t: Any, x: Any, start: int) -> Any:
+    return t.from_numpy(np.cos(np.arange(x.numel()) + start).reshape(tuple(x.shape))).to(x.dtype)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_products_with_the_hessian(name: str) -> None:
+    """The gradient of a weighted sum, and the gradient of a weighted sum of that. `None` where torch has none."""
+    function, *shapes = EXPRESSIONS[name]
+    draw = np.random.default_rng(1)
+    arrays = [np.asarray(draw.uniform(-1, 2, shape)) for shape in shapes]
+
+    def program(t: Any, *inputs: Any) -> Any:
+        out = function(t, *inputs)
+        grads = t.autograd.grad((out * weights(t, out, 0)).sum(), inputs, create_graph=True)
+        again = sum((g * weights(t, g, 1)).sum() for g in grads if g.requires_grad)
+        seconds = t.autograd.grad(again, inputs, allow_unused=True, materialize_grads=True)
+        flags = str([g.requires_grad for g in grads])
+        return *(g.detach() for g in grads), *seconds, "" if name == "l1" else flags
+
+    same(program, *arrays, grad=True, rtol=1e-6)
+
+
+def test_a_gradient_penalty() -> None:
+    """WGAN-GP (Gulrajani et al. 2017, arXiv:1704.00028): the critic's slope between real and fake is to be 1."""
+
+    def program(t: Any, real: Any, fake: Any, first: Any, bias: Any, second: Any) -> Any:
+        F = t.nn.functional
+
+        def critic(x: Any) -> Any:
+            return F.linear(F.leaky_relu(F.linear(x, first, bias), 0.2), second)
+
+        between = (0.3 * real + 0.7 * fake).detach().requires_grad_()
+        scores = critic(between)
+        (slopes,) = t.autograd.grad(
+            scores, between, grad_outputs=t.ones_like(scores), create_graph=True, retain_graph=True,
+            only_inputs=True,
+        )  # fmt: skip
+        penalty = ((slopes.norm(2, dim=1) - 1) ** 2).mean()
+        return critic(fake).mean() - critic(real).mean() + 10 * penalty
+
+    draw = np.random.default_rng(0)
+    same(program, *(draw.normal(size=s) for s in ((5, 4), (5, 4), (8, 4), (8,), (1, 8))))
+
+
+def test_an_inner_step() -> None:
+    """MAML (Finn et al. 2017, arXiv:1703.03400): the loss after a step, differentiated by the weights before it."""
+
+    def program(t: Any, w: Any, b: Any, x: Any) -> Any:
+        F = t.nn.functional
+        y = t.from_numpy(np.arange(6) % 3)
+        for _ in range(2):
+            loss = F.cross_entropy(F.linear(x, w, b).tanh() * 3, y)
+            dw, db = t.autograd.grad(loss, (w, b), create_graph=True)
+            w, b = w - 0.5 * dw, b - 0.5 * db
+        return F.cross_entropy(F.linear(x, w, b).tanh() * 3, y)
+
+    draw = np.random.default_rng(0)
+    same(program, *(draw.normal(size=s) for s in ((3, 4), (3,), (6, 4))))
+
+
+def test_weights_of_outputs_have_gradients_too() -> None:
+    def program(t: Any, x: Any, v: Any) -> Any:
+        (g,) = t.autograd.grad(x.exp() * x, x, v, create_graph=True)
+        return g, t.autograd.grad(g.sum(), v)[0]
+
+    same(program, np.linspace(-1, 1, 4), np.linspace(0, 3, 4))
+
+
+def cubes(x: Any) -> Any:
+    return (x**3).sum() * x.sum()
+
+
+def pairs(x: Any, y: Any) -> Any:
+    return (x * y[:2] * x).sum() * y.exp().sum()
+
+
+FUNCTIONAL: dict[str, Any] = {
+    "hessian": lambda f, x, y: f.hessian(cubes, x),
+    "hessian of two": lambda f, x, y: f.hessian(pairs, (x, y)),
+    "hessian of a tuple": lambda f, x, y: f.hessian(cubes, (x,)),
+    "hessian of a line": lambda f, x, y: f.hessian(lambda x: x.sum() * 2, x),
+    "hessian with a graph": lambda f, x, y: f.hessian(cubes, x, create_graph=True),
+    "hvp": lambda f, x, y: f.hvp(cubes, x, x * 2),
+    "hvp of two": lambda f, x, y: f.hvp(pairs, (x, y), (x, y)),
+    "vhp": lambda f, x, y: f.vhp(cubes, x, x * 2),
+    "vhp of two": lambda f, x, y: f.vhp(pairs, (x, y), (x, y)),
+    "vhp of one number": lambda f, x, y: f.vhp(lambda x: x**3, x[0]),
+    "jacobian with a graph": lambda f, x, y: f.jacobian(lambda x: x**3, x, create_graph=True),
+    "vjp with a graph": lambda f, x, y: f.vjp(lambda x: x**3, x, x, create_graph=True),
+}
+REFUSED: dict[str, Any] = {
+    "hessian of several numbers": lambda f, x, y: f.hessian(lambda x: x * x, x),
+    "hessian of a pair": lambda f, x, y: f.hessian(lambda x: (x.sum(), x.sum()), x),
+    "hvp of several numbers": lambda f, x, y: f.hvp(lambda x: x * x, x, x),
+    "vhp without a vector": lambda f, x, y: f.vhp(cubes, x),
+    "vhp of another size": lambda f, x, y: f.vhp(cubes, x, y),
+    "hessian, strict, of a line": lambda f, x, y: f.hessian(lambda x: x.sum(), x, strict=True),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONAL)
+@pytest.mark.parametrize("wanted", [False, True])
+def test_whole_second_derivatives(name: str, wanted: bool) -> None:
+    def program(t: Any) -> Any:
+        x = t.tensor([0.5, -1.0], dtype=t.float64, requires_grad=wanted)
+        y = t.tensor([1.0, 2.0, 0.3], dtype=t.float64, requires_grad=wanted)
+        return FUNCTIONAL[name](t.autograd.functional, x, y)
+
+    agree(program)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_second_derivatives_that_are_refused(name: str) -> None:
+    def program(t: Any) -> Any:
+        x, y = t.tensor([0.5, -1.0]), t.tensor([1.0, 2.0, 0.3])
+        return kind_of_error(lambda: REFUSED[name](t.autograd.functional, x, y))
+
+    agree(program)
+
+
+def test_gradgradcheck() -> None:
+    def program(t: Any) -> Any:
+        x = t.linspace(-1, 1, 4, dtype=t.float64, requires_grad=True)
+        check = t.autograd.gradgradcheck
+        return (
+            check(lambda x: x.exp() * x, (x,)),
+            check(lambda x: x * x.detach(), (x,), raise_exception=False),
+            kind_of_error(lambda: check(lambda x: x, (x.detach(),))),
+        )
+
+    agree(program)
+
+
+def test_backward_with_a_graph() -> None:
+    def program(t: Any) -> Any:
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = t.tensor([1.0, 3.0], requires_grad=True)
+        (x**2 * y).sum().backward(create_graph=True)
+        grads = [x.grad.detach(), y.grad.detach()]
+        found = t.autograd.grad((x.grad * y.grad).sum(), (x, y))
+        (x * y).sum().backward(create_graph=True, inputs=[x])
+        return *grads, *found, x.grad.detach()
+
+    same(program)  # torch warns once in a process

@@ -1,0 +1,355 @@
+"""Masks of `MultiheadAttention` and of transformers: outputs, weights, gradients, warnings and errors are torch's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.parity.compare import mtd, same, to_numpy, torch
+from tests.parity.modules import agree, caught, equal, plain, twins, words
+
+pytestmark = pytest.mark.parity
+
+STEPS, SOURCES, BATCH, WIDTH, HEADS = 4, 5, 3, 6, 2
+
+
+def draw(*shape: int, seed: int = 0, dtype: Any = np.float32) -> Any:
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def hidden(where: Any) -> Any:
+    """A mask of bools in numbers."""
+    return np.where(where, -np.inf, 0).astype(np.float32)
+
+
+LATER = ~np.tri(STEPS, dtype=bool)
+WIDE = ~np.tri(STEPS, SOURCES, dtype=bool)
+PADDING = np.arange(SOURCES) >= np.array([[5], [3], [1]])
+SHORT = np.arange(STEPS) >= np.array([[4], [3], [1]])
+
+
+def outcome(t: Any, module: Any, call: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """Results, gradients of all inputs and parameters, and warnings; or the error."""
+    module.zero_grad()
+    tensors = {
+        name: t.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x
+        for name, x in given.items()
+    }
+    for x in tensors.values():
+        if hasattr(x, "is_floating_point") and x.is_floating_point():
+            x.requires_grad_()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        found = caught(lambda: call(module, **tensors))
+    said = [words(str(warning.message)) for warning in warned]
+    if isinstance(found, tuple) and isinstance(found[0], str):
+        return plain([found, said])
+    outs = found if isinstance(found, tuple) else (found,)
+    loss: Any = 0
+    for out in outs:
+        if out is not None:
+            weights = np.cos(np.arange(out.numel())).reshape(tuple(out.shape))
+            loss = loss + (out * t.from_numpy(weights).to(out.dtype)).sum()
+    loss.backward()
+    grads = [x.grad for x in tensors.values() if hasattr(x, "grad")]
+    return plain([outs, said, grads, {name: p.grad for name, p in module.named_parameters()}])
+
+
+def alike(pair: tuple[Any, Any], call: Callable[..., Any], **given: Any) -> None:
+    theirs, ours = (
+        outcome(t, module, call, given) for t, module in zip((torch, mtd), pair, strict=True)
+    )
+    equal(theirs, ours, rtol=1e-3)
+
+
+def attend(module: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
+    return module(q, k, v, **options)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "batch first": {"batch_first": True},
+    "a key and a zero appended, no bias": {"bias": False, "add_bias_kv": True, "add_zero_attn": True},
+    "other widths": {"kdim": 5, "vdim": 7},
+}  # fmt: skip
+ATTENTION: dict[str, Any] = {
+    "none": None,
+    "bools": WIDE,
+    "numbers": draw(STEPS, SOURCES, seed=8),
+    "infinite": hidden(WIDE),
+    "bools for each head": draw(BATCH * HEADS, STEPS, SOURCES) > 0.3,
+    "numbers for each head": draw(BATCH * HEADS, STEPS, SOURCES, seed=9),
+}
+KEYS: dict[str, Any] = {
+    "none": None,
+    "bools": PADDING,
+    "infinite": hidden(PADDING),
+    "numbers": draw(BATCH, SOURCES, seed=7),
+    "nothing is seen": PADDING | True,
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("attention", ATTENTION)
+def test_both_masks_of_the_module(option: str, attention: str) -> None:
+    options = OPTIONS[option]
+    pair = twins(lambda nn: nn.MultiheadAttention(WIDTH, HEADS, **options))
+    q, k, v = (
+        draw(length, BATCH, width, seed=length + width)
+        for length, width in (
+            (STEPS, WIDTH),
+            (SOURCES, options.get("kdim", WIDTH)),
+            (SOURCES, options.get("vdim", WIDTH)),
+        )
+    )
+    if options.get("batch_first"):
+        q, k, v = (x.swapaxes(0, 1).copy() for x in (q, k, v))
+    for keys in KEYS.values():
+        for more in ({}, {"average_attn_weights": False}, {"need_weights": False}):
+            for causal in (False, True):
+                alike(
+                    pair, attend, q=q, k=k, v=v, is_causal=causal, **more,
+                    attn_mask=ATTENTION[attention], key_padding_mask=keys,
+                )  # fmt: skip
+
+
+@pytest.mark.parametrize("need", [True, False])
+def test_masks_without_a_batch(need: bool) -> None:
+    pair = twins(lambda nn: nn.MultiheadAttention(WIDTH, HEADS, add_zero_attn=True))
+    q, k = draw(STEPS, WIDTH), draw(SOURCES, WIDTH, seed=1)
+    for mask in (
+        WIDE,
+        draw(HEADS, STEPS, SOURCES, seed=3),
+        draw(3, STEPS, SOURCES),
+        draw(STEPS),
+        None,
+    ):
+        for keys in (PADDING[1], hidden(PADDING[1]), PADDING, None):
+            alike(
+                pair, attend, q=q, k=k, v=k, need_weights=need, attn_mask=mask,
+                key_padding_mask=keys,
+            )  # fmt: skip
+
+
+def test_masks_of_other_types() -> None:
+    """torch warns where the types of both masks differ, and refuses whole numbers."""
+    pair = twins(lambda nn: nn.MultiheadAttention(WIDTH, HEADS))
+    q, k = draw(STEPS, BATCH, WIDTH), draw(SOURCES, BATCH, WIDTH, seed=1)
+    masks = [WIDE, WIDE.astype(np.int64), hidden(WIDE).astype(np.float64), hidden(WIDE).astype(np.float16)]  # fmt: skip
+    for mask in (*masks, None):
+        for keys in (
+            PADDING,
+            PADDING.astype(np.uint8),
+            hidden(PADDING).astype(np.float64),
+            hidden(PADDING),
+        ):
+            for need in (True, False):
+                alike(
+                    pair, attend, q=q, k=k, v=k, attn_mask=mask, key_padding_mask=keys,
+                    need_weights=need,
+                )  # fmt: skip
+
+
+def test_a_hint_is_taken_at_its_word() -> None:
+    """Without weights and without padding, `is_causal` stands for the mask, whatever it holds."""
+    pair = twins(lambda nn: nn.MultiheadAttention(WIDTH, HEADS))
+    x = draw(STEPS, BATCH, WIDTH)
+    for mask in (LATER, draw(STEPS, STEPS), draw(BATCH * HEADS, STEPS, STEPS), draw(2, 2)):
+        alike(pair, attend, q=x, k=x, v=x, attn_mask=mask, is_causal=True, need_weights=False)
+
+
+SHAPES = (STEPS, BATCH, WIDTH), (SOURCES, BATCH, WIDTH), (SOURCES, BATCH, WIDTH)
+WRONG: dict[str, Any] = {
+    "a query of one dimension": ((STEPS,), *SHAPES[1:]),
+    "a query of four dimensions": ((STEPS, BATCH, WIDTH, 1), *SHAPES[1:]),
+    "a query of another width": ((STEPS, BATCH, 5), *SHAPES[1:]),
+    "a query without a batch": ((STEPS, WIDTH), *SHAPES[1:]),
+    "a key without a batch": (SHAPES[0], (SOURCES, WIDTH), SHAPES[2]),
+    "a value without a batch": (*SHAPES[:2], (SOURCES, WIDTH)),
+    "a longer key": (SHAPES[0], (7, BATCH, WIDTH), SHAPES[2]),
+    "a wider value": (*SHAPES[:2], (SOURCES, BATCH, 7)),
+    "a wider key and value": (SHAPES[0], (SOURCES, BATCH, 7), (SOURCES, BATCH, 7)),
+}
+WRONG_MASKS: list[tuple[int, ...]] = [
+    (STEPS,), (STEPS, SOURCES + 1), (SOURCES, STEPS), (1, SOURCES), (BATCH, STEPS, SOURCES),
+    (BATCH * HEADS, STEPS, 1), (BATCH, HEADS, STEPS, SOURCES),
+]  # fmt: skip
+WRONG_KEYS: list[tuple[int, ...]] = [
+    (SOURCES,), (BATCH, SOURCES + 1), (BATCH + 1, SOURCES), (1, SOURCES), (BATCH, SOURCES, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("appended", [False, True])
+def test_shapes_that_are_refused(appended: bool) -> None:
+    pair = twins(lambda nn: nn.MultiheadAttention(WIDTH, HEADS, add_bias_kv=appended))
+    for shapes in WRONG.values():
+        alike(pair, attend, **{n: draw(*s) for n, s in zip("qkv", shapes, strict=True)})
+    q, k, v = (draw(*shape) for shape in SHAPES)
+    alike(pair, attend, q=q, k=k, v=v, is_causal=True)
+    for need in (True, False):
+        for shape in WRONG_MASKS:
+            alike(pair, attend, q=q, k=k, v=v, attn_mask=draw(*shape), need_weights=need)
+        for shape in WRONG_KEYS:
+            mask = draw(*shape) > 0
+            alike(pair, attend, q=q, k=k, v=v, key_padding_mask=mask, need_weights=need)
+
+
+def test_other_widths_that_are_refused() -> None:
+    pair = twins(lambda nn: nn.MultiheadAttention(WIDTH, HEADS, kdim=5, vdim=7))
+    q = draw(STEPS, BATCH, WIDTH)
+    for k, v in (((SOURCES, BATCH, 5), (3, BATCH, 7)), ((SOURCES, BATCH, 4), (SOURCES, BATCH, 7)),
+                 ((SOURCES, BATCH, 5), (SOURCES, BATCH, 5))):  # fmt: skip
+        alike(pair, attend, q=q, k=draw(*k), v=draw(*v))
+
+
+@pytest.mark.parametrize("static", [(6, 5, 3), (5, 5, 3), (6, 5, 2)])
+@pytest.mark.parametrize("appended", [(), ("bias_k",), ("bias_v",), ("bias_k", "bias_v")])
+def test_keys_that_are_projected_already(static: Any, appended: tuple[str, ...]) -> None:
+    def program(t: Any) -> Any:
+        x, k = t.from_numpy(draw(STEPS, BATCH, WIDTH)), t.from_numpy(draw(*static, seed=1))
+        w, b = t.from_numpy(draw(18, WIDTH, seed=2)), t.from_numpy(draw(18, seed=3))
+        biases = [
+            t.ones(1, 1, WIDTH) if name in appended else None for name in ("bias_k", "bias_v")
+        ]
+        return caught(
+            lambda: t.nn.functional.multi_head_attention_forward(
+                x, x, x, WIDTH, HEADS, w, b, *biases, False, 0.0, w[:WIDTH], b[:WIDTH],
+                static_k=None if appended == ("bias_k",) else k, static_v=k,
+            )
+        )  # fmt: skip
+
+    agree(program, rtol=1e-4)
+
+
+# -------------------------------------------------------------------------------------- transformers
+
+LAYERS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "batch first": {"batch_first": True},
+    "norm first": {"norm_first": True, "activation": "gelu"},
+    "without bias": {"bias": False},
+}
+SQUARE: dict[str, Any] = {
+    "none": None,
+    "bools": LATER,
+    "infinite": hidden(LATER),
+    "causal with other numbers": hidden(LATER) + np.where(LATER, 0, draw(STEPS, STEPS)).astype("f4"),
+    "for each head": draw(BATCH * HEADS, STEPS, STEPS) > 0.5,
+    "whole numbers": LATER.astype(np.int64),
+    "too large": hidden(~np.tri(5, dtype=bool)),
+}  # fmt: skip
+
+
+def input_of(options: dict[str, Any], steps: int) -> Any:
+    x = draw(steps, BATCH, WIDTH, seed=steps)
+    return x.swapaxes(0, 1).copy() if options.get("batch_first") else x
+
+
+def encode(module: Any, x: Any, mask: Any, keys: Any, causal: Any) -> Any:
+    return module(x, mask, src_key_padding_mask=keys, is_causal=causal)
+
+
+def decode(module: Any, x: Any, memory: Any, mask: Any, keys: Any, causal: Any) -> Any:
+    return module(x, memory, mask, tgt_key_padding_mask=keys, tgt_is_causal=causal)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("mask", SQUARE)
+def test_masks_of_encoders_and_decoders(layer: str, mask: str) -> None:
+    options = LAYERS[layer]
+    x, memory = input_of(options, STEPS), input_of(options, SOURCES)
+    size: Any = (WIDTH, HEADS, 8, 0.0)
+    encoder = twins(lambda nn: nn.TransformerEncoderLayer(*size, **options))
+    decoder = twins(lambda nn: nn.TransformerDecoderLayer(*size, **options))
+    encoders = twins(
+        lambda nn: nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(*size, **options), 2, enable_nested_tensor=False
+        )
+    )
+    decoders = twins(
+        lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(*size, **options), 2)
+    )
+    for keys in (None, SHORT, hidden(SHORT)):
+        for causal in (None, False, True):
+            given = {"x": x, "mask": SQUARE[mask], "keys": keys, "causal": causal}
+            alike(encoders, encode, **given)
+            if mask != "whole numbers":  # a decoder asks first whether they are causal
+                alike(decoders, decode, memory=memory, **given)
+            if causal is not None:
+                alike(encoder, encode, **given)
+                alike(decoder, decode, memory=memory, **given)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # torch speaks of its fast path
+@pytest.mark.parametrize("layer", LAYERS)
+def test_masks_of_the_transformer(layer: str) -> None:
+    options = LAYERS[layer]
+    pair = twins(lambda nn: nn.Transformer(WIDTH, HEADS, 1, 1, 8, 0.0, **options))
+    given = {"src": input_of(options, SOURCES), "tgt": input_of(options, STEPS)}
+    source = ~np.tri(SOURCES, dtype=bool)
+    for masks in (
+        {"src_mask": source, "tgt_mask": LATER},
+        {"tgt_mask": LATER, "src_key_padding_mask": PADDING, "memory_key_padding_mask": PADDING,
+         "tgt_key_padding_mask": SHORT},
+        {"tgt_mask": hidden(LATER), "tgt_is_causal": True, "memory_mask": WIDE},
+        {"memory_mask": hidden(WIDE), "memory_is_causal": True},
+        {"src_is_causal": True}, {"tgt_is_causal": True},
+    ):  # fmt: skip
+        alike(pair, lambda module, **named: module(**named), **given, **masks)
+
+
+def test_transformers_without_a_batch() -> None:
+    size: Any = (WIDTH, HEADS, 8, 0.0)
+    encoders = twins(
+        lambda nn: nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(*size), 1, enable_nested_tensor=False
+        )
+    )
+    decoders = twins(lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(*size), 1))
+    x, memory = draw(STEPS, WIDTH), draw(SOURCES, WIDTH)
+    for mask in (None, LATER, hidden(LATER), draw(HEADS, STEPS, STEPS)):
+        for keys in (None, SHORT[1], SHORT):
+            alike(encoders, encode, x=x, mask=mask, keys=keys, causal=None)
+            alike(decoders, decode, x=x, memory=memory, mask=mask, keys=keys, causal=None)
+
+
+@pytest.mark.parametrize("masked", [None, LATER, hidden(LATER)])
+def test_numbers_of_eval_mode_without_gradients(masked: Any) -> None:
+    """torch then takes a fast path, with the same numbers where no position is padded."""
+    pair = twins(
+        lambda nn: nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(WIDTH, HEADS, 8, 0.0, batch_first=True), 2
+        )
+    )
+    found = []
+    for t, module in zip((torch, mtd), pair, strict=True):
+        x = t.from_numpy(draw(BATCH, STEPS, WIDTH))
+        mask = None if masked is None else t.from_numpy(masked)
+        with t.no_grad():
+            found.append(to_numpy(module.eval()(x, mask)))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [None, "float64", "float16", "bool", "int64"])
+def test_the_mask_of_what_comes_later(dtype: str | None) -> None:
+    for size in (0, 1, 4, -1):
+        same(
+            lambda t, size=size: t.nn.Transformer.generate_square_subsequent_mask(
+                size, dtype=None if dtype is None else getattr(t, dtype)
+            )
+        )
+
+
+def test_the_switch_of_the_fast_path() -> None:
+    def program(t: Any) -> Any:
+        before = t.backends.mha.get_fastpath_enabled()
+        t.backends.mha.set_fastpath_enabled(False)
+        inside = t.backends.mha.get_fastpath_enabled()
+        t.backends.mha.set_fastpath_enabled(before)
+        return before, inside
+
+    agree(program)

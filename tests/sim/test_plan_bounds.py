@@ -1,0 +1,118 @@
+"""Layouts that cannot win are not simulated, and the fastest one is the same as if they were."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+
+from minitorch_dist.cli import plan
+from minitorch_dist.sim.planning import bounds, pruning, search
+from minitorch_dist.sim.planning.clusters import cluster
+from minitorch_dist.sim.planning.layouts import TrainingLayout
+from minitorch_dist.sim.planning.model_files import ModelSizes
+from minitorch_dist.sim.planning.pruning import Candidate
+from minitorch_dist.sim.planning.search import PlanRow
+
+MODEL = ModelSizes("four", "llama", 2, 1024, 8, 4000, 8192, 2, kv_heads=4, ffn=3072)
+
+
+def test_the_fastest_of_all_is_found_by_simulating_some() -> None:
+    """No layout is faster than its bound. So the fastest one is among those that are worth a simulation."""
+    here = cluster("h100", 2, "nvlink2+400G")
+    rows, _ = search.estimated(MODEL, here)
+    every = pruning.candidates(MODEL, here, [row for row in rows if row.layout.micro == 1])
+    found = {each.layout: search.simulated(MODEL, each.layout, here) for each in every}
+    for layout, least in every:
+        assert found[layout].seconds >= least * (1 - 1e-9), layout
+    done, still_open, rest = pruning.standing(every, found, len(every))
+    assert not still_open and rest and len(done) + len(rest) == len(every)
+    assert min(row.seconds for row in done) == min(row.seconds for row in found.values())
+
+
+def test_a_faster_rank_makes_the_bound_lower() -> None:
+    layout, model = TrainingLayout(micro=2), MODEL.changed(batch=2)
+    speeds = [{}, {0: 1.5}]
+    here = [cluster("h100", 1, "nvlink2+400G", speeds=each) for each in speeds]  # type: ignore[arg-type]
+    (slow,), (fast,) = (bounds.bounded(model, [layout], each) for each in here)
+    assert fast == pytest.approx(slow / 1.5)
+    assert fast <= search.simulated(model, layout, here[1]).seconds
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        TrainingLayout(2, 2, micro=2, checkpoint="full"),
+        TrainingLayout(1, 2, 2, micro=1, schedule="Interleaved1F1B", stages=2, reshards=False),
+        TrainingLayout(1, 1, 2, 2, micro=2, checkpoint="selective"),
+        TrainingLayout(1, 3, micro=2, sequence=False),
+    ],
+    ids=str,
+)
+def test_a_bound_is_near(layout: TrainingLayout) -> None:
+    """Where links are fast, little is missing in it."""
+    model = MODEL.changed(layers=layout.all_stages, batch=8 * layout.data)
+    here = cluster("h100", layout.ranks, "sim://?latency=0s&rate=1000TB/s")
+    (least,) = bounds.bounded(model, [layout], here)
+    found = search.simulated(model, layout, here).seconds
+    assert 0.9 * found < least <= found
+
+
+@pytest.mark.parametrize(("shards", "replicas", "reshards"), [(4, 1, True), (2, 2, False)])
+def test_a_bound_has_the_gathers_of_each_micro_batch(
+    shards: int, replicas: int, reshards: bool
+) -> None:
+    layout = TrainingLayout(2, 1, shards, replicas, reshards=reshards)
+    model = MODEL.changed(batch=2 * layout.data, sequence=512)
+    found = []
+    for between in ("400G", "40G"):
+        here = cluster("h100", layout.ranks, f"nvlink2+{between}")
+        (least,) = bounds.bounded(model, [layout], here)
+        assert least <= search.simulated(model, layout, here).seconds
+        found.append(least)
+    parameters = 2 * model.layers * model.layer_parameters / layout.tensor
+    sent = parameters * (shards - 1) / shards * layout.micro_batches(model)
+    assert found[1] - found[0] == pytest.approx(sent * (1 / 5e9 - 1 / 50e9), rel=0.05)
+
+
+def row(number: int, seconds: float, fits: bool) -> PlanRow:
+    memory = {"parameter": 1.0}
+    return PlanRow(TrainingLayout(micro=number), seconds, memory, True, fits=fits)
+
+
+PLANS = st.lists(st.tuples(st.integers(1, 20), st.integers(0, 5), st.booleans()), max_size=8)
+
+
+@given(PLANS, st.integers(1, 9), st.integers(1, 4))
+def test_the_answer_does_not_depend_on_how_many_run_at_once(
+    plans: list[tuple[int, int, bool]], most: int, jobs: int
+) -> None:
+    every = [Candidate(TrainingLayout(micro=n), least) for n, (least, _, _) in enumerate(plans)]
+    rows = {
+        each.layout: row(n, each.least + more, fits)
+        for n, (each, (_, more, fits)) in enumerate(zip(every, plans, strict=True))
+    }
+    found: dict[TrainingLayout, PlanRow] = {}
+    while layouts := pruning.standing(every, found, most).open:
+        for layout in reversed(layouts[:jobs]):
+            found[layout] = rows[layout]
+    standing = pruning.standing(every, found, most)
+    fastest, expected = math.inf, []
+    for each in every:
+        if len(expected) < most and each.least < fastest:
+            expected.append(rows[each.layout])
+            fastest = min([fastest, *(each.seconds for each in expected if each.fits)])
+    assert standing.done == expected
+    assert len(standing.done) + len(standing.rest) == len(every)
+    if most >= len(every):
+        fitting = [each.seconds for each in rows.values() if each.fits]
+        assert fastest == min(fitting, default=math.inf)
+
+
+def test_layouts_that_may_be_faster_are_told() -> None:
+    rows = [row(1, 5.0, True), row(2, 4.0, False)]
+    rest = [Candidate(TrainingLayout(micro=n), least) for n, least in ((4, 4.5), (8, 6.0))]
+    assert plan._left_out(rows, rest) == "of the other 2, 1 may be faster (--simulate 3)"
+    assert plan._left_out(rows, rest[1:]) == "the other 1 cannot be faster"
+    assert plan._left_out(rows, []) == "there are no others"

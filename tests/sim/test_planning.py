@@ -1,0 +1,191 @@
+"""Models, layouts, and the training step that plans are made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitorch_dist as torch
+from minitorch_dist import sim
+from minitorch_dist.nn import functional as F
+from minitorch_dist.sim.planning import layouts, model_files
+from minitorch_dist.sim.planning.layouts import TrainingLayout
+from minitorch_dist.sim.planning.model_files import ModelSizes
+from minitorch_dist.sim.planning.training_step import train
+from minitorch_dist.sim.planning.transformer import TransformerPart
+from minitorch_dist.sim.planning.whole_attention import whole_attention
+from minitorch_dist.tensors.ops.layers.tiled_attention import tiled_attention
+
+GPT = ModelSizes("tiny", "gpt", 4, 8, 4, 12, 8, 8)
+LLAMA = ModelSizes("tiny", "llama", 4, 8, 4, 12, 8, 8, kv_heads=2, ffn=12)
+NET = sim.two_level(2, 4, sim.link("2us", "450GB/s"), sim.link("5us", "50GB/s"))
+
+
+# ------------------------------------------------------------------------------------ model files
+
+
+@pytest.mark.parametrize("name", model_files.known())
+def test_shipped_models_can_be_read(name: str) -> None:
+    model = model_files.read(name)
+    assert model.name == name and model.source and model.parameters > 0
+
+
+def test_llamas_have_as_many_parameters_as_they_say() -> None:
+    for name, billions in (("llama3-8b", 8.03), ("llama3-70b", 70.6), ("llama3-405b", 405.9)):
+        assert model_files.read(name).parameters / 1e9 == pytest.approx(billions, abs=0.05)
+
+
+@pytest.mark.parametrize("model", [GPT, LLAMA], ids=lambda model: model.kind)
+def test_parameters_are_those_of_the_built_model(model: ModelSizes) -> None:
+    built = TransformerPart(model, range(model.layers), "none")
+    assert sum(p.numel() for p in built.parameters()) == model.parameters
+
+
+def test_a_model_by_path(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    lines = 'kind = "gpt"\nlayers = 2\nwidth = 8\nheads = 2\nwords = 16\nsequence = 4\nbatch = 4\n'
+    own.write_text(lines)
+    assert model_files.read(str(own)) == ModelSizes("mine", "gpt", 2, 8, 2, 16, 4, 4)
+    for said, expected in (
+        (lines.replace("layers", "layer"), "no 'layer' .perhaps layers"),
+        (lines.replace("width = 8\n", ""), "width missing"),
+        (lines.replace("width = 8", "width = 9"), "heads = 2 does not divide width = 9"),
+        (lines.replace("8", '"8"'), "width is a whole number"),
+        (lines.replace("gpt", "mamba"), "kind is llama or gpt"),
+        (lines + 'attention = "some"', "attention is tiles or whole"),
+        (lines + "dropout = 0.1", "dropout needs attention"),
+        (lines + 'attention = "whole"\ndropout = "much"', "dropout is at least 0 and below 1"),
+        (lines + 'attention = "whole"\nkv_heads = 1', "as many kv_heads as heads"),
+        (lines + 'gradients = "float16"', "gradients are float32 or bfloat16"),
+        ("layers = ", "no file of a model"),
+    ):
+        own.write_text(said)
+        with pytest.raises(ValueError, match=expected):
+            model_files.read(str(own))
+    with pytest.raises(ValueError, match="perhaps llama3-70b"):
+        model_files.read("llama3_70b")
+
+
+# ----------------------------------------------------------------------------------------- layouts
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        (TrainingLayout(tensor=3), "tp = 3 does not divide heads = 4"),
+        (TrainingLayout(shards=2, micro=3), "a batch of 8 is no multiple"),
+        (TrainingLayout(shards=2, replicas=3), "a batch of 8 is no multiple of 6 ranks with data"),
+        (TrainingLayout(pipeline=8), "4 layers are fewer than 8 stages"),
+        (TrainingLayout(pipeline=2, schedule="Interleaved1F1B"), "two or more stages"),
+        (TrainingLayout(pipeline=2, stages=2), "one stage on a rank"),
+        (TrainingLayout(), "takes 1 GPUs, and there are 8"),
+    ],
+)
+def test_layouts_that_cannot_be(layout: TrainingLayout, said: str) -> None:
+    gpus = 8 if layout == TrainingLayout() else layout.ranks
+    assert any(said in fault for fault in layouts.faults(layout, GPT, gpus))
+
+
+def test_stages_have_all_layers_once() -> None:
+    for stages in (1, 2, 3):
+        found = [layouts.layers_of(GPT, TrainingLayout(pipeline=stages), s) for s in range(stages)]
+        assert [n for layers in found for n in layers] == list(range(4))
+
+
+# ---------------------------------------------------------------------------------- the program
+
+LAYOUTS = [
+    TrainingLayout(micro=2),
+    TrainingLayout(micro=2, checkpoint="full"),
+    TrainingLayout(micro=2, checkpoint="selective"),
+    TrainingLayout(shards=2, micro=2, reshards=False),
+    TrainingLayout(replicas=2, shards=2, micro=2),
+    TrainingLayout(pipeline=2, replicas=2, shards=2, micro=2, reshards=False),
+    TrainingLayout(tensor=2, micro=2),
+    TrainingLayout(tensor=2, shards=2, micro=2, sequence=False),
+    TrainingLayout(pipeline=2, micro=2, checkpoint="selective"),
+    TrainingLayout(pipeline=2, stages=2, schedule="Interleaved1F1B", shards=2, micro=2),
+    TrainingLayout(pipeline=2, tensor=2, micro=2),
+    TrainingLayout(pipeline=2, tensor=2, shards=2, micro=2, sequence=False),
+]
+
+
+def step(model: ModelSizes, layout: TrainingLayout, shapes: bool) -> sim.Report[dict[str, object]]:
+    return sim.run(
+        train, layout.ranks, (model, layout, 2, "float32"), shapes=shapes, device=sim.gpu("h100"), net=NET
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_shapes_take_what_numbers_take_and_layouts_learn_the_same(layout: TrainingLayout) -> None:
+    model = LLAMA if layout.sequence else GPT
+    numbers, shapes = (step(model, layout, each) for each in (False, True))
+    assert numbers.time == shapes.time
+    for one, other in zip(numbers.ranks, shapes.ranks, strict=True):
+        assert (one.device, one.bytes_sent, one.peak_bytes) == (
+            other.device, other.bytes_sent, other.peak_bytes,
+        )  # fmt: skip
+    assert [each["peak"] for each in numbers.results] == [each["peak"] for each in shapes.results]
+    learnt = [float(sum(each["losses"])) for each in numbers.results if each["losses"]]
+    assert learnt == pytest.approx([alone(model)] * len(learnt), rel=1e-4)
+
+
+@pytest.mark.parametrize("layout", [TrainingLayout(micro=2, checkpoint="selective"),
+                                    TrainingLayout(tensor=2, shards=2, micro=2, sequence=False)], ids=str)  # fmt: skip
+def test_whole_attention_learns_the_same(layout: TrainingLayout) -> None:
+    whole = GPT.changed(attention="whole")
+    numbers, shapes = (step(whole, layout, each) for each in (False, True))
+    assert numbers.time == shapes.time
+    assert float(sum(numbers.results[0]["losses"])) == pytest.approx(alone(GPT), rel=1e-4)  # type: ignore[call-overload]
+    dropped = step(whole.changed(dropout=0.1), layout, True)
+    assert dropped.time > shapes.time  # one more pass over the weights
+
+
+def test_gradients_of_two_bytes_are_half_as_many() -> None:
+    layout = TrainingLayout(replicas=4, micro=2)
+    sent = {
+        kind: step(GPT.changed(gradients=kind), layout, True).bytes_sent
+        for kind in ("float32", "bfloat16")
+    }
+    assert sent["float32"] == 2 * sent["bfloat16"]
+
+
+def alone(model: ModelSizes) -> float:
+    """The losses of two steps of one rank that sees the same two sequences again and again."""
+    if model.kind not in _alone:
+        found = step(model, TrainingLayout(micro=2), False).results[0]["losses"]
+        _alone[model.kind] = float(sum(found))  # type: ignore[arg-type, call-overload]
+    return _alone[model.kind]
+
+
+_alone: dict[str, float] = {}
+
+
+def test_building_the_model_sends_nothing() -> None:
+    layout = TrainingLayout(pipeline=2, tensor=2, shards=2, micro=2)
+    args = (LLAMA, layout, 0)
+    report = sim.run(train, 8, args, shapes=True, device=sim.gpu("h100"), net=NET)
+    assert report.bytes_sent == 0
+    assert report.time < 100_000_000  # 100 µs: groups are made
+
+
+# -------------------------------------------------------------------------------- its attention
+
+
+def test_attention_in_tiles_is_attention() -> None:
+    torch.manual_seed(0)
+    q = torch.randn(2, 4, 19, 8, requires_grad=True)
+    k, v = (torch.randn(2, 2, 19, 8, requires_grad=True) for _ in range(2))
+    weight, found = torch.randn(2, 4, 19, 8), []
+    for out in (
+        F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),
+        tiled_attention(q, k, v),
+        whole_attention(q, *(each.repeat_interleave(2, 1) for each in (k, v)), 0.0),
+    ):
+        grads = torch.autograd.grad((out * weight).sum(), (q, k, v))
+        found.append([each.detach().numpy() for each in (out, *grads)])
+    for one, *others in zip(*found, strict=True):
+        for other in others:
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

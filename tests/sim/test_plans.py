@@ -1,0 +1,378 @@
+"""`mtd plan`: short runs tell long ones, plans go on after an interruption, and wrong words are answered."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist import cli
+from minitorch_dist.sim.planning import clusters, formula, reasons, search
+from minitorch_dist.sim.planning.clusters import cluster
+from minitorch_dist.sim.planning.layouts import TrainingLayout, faults
+from minitorch_dist.sim.planning.model_files import ModelSizes
+
+MODEL = ModelSizes("six", "llama", 6, 64, 4, 96, 16, 24, kv_heads=2, ffn=96)
+COMMAND = ["plan", "gpt-small", "--gpus", "2", "--batch", "4", "--simulate", "2", "--jobs", "1"]
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        TrainingLayout(shards=2, micro=2),
+        TrainingLayout(tensor=2, micro=4, checkpoint="full"),
+        TrainingLayout(pipeline=2, micro=2),
+        TrainingLayout(pipeline=2, micro=1, schedule="Interleaved1F1B", stages=2, reshards=False),
+        TrainingLayout(shards=2, tensor=2, micro=2),
+        TrainingLayout(shards=2, replicas=2, micro=2),
+    ],
+    ids=str,
+)
+def test_short_runs_tell_the_long_one(layout: TrainingLayout) -> None:
+    model = MODEL.changed(
+        width=2048, words=8000, sequence=1024, ffn=6144, layers=6 * layout.all_stages
+    )
+    here = cluster("h100", layout.ranks, "nvlink2+400G")
+    found = search.simulated(model, layout, here)
+    whole, _ = search.run(model, layout, here, 6, layout.micro_batches(model), False)
+    assert found.seconds == pytest.approx(whole["seconds"], rel=0.02)
+    assert found.sent == pytest.approx(whole["sent"], rel=0.01)
+    assert found.idle == pytest.approx(whole["idle"] / whole["seconds"], abs=0.005)
+    peaks = [
+        sum(value for word, value in whole.items() if word.startswith(f"memory {rank} "))
+        for rank in range(0, layout.ranks, layout.ranks // layout.pipeline)
+    ]
+    assert found.peak == pytest.approx(max(peaks), rel=0.05)
+    assert sum(found.links.values()) >= found.sent
+    for kind, nbytes in found.links.items():
+        assert nbytes == pytest.approx(whole[f"bytes {kind}"], rel=0.01)
+    assert (found.links["between nodes"] > 0) == (layout.ranks > 2)
+
+
+@pytest.mark.parametrize(
+    ("layout", "words", "ffn"),
+    [
+        (TrainingLayout(2, 2, 4, reshards=False), 96, 96),
+        (TrainingLayout(2, 2, 4, reshards=False), 92, 84),
+        (TrainingLayout(2, 2, 2, 2, reshards=False), 90, 82),
+        (TrainingLayout(2, 2, 1, 4), 96, 96),
+        (TrainingLayout(1, 1, 4), 92, 84),
+        (TrainingLayout(2, 1, 2, 2), 96, 96),
+        (TrainingLayout(1, 1, 8, micro=2, checkpoint="full"), 96, 96),
+    ],
+    ids=str,
+)
+def test_folded_runs_are_full_runs(layout: TrainingLayout, words: int, ffn: int) -> None:
+    """Also where the last shards have fewer rows than the others, and where parameters are given back."""
+    model = MODEL.changed(batch=16, words=words, ffn=ffn)
+    here = cluster("h100", layout.ranks, "nvlink4+400G")
+    whole, _ = search.run(model, layout, here, 2, 2, False)
+    folded, proved = search.run(model, layout, here, 2, 2, search.roles_of(model, layout))
+    assert proved is not None and not proved.refused
+    assert folded == whole == search.run(model, layout, here, 2, 2, proved)[0]
+
+
+def test_bytes_by_kind_of_link_are_those_of_the_collectives() -> None:
+    """FSDP alone that keeps its parameters gathers them once, in half precision, and scatters gradients once,
+    in single precision."""
+    shards = 4
+    layout = TrainingLayout(shards=shards, reshards=False)
+    model = MODEL.changed(batch=shards)
+    every = (shards - 1) * model.parameters * (2 + 4)
+    here = cluster("h100", shards, "nvlink2+400G")
+    found, _ = search.run(model, layout, here, model.layers, 1, False)
+    assert found["bytes within nodes"] + found["bytes between nodes"] == every
+    assert 0 < found["bytes within nodes"] < found["bytes between nodes"]
+    alike = cluster("h100", shards, "sim://?latency=2us&rate=450GB/s")
+    assert search.run(model, layout, alike, model.layers, 1, False)[0]["bytes all links"] == every
+
+
+@pytest.mark.parametrize(("shards", "replicas"), [(4, 1), (2, 2), (1, 2)])
+def test_shards_send_within_their_node_and_replicas_between_nodes(
+    shards: int, replicas: int
+) -> None:
+    """In half precision each micro-batch gathers the layers twice, and the logits once. In single precision all gradients
+    are scattered and summed once."""
+    layout = TrainingLayout(shards=shards, replicas=replicas)
+    model, micro = MODEL.changed(batch=2 * layout.ranks), 2
+    here = cluster("h100", layout.ranks, f"nvlink{shards}+400G")
+    found, _ = search.run(model, layout, here, model.layers, micro, False)
+    once = model.words * model.width + model.width  # the logits and their norm
+    gathered = micro * (2 * (model.parameters - once) + once)
+    within = replicas * (shards - 1) * (4 * model.parameters + 2 * gathered)
+    assert found["bytes within nodes"] == within
+    assert found["bytes between nodes"] == 2 * (replicas - 1) * 4 * model.parameters
+
+
+@pytest.mark.parametrize("pipeline", [1, 2])
+@pytest.mark.parametrize(("shards", "replicas"), [(4, 1), (2, 2), (1, 4)])
+def test_the_formula_counts_what_a_rank_keeps(shards: int, replicas: int, pipeline: int) -> None:
+    """The optimizer's memory is the ledger's. Of the parameters a table may be given back before the peak. All else is an
+    estimate."""
+    layout = TrainingLayout(1, pipeline, shards, replicas, reshards=False)
+    model = MODEL.changed(layers=2 * pipeline, words=640, batch=2 * layout.data)
+    found = search.simulated(model, layout, cluster("h100", layout.ranks, "nvlink2+400G"))
+    told, norm = (
+        formula.memory(model, layout),
+        4 * model.width,
+    )  # the last one is not in the formula
+    assert found.memory["optimizer"] == pytest.approx(told["optimizer"], abs=2 * norm)
+    table = 2 * model.words * model.width
+    assert told["parameter"] - table <= found.memory["parameter"] <= told["parameter"] + 2 * norm
+    assert found.peak == pytest.approx(sum(told.values()), rel=0.5)
+
+
+def test_memory_is_that_of_the_step() -> None:
+    """Its peak grows with the shards of parameters, gradients and the optimizer. The whole layers that are built first
+    would be twice as much."""
+    layout = TrainingLayout(tensor=2, shards=4)
+    model = MODEL.changed(width=512, ffn=1536, batch=4, sequence=8)
+    here = cluster("h100", layout.ranks, "nvlink8+400G")
+    peaks = []
+    for layers in (8, 12):
+        found, _ = search.run(model, layout, here, layers, 1, search.roles_of(model, layout))
+        peaks.append(sum(value for word, value in found.items() if word.startswith("memory 0 ")))
+    own = 4 * model.layer_parameters / layout.tensor / layout.shards
+    assert peaks[1] - peaks[0] == pytest.approx(4 * 4 * own, rel=0.1)
+
+
+def test_replicas_of_shards_are_tried() -> None:
+    """Every way to divide the ranks with data, and one of them where none are shared."""
+    found = {
+        (each.shards, each.replicas, each.reshards)
+        for each in search.layouts(MODEL, cluster("h100", 12, "nvlink4+400G"))
+        if each.tensor == each.pipeline == 1
+    }
+    shared = {
+        (shards, 12 // shards, gives) for shards in (2, 3, 4, 6, 12) for gives in (True, False)
+    }
+    assert found == shared | {(1, 12, True)}
+
+
+def test_within_nodes_shards_are_faster_than_over_all() -> None:
+    """Where the links between nodes are what the step waits for: by the formula, and by the run."""
+    here = cluster("h100", 8, "nvlink4+10G")
+    model = MODEL.changed(layers=2, width=512, ffn=1536, batch=8)
+    every, node = TrainingLayout(shards=8), TrainingLayout(shards=4, replicas=2)
+    for seconds in (
+        lambda layout: formula.estimate(model, layout, here).seconds,
+        lambda layout: search.simulated(model, layout, here).seconds,
+    ):
+        assert seconds(node) < 0.7 * seconds(every)
+
+
+@pytest.mark.parametrize("reshards", [True, False])
+def test_micro_batches_gather_again_without_a_pipeline(reshards: bool) -> None:
+    """The formula's bytes are the run's: each micro-batch gathers once, or twice if parameters are given back."""
+    here = cluster("h100", 4, "sim://?latency=0s&rate=1MB/s")
+    layout = TrainingLayout(shards=4, reshards=reshards)
+    took = [
+        formula.estimate(MODEL.changed(batch=4 * micro), layout, here).seconds for micro in (2, 3)
+    ]
+    own = MODEL.layers * MODEL.layer_parameters
+    assert took[1] - took[0] == pytest.approx(own * 3 / 4 * 2 * (1 + reshards) / 1e6, rel=1e-3)
+
+
+@pytest.mark.parametrize("micro", [4, 8])
+@pytest.mark.parametrize("schedule", ["1F1B", "Interleaved1F1B"])
+def test_a_pipeline_gathers_parameters_once_for_all_micro_batches(
+    schedule: str, micro: int
+) -> None:
+    """As torch's stages do, which give parameters back after the backward of the last micro-batch only."""
+    stages = 1 if schedule == "1F1B" else 2
+    layout = TrainingLayout(pipeline=2, shards=4, reshards=False, schedule=schedule, stages=stages)
+    model = MODEL.changed(layers=4, batch=4 * micro, width=128, sequence=8)
+    here = cluster("h100", 8, "sim://?latency=2us&rate=450GB/s")
+    found, _ = search.run(model, layout, here, 4 // layout.all_stages, micro, False)
+    between = 2 * model.batch * model.sequence * model.width * 2 * (layout.all_stages - 1)
+    parameters = (layout.shards - 1) * model.parameters * (2 + 4)
+    assert found["bytes all links"] == pytest.approx(parameters + between, rel=0.03)
+
+
+def bubble(pipeline: int, stages: int, micro: int, words: int) -> search.PlanRow:
+    """Where messages and everything but products take no time, and nothing is slower while messages move."""
+    schedule = "1F1B" if stages == 1 else "Interleaved1F1B"
+    layout = TrainingLayout(pipeline=pipeline, schedule=schedule, stages=stages, reshards=False)
+    model = ModelSizes("equal", "gpt", 2 * layout.all_stages, 1024, 8, words, 512, micro)
+    free = {"bandwidth": "100000TB/s", "contention": 1.0}
+    here = cluster("h100", pipeline, "sim://?latency=0s&rate=1000000TB/s", **free)
+    return search.simulated(model, layout, here)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "stages", "micro"),
+    [(2, 1, 4), (4, 1, 4), (4, 1, 16), (3, 1, 9), (2, 2, 8), (4, 2, 4), (4, 2, 16)],
+)
+def test_equal_stages_are_idle_for_the_bubble(pipeline: int, stages: int, micro: int) -> None:
+    """The run's own idle share is (P - 1) / (m v + P - 1)."""
+    row = bubble(pipeline, stages, micro, 8)
+    assert row.bubble == pytest.approx((pipeline - 1) / (micro * stages + pipeline - 1))
+    assert row.idle == pytest.approx(row.bubble, rel=0.005)
+
+
+def test_a_last_stage_with_more_to_do_lets_the_others_wait() -> None:
+    assert bubble(2, 1, 4, 16_000).idle > 1.2 * bubble(2, 1, 4, 8).idle
+
+
+def test_every_layout_that_is_tried_divides_and_fits() -> None:
+    here = cluster("h100", 8, "nvlink4+400G")
+    rows, refused = search.estimated(MODEL, here)
+    assert rows and not refused
+    for row in rows:
+        assert not [*faults(row.layout, MODEL, 8)]
+        assert row.peak <= (here.device.memory or 0)
+    assert [row.seconds for row in rows] == sorted(row.seconds for row in rows)
+
+
+def test_sharding_holds_less_and_checkpointing_holds_less() -> None:
+    def peak(**words: object) -> float:
+        return sum(formula.memory(MODEL, TrainingLayout(**words)).values())  # type: ignore[arg-type]
+
+    assert peak(shards=2) < peak()
+    assert peak(checkpoint="full") < peak(checkpoint="selective") < peak()
+
+
+# ------------------------------------------------------------------------------------ the cluster
+
+
+def test_nodes_by_name() -> None:
+    here = cluster("a100-80", 16, "nvlink8+200G", slower=2)
+    assert (here.per_node, here.rate(True), here.rate(False)) == (8, 300e9, 12.5e9)
+    for device, net, said in (
+        ("h200", "nvlink8", "write it like nvlink8"),
+        ("mi300x", "nvlink8+400G", "no NVLink"),
+        ("h10", "tcp", "no network is called"),
+        ("h300", "nvlink8+400G", "no device is called"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            cluster(device, 8, net)
+    with pytest.raises(ValueError, match="ranks are 0 to 7"):
+        cluster("h100", 8, "nvlink8+400G", speeds={8: 0.5})
+    assert clusters.cluster("h100", 8, "nvlink8+400G").key() != here.key()
+
+
+def test_a_straggler_and_a_slower_link_take_longer() -> None:
+    layout = TrainingLayout(shards=4, micro=6)
+    took = [
+        search.run(MODEL, layout, cluster("h100", 4, "nvlink2+400G", **words), 2, 1, False)[0][
+            "seconds"
+        ]  # type: ignore[arg-type]
+        for words in ({}, {"speeds": {3: 0.5}}, {"slower": 4})
+    ]
+    assert took[0] < min(took[1:])
+
+
+# -------------------------------------------------------------------------------------- failures
+
+
+def test_the_interval_is_near_the_best_one() -> None:
+    """Daly's formula: no other interval makes the expected time a thousandth shorter."""
+    mtbf, saving, restart = 10_000.0, 60.0, 300.0
+    found = reasons.with_failures(mtbf, saving, restart)
+
+    def factor(interval: float) -> float:
+        return mtbf / interval * math.exp(restart / mtbf) * math.expm1((interval + saving) / mtbf)
+
+    assert found.factor == pytest.approx(factor(found.interval))
+    assert found.factor <= 1.001 * min(factor(s) for s in range(100, 5000, 10))
+    with pytest.raises(ValueError, match="above 0"):
+        reasons.with_failures(0, 1, 1)
+
+
+# ------------------------------------------------------------------------------------ the command
+
+
+def test_the_command_shows_resumes_and_compares(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([*COMMAND, "--json"]) == 0
+    first = capsys.readouterr().out
+    rows = json.loads(first)["layouts"]
+    assert len(rows) == 2
+    assert all([*row["links"]] == ["within nodes", "between nodes"] for row in rows)
+    Path("before.json").write_text(first)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("it was simulated before")
+
+    monkeypatch.setattr(search, "simulated", refuse)  # all comes from the cache
+    assert cli.main([*COMMAND, "--against", "before.json", "--mtbf", "3h"]) == 0
+    shown = capsys.readouterr().out
+    assert "a GPU is idle, on average" in " ".join(shown.split())
+    assert "GB within nodes and 0.00 GB between nodes" in " ".join(shown.split())
+    assert "+0.0% seconds" in shown and "Daly" in shown and "the fastest" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_layouts_in_processes_are_layouts_in_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([*COMMAND, "--json", "--cache", "one.json"]) == 0
+    first = capsys.readouterr().out
+    assert cli.main([*COMMAND, "--json", "--cache", "two.json", "--jobs", "2"]) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_a_process_that_is_ended_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(search, "simulated", die)
+    assert cli.main([*COMMAND, "--jobs", "2"]) == 1
+    assert "was ended from outside" in " ".join(capsys.readouterr().err.split())
+
+
+def die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_short_names_tell_layouts_apart_and_fit_the_table() -> None:
+    model, here = MODEL.changed(layers=64, batch=256), cluster("h100", 64, "nvlink8+400G")
+    every = [*search.layouts(model, here)]
+    assert len({each.short for each in every}) == len({str(each) for each in every}) == len(every)
+    assert max(len(each.short) for each in every) <= 38
+
+
+def test_an_interrupted_plan_keeps_what_is_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    real, calls = search.simulated, []
+
+    def once(*args: object) -> object:
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(args)
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(search, "simulated", once)
+    assert cli.main(COMMAND) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    assert len(json.loads(Path(".mtd-plan.json").read_text())["rows"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["llama3-80b", "--gpus", "8"], "perhaps llama3-"),
+        (["gpt-small", "--gpus", "0"], "at least one GPU"),
+        (["gpt-small", "--gpus", "7"], "no layout of gpt-small divides"),
+        (["llama3-405b", "--gpus", "8"], "fits 8 × H100-SXM in none"),
+        (["gpt-small", "--gpus", "2", "--straggler", "x"], "like 13:0.8"),
+        (["gpt-small", "--gpus", "2", "--mtbf", "soonh"], "like 3h"),
+        (["gpt-small", "--gpus", "2", "--against", "none.json"], "is no plan"),
+    ],
+)
+def test_wrong_words_are_answered_before_anything_runs(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "simulated", None)
+    monkeypatch.setenv("COLUMNS", "400")
+    assert cli.main(["plan", *words]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,69 @@
+"""Nothing of the house uses the operations of `tensors.extras`; users have them all under torch's names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import minitorch_dist as mtd
+from minitorch_dist.tensors.extras.methods import ExtraMethods
+
+HOUSE = Path(__file__).parents[2]
+EXTRAS = HOUSE / "minitorch_dist" / "tensors" / "extras"
+LISTS = {  # of names and methods
+    HOUSE / "minitorch_dist" / name
+    for name in (
+        "__init__.py",
+        "fft.py",
+        "linalg.py",
+        "special.py",
+        "nn/functional.py",
+        "tensors/tensor.py",
+    )
+}
+FOREIGN = {"np", "numpy", "math", "functools", "itertools", "operator"}
+
+
+def names_of_extras() -> set[str]:
+    """The names under which users find them, as methods and as functions."""
+    found = {name for name in vars(ExtraMethods) if not name.startswith("_")}
+    for path in LISTS:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and "tensors.extras" in (node.module or ""):
+                found |= {alias.asname or alias.name for alias in node.names}
+    return found - {"ExtraMethods"}
+
+
+def used_names(tree: ast.AST) -> Iterator[str]:
+    """Names that are read as an attribute, or imported from this package."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            if not (isinstance(node.value, ast.Name) and node.value.id in FOREIGN):
+                yield node.attr
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("minitorch_dist"):
+            yield from (alias.name for alias in node.names)
+
+
+def test_the_house_uses_no_extras() -> None:
+    extras = names_of_extras()
+    assert len(extras) > 150
+    used = {
+        f"{path.relative_to(HOUSE)}: {name}"
+        for ground in ("minitorch_dist", "transports", "lessons", "programs")
+        for path in (HOUSE / ground).rglob("*.py")
+        if path not in LISTS and EXTRAS not in path.parents
+        for name in used_names(ast.parse(path.read_text("utf-8")))
+        if name in extras
+    }
+    assert used == set(), "move these operations from tensors/extras to tensors/ops"
+
+
+def test_users_have_them_all() -> None:
+    x = mtd.tensor([0.5, -0.25])
+    for name in vars(ExtraMethods):
+        if not name.startswith("_"):
+            assert callable(getattr(x, name)), name
+    assert mtd.ones(2).exp_().tolist() == mtd.ones(2).exp().tolist()
+    assert mtd.linalg.multi_dot([mtd.eye(2), mtd.eye(2)]).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert mtd.fft.fft(mtd.ones(2)).tolist() == [2, 0]
