@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from minitorch_dist.cli import page
+from minitorch_dist.cli import page, plan_page
 from minitorch_dist.sim.device import NOT_FITTED
 from minitorch_dist.sim.planning import (
     clusters,
@@ -68,6 +68,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument(
+        "--page", metavar="FILE",
+        help="write a page: the table, and a step by the fastest layout with its memory and its critical path",
+    )  # fmt: skip
+    parser.add_argument(
         "--cache", default=CACHE, help="where simulated layouts are kept (%(default)s)"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
@@ -93,10 +97,14 @@ def run(options: argparse.Namespace) -> int:
             raise ValueError(f"--jobs is at least 1, not {options.jobs}")
         failures = _failures(options)
         before = None if options.against is None else _saved(options.against)
+        if options.page is not None:
+            Path(options.page).open(
+                "a", encoding="utf-8"
+            ).close()  # known now that it can be written
         rows, refused = search.estimated(model, cluster)
         if not rows:
             raise ValueError(_nothing(model, cluster, refused))
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         return page.refuse("plan", error)
     _tell(f"{len(rows)} layouts fit by the formula: how fast can each be at most?")
     try:
@@ -115,6 +123,13 @@ def run(options: argparse.Namespace) -> int:
             _show_failures(say, failures)
         if before is not None and found:
             _show_difference(say, before, model, found)
+    if options.page is not None and found and not ended_early:
+        _tell("a step by the fastest one, for the page")
+        text = plan_page.page(
+            model, cluster, found, rest, _first(model, cluster, found, rest, refused)
+        )
+        Path(options.page).write_text(text, encoding="utf-8")
+        _tell(f"wrote {options.page}")
     if ended_early:
         print(f"mtd plan: {ended_early}; what is done is in {options.cache}, and the same command goes on", file=sys.stderr)  # fmt: skip
         return 130 if ended_early == INTERRUPTED else 1
@@ -205,17 +220,8 @@ def _show(
     rest: list[Candidate],
     refused: int,
 ) -> None:
-    say.say(
-        f"{model.name}, {model.parameters / 1e9:.1f} billion parameters, {model.batch} × {model.sequence:,} tokens a "
-        f"step, on {cluster.gpus} × {cluster.device.name}, {cluster.net}"
-    )
-    say.say(
-        f"{len(rows) + len(rest) + refused} layouts divide; by the formula {refused} do not fit. {len(rows)} were "
-        f"simulated; {_left_out(rows, rest)}."
-    )
-    if cluster.device.fitted == NOT_FITTED and cluster.device.top == 1:
-        say.say("No efficiency is fitted: products run at the peak, so any real device is slower. --top 0.6 lets them "
-                "reach 60 % of it.")  # fmt: skip
+    for line in _first(model, cluster, rows, rest, refused):
+        say.say(line)
     say.say()
     say.as_it_is(
         f"{'':>2} {'layout':<38} {'s/step':>7} {'tok/s/GPU':>9} {'MFU':>5} {'GiB':>5} {'idle':>6}"
@@ -240,6 +246,22 @@ def _show(
     if rows:
         say.say()
         _show_first(say, rows[0])
+
+
+def _first(
+    model: ModelSizes, cluster: GpuCluster, rows: list[PlanRow], rest: list[Candidate], refused: int
+) -> list[str]:
+    """The lines above the table."""
+    found = [
+        f"{model.name}, {model.parameters / 1e9:.1f} billion parameters, {model.batch} × {model.sequence:,} tokens a "
+        f"step, on {cluster.gpus} × {cluster.device.name}, {cluster.net}",
+        f"{len(rows) + len(rest) + refused} layouts divide; by the formula {refused} do not fit. {len(rows)} were "
+        f"simulated; {_left_out(rows, rest)}.",
+    ]
+    if cluster.device.fitted == NOT_FITTED and cluster.device.top == 1:
+        found.append("No efficiency is fitted: products run at the peak, so any real device is slower. --top 0.6 lets "
+                     "them reach 60 % of it.")  # fmt: skip
+    return found
 
 
 def _left_out(rows: list[PlanRow], rest: list[Candidate]) -> str:

@@ -3,6 +3,7 @@
     mtd run --ranks 8 train.py
     mtd run --ranks 8 --net "sim://?latency=2us&rate=100Gb/s" --faults plan.txt --seed 7 train.py
     mtd run --ranks 8 --device h100 train.py                  # computing takes time as on an H100
+    mtd run --ranks 128 --device h100 --shapes --fold --page step.html train.py
     mtd run --ranks 8 --seeds 1000 train.py --epochs 3        # explore; shows the smallest failure
     mtd run --ranks 4 --net tcp:// --faults "drop=0.01" train.py
 
@@ -18,6 +19,7 @@ import argparse
 import os
 import sys
 from functools import partial
+from pathlib import Path
 
 from minitorch_dist import sim
 from minitorch_dist.cli import page, scripts
@@ -49,6 +51,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unreliable", action="store_true", help="what is dropped is gone")
     parser.add_argument(
         "--device", help="what simulated ranks compute on, like h100 (computing takes no time)"
+    )
+    parser.add_argument(
+        "--shapes",
+        action="store_true",
+        help="tensors have shapes and no numbers, and take no memory",
+    )
+    parser.add_argument(
+        "--fold",
+        action="store_true",
+        help="with --shapes: ranks that do the same run the program once",
+    )
+    parser.add_argument(
+        "--page",
+        metavar="FILE",
+        help="write a page: timelines, memory, and what the time is spent on",
     )
     parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")
     parser.add_argument(
@@ -90,26 +107,40 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
         return _explore(arguments, plan, program)
     try:
         report = sim.run(
-            program, arguments.ranks, net=arguments.net, seed=arguments.seed, faults=plan,
+            program, arguments.ranks, net=arguments.net, seed=arguments.seed,
+            faults=plan if plan.faults else (),
             hardships=arguments.hard, journal=arguments.journal, limit=arguments.timeout,
-            device=arguments.device,
+            device=arguments.device, shapes=arguments.shapes, fold=arguments.fold,
+            timelines=arguments.page is not None,
         )  # fmt: skip
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1
     print(report)
+    if arguments.page is not None:
+        report.save_page(arguments.page, arguments.script)
+        print(f"\n{report.timelines}\nwrote {arguments.page}")
     return 0
 
 
 def _device_of(arguments: argparse.Namespace) -> sim.Device | None:
-    """The known device that `--device` names; it is for one simulated run."""
-    if arguments.device is None:
-        return None
-    if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
-        raise ValueError(f"--device is simulated, but --net {arguments.net} is real")
-    if arguments.seeds is not None:
-        raise ValueError("--device goes with one run, and not with --seeds")
-    return sim.gpu(arguments.device)
+    """The known device that `--device` names."""
+    for word in ("device", "shapes", "fold", "page"):
+        if not getattr(arguments, word):
+            continue
+        if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
+            raise ValueError(f"--{word} is simulated, but --net {arguments.net} is real")
+        if arguments.seeds is not None:
+            raise ValueError(f"--{word} goes with one run, and not with --seeds")
+    if arguments.fold and not arguments.shapes:
+        raise ValueError("--fold needs --shapes: ranks with numbers have other ones each")
+    if arguments.page is not None:
+        if arguments.journal is not None:
+            raise ValueError(
+                "--page and --journal are two ways to write a run down; say one of them"
+            )
+        Path(arguments.page).open("a").close()  # known before the run that it can be written
+    return None if arguments.device is None else sim.gpu(arguments.device)
 
 
 def address_of(text: str) -> str:

@@ -5,6 +5,7 @@ scene ─┬─► spacetime, bars     the terminal: letters, 80 columns, colour
        ├─► svg                 papers and notebooks
        ├─► page                one HTML file: zoom, play, step, filter, two runs side by side
        └─► trace               ui.perfetto.dev, chrome://tracing
+step_page                      one HTML file of a training step: timelines, memory, critical path
 
 All use `colours`, `terminal` (the colours and letters that it can show) and `words` (short amounts).
 """

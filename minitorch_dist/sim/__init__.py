@@ -23,6 +23,7 @@ of the textbooks' formulas, in whole picoseconds.
     device  device_time  a device that takes time: what an operation costs, and who pays
     device_calibration   this machine as such a device
     module_names         the modules that an operation belongs to
+    timelines            what each rank did and when, and the chain that a run's time is
     slowness             how long a computation takes on this very rank
     nets                 networks by name, and networks in files
     topologies           networks as they are built: grids, fat trees, rails, dragonflies

@@ -121,11 +121,11 @@ class BatchedEngine:
         self.operations["messages"] += call.rank == 0
         steps = Stepwise(operation, schedule, call.root, cut, arrays, call.combine)
         is_plain = self.is_eager and not self.adding and not self.medium.is_disturbed
-        if is_plain and group.world.mailbox.recorder is None:
+        if is_plain and not _sees_messages(group):
             steps.run_by_arrivals(group.world.transport, self.clock)
         else:
             wanted = None
-            if group.world.mailbox.recorder is not None:
+            if _sees_messages(group):
                 wanted = planner.plan(schedule, call.rank, call.size, call.root, cut)
             steps.run_by_itself(self.clock.pause, self.adding, wanted)
 
@@ -138,7 +138,7 @@ class BatchedEngine:
             and call.size >= self.many
             and call.schedule.collective in TOGETHER
             and self.is_eager
-            and group.world.mailbox.recorder is None
+            and not _sees_messages(group)
             and not self.medium.is_disturbed
             and self._wires_of(group) is not None
         )
@@ -154,7 +154,7 @@ class BatchedEngine:
             and call.schedule.collective != "all_to_all"
             and self.is_eager
             and not self.adding
-            and call.group.world.mailbox.recorder is None
+            and not _sees_messages(call.group)
             and not self.medium.is_disturbed
             and len(self._light.rows(call, vector).source) <= payloadless.MOST
         )
@@ -332,3 +332,9 @@ class BatchedEngine:
 
     def __repr__(self) -> str:
         return f"<BatchedEngine, {self.operations}, {len(self._pending)} are gathering>"
+
+
+def _sees_messages(group: Group) -> bool:
+    """Whether somebody writes down each message of this group."""
+    recorder = group.world.mailbox.recorder
+    return recorder is not None and recorder.sees_messages

@@ -172,8 +172,7 @@ class ComputeStream:
         self.busy.add(start, self.free)
         self.clock.pause(self.free - self.clock.now())
         if recorder is not None:
-            within = f" in {modules[-1]}" if modules else ""
-            recorder.computed(start, callsite(), f"{name}{within}")
+            recorder.computed(start, callsite(), name, modules[-1] if modules else "")
 
     def _is_slowed_by_messages(self, here: World | None) -> bool:
         """Whether a collective of this rank is under way, on a device that computes more slowly then."""
@@ -198,6 +197,9 @@ class ComputeStream:
                 for name, picos, modules in operations[at:]:
                     self._count(name, slowed(self.clock, picos), modules)
             self.busy.add(start, self.free)
+            recorder = None if here is None else here.mailbox.recorder
+            if recorder is not None:  # a journal is never kept of a folded run
+                recorder.computed_all(start, self.free, operations[at:])  # type: ignore[attr-defined]
             return self.clock.pause(self.free - now)
 
     def _count(self, name: str, picos: int, modules: Names) -> None:

@@ -44,6 +44,10 @@ class ModuleNames:
         """The modules that the calling thread is in."""
         return tuple(self._called.get(self._thread(), ()))
 
+    def known(self, module: Module) -> str:
+        """The name of a module, if it was called or is in one that was."""
+        return self._names.get(module, "")
+
     def of(self, node: Node) -> Names:
         """The modules in which a node was recorded."""
         return self._recorded.get(node, ())

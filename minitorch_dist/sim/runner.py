@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minitorch_dist.distributed import world
@@ -23,6 +24,9 @@ from minitorch_dist.sim.hardship import Hardship
 from minitorch_dist.sim.power import Power
 from minitorch_dist.sim.report import RankReport, Report
 from minitorch_dist.sim.stage import SimulationStage
+from minitorch_dist.sim.timelines import Timelines
+from minitorch_dist.sim.timelines.recorder import TimelineRecorder
+from minitorch_dist.sim.timelines.timeline import RankTimeline
 from minitorch_dist.tensors import ledger, pools
 from minitorch_dist.tensors.shape_arrays import mode
 from transports.errors import Overwritten
@@ -71,6 +75,7 @@ def run(
     shapes: bool = False,
     device: Devices | None = None,
     fold: Fold = False,
+    timelines: bool = False,
     prepared: Callable[[SimulationStage], None] | None = None,
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
@@ -97,7 +102,8 @@ def run(
     refused. The report has each rank's `peak_bytes`. With `device` (`sim.gpu("H100-SXM")`, a list, or a
     function of the rank) each operation on tensors takes the time that this device needs, and `memory` is the
     device's; see `device_time`. With `shapes` all tensors that the program makes have a shape and no numbers,
-     and messages have a length and no bytes. Times, bytes and peaks are the same. `prepared` is called with the stage before
+    and messages have a length and no bytes. Times, bytes and peaks are the same. With `timelines` the report has
+    what each rank did and when (`Report.timelines`, `Report.save_page`). `prepared` is called with the stage before
     anything happens on it.
     """
     if fold:
@@ -108,7 +114,7 @@ def run(
         options: dict[str, Any] = {
             "net": net, "seed": seed, "timeout": timeout, "endless": endless, "limit": limit,
             "engine": engine, "adding": adding, "flops": flops, "speeds": speeds, "events": events,
-            "memory": memory, "shapes": True, "device": device,
+            "memory": memory, "shapes": True, "device": device, "timelines": timelines,
         }  # fmt: skip
         return folding.run(run, fn, world_size, args, kwargs, fold, **options)
     if engine not in ENGINES:
@@ -149,6 +155,14 @@ def run(
     computing = None if device is None else DeviceTime(clock, device, world_size)
     if computing is not None:
         moving.carried = computing.carried
+    lines = None
+    if timelines:
+        if journal is not None:
+            raise ValueError(
+                "timelines= and journal= are two ways to write a run down; say one of them"
+            )
+        lines = tuple(RankTimeline(rank) for rank in range(world_size))
+        stage.entered.append(partial(_note, lines, computing))
 
     def called() -> Any:
         if not shapes:
@@ -169,6 +183,8 @@ def run(
                     peaks[rank] = ledger.of("cuda").snapshot().peak
         finally:
             ends[rank] = clock.now(), me.waited, me.slept
+            if lines is not None:
+                lines[rank].end = clock.now()
 
     try:
         with (
@@ -200,5 +216,10 @@ def run(
     used = together.used()
     return Report(
         results, ranks, moving.digest, clock.switches, ", ".join([clock.engine, *used]),
-        moving.crossings, sheets.wanted(journal),
+        moving.crossings, sheets.wanted(journal), timelines=None if lines is None else Timelines(lines),
     )  # fmt: skip
+
+
+def _note(lines: Sequence[RankTimeline], devices: DeviceTime | None, here: World) -> None:
+    """Let a rank write its timeline in its new world."""
+    here.mailbox.recorder = TimelineRecorder(lines[here.rank], here.clock.now, devices)

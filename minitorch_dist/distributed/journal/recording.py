@@ -52,6 +52,8 @@ def begin(transport: Transport, identity: str, given: Mapping[str, Any]) -> Rank
 class RankRecorder:
     """The `Recorder` of one rank."""
 
+    sees_messages = True
+
     def __init__(self, transport: Transport, identity: str, sheet: Sheet, is_shared: bool) -> None:
         self.sheet, self.rank, self._transport = sheet, transport.rank, transport
         self.gauge: Callable[[], int] = _nothing
@@ -141,11 +143,11 @@ class RankRecorder:
                     f'{origin}{more},"at":{since},"until":{self.now()}{_error(error)}',
                 )  # fmt: skip
 
-    def computed(self, since: int, site: str, operation: str = "") -> None:
+    def computed(self, since: int, site: str, operation: str = "", module: str = "") -> None:
         held = self.gauge()
         more: dict[str, Any] = {} if held == self._held else {"memory": held}
         if operation:
-            more["op"] = operation
+            more["op"] = f"{operation} in {module}" if module else operation
         self._held = held
         self._line("compute", site=site, at=since, until=self.now(), **more)
 

@@ -48,6 +48,8 @@ class Received(Arriving, Protocol):
 
 
 class Recorder(Protocol):
+    sees_messages: bool
+    """Whether it is to be told of each message of a collective. Then a simulation sends them one by one."""
     gauge: Callable[[], int]
     """How many bytes the rank's device holds; -1 if it has none. The code that knows of devices sets it."""
 
@@ -81,7 +83,7 @@ class Recorder(Protocol):
     def waiting(self, doing: Any, source: int | None) -> AbstractContextManager[Any]:
         """The rank waits within this block, for a rank or for what its own worker does."""
 
-    def computed(self, since: int, site: str, operation: str = "") -> None:
-        """It was busy since then, by the words of `sim.compute`."""
+    def computed(self, since: int, site: str, operation: str = "", module: str = "") -> None:
+        """It was busy since then: by the words of `sim.compute`, or with an operation of a module."""
 
     def close(self) -> None: ...

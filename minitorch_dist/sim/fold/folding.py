@@ -24,7 +24,7 @@ from minitorch_dist.sim.fold.acts import (
 )
 from minitorch_dist.sim.fold.peers import PeerContents
 from minitorch_dist.sim.fold.rank_number import Table
-from minitorch_dist.sim.fold.recording import NotingStream, OperationTrace
+from minitorch_dist.sim.fold.recording import NotingStream, OperationTrace, ToldBesides
 from minitorch_dist.sim.fold.replaying import Replayer
 from minitorch_dist.sim.fold.roles import CannotFold, Role, RoleTable, refuse
 from minitorch_dist.sim.report import Report
@@ -74,10 +74,10 @@ def run(
         is_proved = False
     key = fold if callable(fold) else None
     try:
-        session = Recording(world_size, key, is_proved)
+        session = Recording(world_size, key, is_proved, options["timelines"])
         run_all(
             partial(session.attend, fn), world_size, args, kwargs,
-            **options | {"speeds": None, "prepared": session.prepare},
+            **options | {"speeds": None, "prepared": session.prepare, "timelines": False},
         )  # fmt: skip
         session.check()
         report = run_all(session.replay, world_size, **options)
@@ -99,9 +99,10 @@ class Recording:
     """The recording of one program."""
 
     def __init__(
-        self, size: int, key: Callable[[int], Hashable] | None, is_proved: bool = False
-    ) -> None:
-        self.size, self.is_proved = size, is_proved
+        self, size: int, key: Callable[[int], Hashable] | None, is_proved: bool = False,
+        tells_besides: bool = False,
+    ) -> None:  # fmt: skip
+        self.size, self.is_proved, self.tells_besides = size, is_proved, tells_besides
         self.traces: dict[int, OperationTrace] = {}
         self.watched: dict[
             int, OperationTrace
@@ -158,10 +159,13 @@ class Recording:
         here = world.current()
         is_first, is_again = self.role_table.is_first(rank), rank in self.watched
         watches = is_first and not is_again and not self.is_proved
-        trace = OperationTrace(rank, self.role_table, self.peers, watches, is_first and is_again)
-        self.traces[rank] = trace
         clock: Any = here.clock
         devices = device_time.of(clock)
+        told = ToldBesides(devices) if self.tells_besides else None
+        trace = OperationTrace(
+            rank, self.role_table, self.peers, watches, is_first and is_again, told
+        )
+        self.traces[rank] = trace
         if devices is not None:
             trace.stream = NotingStream(devices.streams[rank].device, rank, clock)
             trace.stream.trace = trace
@@ -285,7 +289,11 @@ class Recording:
             held.log(self._held.values())
         ranks = [replace(rank, peak_bytes=self.trace_of(rank.rank).peak) for rank in report.ranks]
         results = [self.trace_of(rank).result for rank in range(self.size)]
-        return replace(report, ranks=ranks, results=results, folded=Folded(self.role_table.roles()))
+        roles = self.role_table.roles()
+        lines = report.timelines
+        if lines is not None:
+            lines = replace(lines, said_roles=tuple(tuple(role.ranks) for role in roles))
+        return replace(report, ranks=ranks, results=results, folded=Folded(roles), timelines=lines)
 
 
 def difference(one: OperationTrace, other: OperationTrace) -> str:

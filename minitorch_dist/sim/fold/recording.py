@@ -31,7 +31,7 @@ from minitorch_dist.distributed.prepared import (
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import World
-from minitorch_dist.sim.device_time import ComputeStream
+from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
 from minitorch_dist.sim.fold.acts import (
     CallKind,
     CollectiveBegun,
@@ -49,6 +49,8 @@ from minitorch_dist.sim.fold.peers import PeerContents
 from minitorch_dist.sim.fold.rank_number import RankNumber, Table
 from minitorch_dist.sim.fold.recording_engine import CutCall, RecordingEngine
 from minitorch_dist.sim.fold.roles import RoleTable, refuse, uniform
+from minitorch_dist.sim.timelines import owners
+from minitorch_dist.tensors import ledger, pools
 from minitorch_dist.tensors.shape_arrays import layouts
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
@@ -63,20 +65,39 @@ class NotingStream(ComputeStream):
     def compute(self, name: str, picos: int, modules: tuple[str, ...] = ()) -> None:
         if picos > 0:
             self.trace.operations.append(DeviceOperation(name, picos, modules))
+            self.trace.note_memory()
+
+
+class ToldBesides:
+    """For timelines: for whom each collective is, and the memory by category before each act and after each operation
+    of the device."""
+
+    def __init__(self, devices: DeviceTime | None) -> None:
+        self.devices = devices
+        self.owners: dict[int, str] = {}  # by act
+        self.before: dict[int, dict[str, int]] = {}  # by act
+        self.after: list[dict[str, int]] = []  # of the operations, in their order
+
+    def append(self, act: int, owner: str | None) -> None:
+        if owner is not None:
+            self.owners[act] = owner
+        if pools.pool():
+            self.before[act] = _held()
 
 
 class OperationTrace:
     """All that one rank began."""
 
     def __init__(
-        self, rank: int, role_table: RoleTable, peers: PeerContents, watches: bool, is_again: bool
-    ) -> None:
+        self, rank: int, role_table: RoleTable, peers: PeerContents, watches: bool, is_again: bool,
+        told: ToldBesides | None = None,
+    ) -> None:  # fmt: skip
         self.rank, self.role_table, self.peers = rank, role_table, peers
         self.watches = watches  # whether the program's comparisons of ranks split its role
         self.is_again = is_again  # whether it runs for the second time
         self.has_watched = self.is_over = False
         self.operations: list[DeviceOperation] = []  # since the last other act
-        self.acts = ActList(self.operations)
+        self.acts = ActList(self.operations, told)
         self.works = 0
         self.busy = 0  # picoseconds of `Computed`
         self.calls: list[int] = []  # of each group, how many collectives were begun
@@ -87,6 +108,7 @@ class OperationTrace:
         self._counts = np.zeros(len(role_table.of), np.int64)  # of each rank: its groups so far
         self._kinds: dict[Any, CallKind] = {}
         self.stream: NotingStream | None = None
+        self.told = told
         self.result: Any = None
         self.peak: int | None = None  # bytes
 
@@ -311,6 +333,11 @@ class OperationTrace:
         self.acts.append(message)
         return message
 
+    def note_memory(self) -> None:
+        """After an operation of the device."""
+        if self.told is not None and pools.pool():
+            self.told.after.append(_held())
+
     def marks(self, name: str) -> None:
         self.acts.append(InstantMarked(name))
 
@@ -336,18 +363,26 @@ class OperationTrace:
 class ActList(list[TracedAct]):
     """The acts of a trace. Operations of the device that come before an act are one act of their own."""
 
-    def __init__(self, operations: list[DeviceOperation]) -> None:
+    def __init__(self, operations: list[DeviceOperation], told: ToldBesides | None) -> None:
         super().__init__()
-        self._operations = operations
+        self._operations, self._told = operations, told
 
     def append(self, act: TracedAct) -> None:
         self.close()
+        if self._told is not None:
+            is_call = isinstance(act, CollectiveBegun)
+            owner = owners.of_call(self._told.devices) if is_call else None
+            self._told.append(len(self), owner)
         super().append(act)
 
     def close(self) -> None:
         if self._operations:
             super().append(DeviceComputing(tuple(self._operations)))
             self._operations.clear()
+
+
+def _held() -> dict[str, int]:
+    return ledger.of("cuda").snapshot().by_category
 
 
 def _asks_for_itself() -> bool:

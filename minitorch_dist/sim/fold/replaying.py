@@ -27,7 +27,7 @@ from minitorch_dist.sim.fold.acts import (
     ObjectsExchanged,
     WorkAwaited,
 )
-from minitorch_dist.sim.fold.recording import OperationTrace
+from minitorch_dist.sim.fold.recording import OperationTrace, ToldBesides
 from minitorch_dist.sim.slowness import slowed
 from transports.virtual.clock import VirtualClock
 
@@ -56,11 +56,29 @@ class Replayer:
 
     def replay(self) -> None:
         doing = self._doing
-        for act in self.trace.acts:
-            doing[type(act)](act)
+        if self.trace.told is None:
+            for act in self.trace.acts:
+                doing[type(act)](act)
+        else:
+            self._replay_told(self.trace.told)
         own = self.trace.stream
         if self.stream is not None and own is not None:
             self.stream.flops, self.stream.again = dict(own.flops), own.again
+
+    def _replay_told(self, told: ToldBesides) -> None:
+        """The same, and the recorder learns what only the representative knew."""
+        recorder: Any = self.world.mailbox.recorder
+        after, recorder.looks_at_memory = iter(told.after), False
+        for number, act in enumerate(self.trace.acts):
+            recorder.owner = told.owners.get(number, "")
+            begin = self.clock.now()
+            if number in told.before:
+                recorder.hold(begin, told.before[number])
+            self._doing[type(act)](act)
+            if isinstance(act, DeviceComputing) and told.after:
+                for operation in act.operations:
+                    begin += operation.picos  # at full speed
+                    recorder.hold(begin, next(after))
 
     # ------------------------------------------------------------------------------ acts
 

@@ -230,14 +230,7 @@ def run(
     fold: Fold,
 ) -> tuple[Measured, Folded | None]:
     """A step with so many layers in each stage and so many micro-batches; and how it was folded."""
-    small = model.changed(
-        layers=layers * layout.all_stages, batch=layout.data * layout.micro * micro
-    )
-    device = replace(cluster.device, memory=ROOM)
-    report = runner.run(
-        train, layout.ranks, (small, layout), net=cluster.network, device=device, shapes=True,
-        speeds=dict(cluster.speeds), fold=fold,
-    )  # fmt: skip
+    report = step(model, layout, cluster, layers, micro, fold)
     last = max(report.ranks, key=lambda each: each.time)
     use = last.device
     assert use is not None
@@ -257,6 +250,21 @@ def run(
         },
     }
     return found, report.folded
+
+
+def step(
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, layers: int, micro: int, fold: Fold,
+    timelines: bool = False,
+) -> Report[Any]:  # fmt: skip
+    """The run of a step with so many layers in each stage and so many micro-batches."""
+    small = model.changed(
+        layers=layers * layout.all_stages, batch=layout.data * layout.micro * micro
+    )
+    device = replace(cluster.device, memory=ROOM)
+    return runner.run(
+        train, layout.ranks, (small, layout), net=cluster.network, device=device, shapes=True,
+        speeds=dict(cluster.speeds), fold=fold, timelines=timelines,
+    )  # fmt: skip
 
 
 def _idle(report: Report[Any], rank: RankReport) -> int:

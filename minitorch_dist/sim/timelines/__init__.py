@@ -1,0 +1,12 @@
+"""The acts of each rank with their times (`sim.run(…, timelines=True)`), and the chain of them that the run's time is.
+
+recorder        what a rank is told to note
+owners          the module, bucket or stage for which it communicates
+timeline        the notes of one rank
+critical_path   the chain that nothing can shorten, backwards from the last rank's end
+words           that chain as sentences
+roles           ranks that did the same
+drawing         all of it on a page
+"""
+
+from minitorch_dist.sim.timelines.roles import Timelines as Timelines
