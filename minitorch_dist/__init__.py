@@ -21,6 +21,7 @@ from minitorch_dist import (
     fft as fft,
     linalg as linalg,
     random as random,
+    sparse as sparse,
     special as special,
     version as version,
 )
@@ -269,6 +270,10 @@ from minitorch_dist.tensors.extras.shapes.rearranging import (
     tile as tile,
     tril as tril,
     triu as triu,
+)
+from minitorch_dist.tensors.extras.sparse import (
+    no_other_layout as sparse_csr_tensor,
+    sparse_coo_tensor as sparse_coo_tensor,
 )
 from minitorch_dist.tensors.extras.statistics.counting import (
     bincount as bincount,
@@ -541,6 +546,7 @@ from minitorch_dist.tensors.ops.linear_algebra.products import (
     inner as inner,
     matmul as matmul,
     mm as mm,
+    mm as spmm,
     mv as mv,
     outer as outer,
     vdot as vdot,
@@ -646,6 +652,7 @@ from minitorch_dist.tensors.ops.shapes.layout import (
     memory_format as memory_format,
     numel as numel,
     preserve_format as preserve_format,
+    sparse_coo as sparse_coo,
     strided as strided,
 )
 from minitorch_dist.tensors.ops.shapes.pieces import (

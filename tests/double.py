@@ -199,4 +199,109 @@ SHAPES: dict[str, Any] = {
     "relu in place": (lambda t, x: functional(t).relu(x * x - 1, inplace=True) * x, S),
     "empty": (lambda t, x: (x * x).sum(1), (0, 3)),
 }  # fmt: skip
-EXPRESSIONS: dict[str, Any] = ELEMENTWISE | LAYERS | PRODUCTS_AND_SUMS | SHAPES
+
+
+def running(t: Any, x: Any, w: Any, b: Any) -> Any:
+    mean, var = t.arange(3).double() * 0.1, t.arange(3).double() + 1
+    return functional(t).batch_norm(x, mean, var, w, b, False) ** 2
+
+
+def layer(t: Any, kind: str, x: Any, h: Any, weights: Any) -> Any:
+    """What a recurrent layer with these weights makes of sequences."""
+    module = getattr(t.nn, kind)(2, 2, batch_first=True).double()
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    state = (h, h * h) if kind == "LSTM" else h
+    out, last = t.func.functional_call(module, dict(zip(names, weights, strict=True)), (x, state))
+    return (out**2).sum() + (last[1] if kind == "LSTM" else last).sum()
+
+
+def shapes_of(gates: int) -> tuple[tuple[int, ...], ...]:
+    return (1, 3, 2), (1, 1, 2), (2 * gates, 2), (2 * gates, 2), (2 * gates,), (2 * gates,)
+
+
+IMAGE = (2, 3, 3, 2)
+IMAGES: dict[str, Any] = {
+    "conv2d": (
+        lambda t, x, w, b: functional(t).conv2d(x, w, b, stride=2, padding=1),
+        (1, 2, 4, 3), (2, 2, 3, 2), (2,),
+    ),
+    "conv2d, dilated and in groups": (
+        lambda t, x, w: functional(t).conv2d(x, w, None, (1, 2), (2, 1), (2, 1), groups=2),
+        (1, 2, 4, 3), (2, 1, 2, 3),
+    ),
+    "conv2d that leaves a rest": (
+        lambda t, x, w: functional(t).conv2d(x, w, None, 2) ** 2, (1, 1, 6, 4), (1, 1, 3, 3)
+    ),
+    "conv2d without a batch": (lambda t, x, w: functional(t).conv2d(x, w) ** 2, (1, 4, 3), (1, 1, 3, 3)),
+    "conv1d": (lambda t, x, w, b: functional(t).conv1d(x, w, b, padding=1), (2, 1, 5), (2, 1, 3), (2,)),
+    "conv_transpose2d": (
+        lambda t, x, w, b: functional(t).conv_transpose2d(x, w, b, 2, 1, 1),
+        (1, 2, 2, 2), (2, 1, 3, 3), (1,),
+    ),
+    "conv_transpose1d": (
+        lambda t, x, w: functional(t).conv_transpose1d(x, w, groups=2) ** 2, (1, 2, 3), (2, 1, 2)
+    ),
+    "max_pool2d": (lambda t, x: functional(t).max_pool2d(x, 3, 2, 1) ** 2, IMAGE),
+    "max_pool1d": (lambda t, x: functional(t).max_pool1d(x, 2) ** 2, (3, 5)),
+    "avg_pool2d": (lambda t, x: functional(t).avg_pool2d(x, 3, 2, 1) ** 2, IMAGE),
+    "avg_pool2d of what is there": (
+        lambda t, x: functional(t).avg_pool2d(x, 2, 2, 1, count_include_pad=False) ** 2, IMAGE
+    ),
+    "adaptive_avg_pool2d": (lambda t, x: functional(t).adaptive_avg_pool2d(x, (2, 4)) ** 2, IMAGE),
+    "global average": (lambda t, x: functional(t).adaptive_avg_pool2d(x, 1) ** 2, IMAGE),
+    "bilinear": (
+        lambda t, x: functional(t).interpolate(x, scale_factor=2, mode="bilinear") ** 2, (1, 1, 3, 2)
+    ),
+    "nearest": (lambda t, x: functional(t).interpolate(x, scale_factor=2) ** 2, (1, 1, 3, 2)),
+}  # fmt: skip
+NORMS: dict[str, Any] = {
+    "layer_norm": (lambda t, x, w, b: functional(t).layer_norm(x, (4,), w, b) ** 2, S, (4,), (4,)),
+    "layer_norm of planes": (lambda t, x: functional(t).layer_norm(x, (3, 4)) ** 3, (2, 3, 4)),
+    "rms_norm": (lambda t, x, w: functional(t).rms_norm(x, (4,), w) ** 2, S, (4,)),
+    "batch_norm": (
+        lambda t, x, w, b: functional(t).batch_norm(x, None, None, w, b, True) ** 2, IMAGE, (3,), (3,)
+    ),
+    "batch_norm of rows": (
+        lambda t, x, w, b: functional(t).batch_norm(x, None, None, w, b, True) ** 3, (5, 3), (3,), (3,)
+    ),
+    "batch_norm in use": (running, IMAGE, (3,), (3,)),
+    "group_norm": (
+        lambda t, x, w, b: functional(t).group_norm(x, 2, w, b) ** 2, (1, 4, 2, 2), (4,), (4,)
+    ),
+    "instance_norm": (
+        lambda t, x, w: functional(t).instance_norm(x, weight=w) ** 2, (1, 3, 2, 2), (3,)
+    ),
+    "var": (lambda t, x: x.var() ** 2, S),
+    "var of rows": (lambda t, x: x.var(1, correction=0) ** 2, S),
+    "std": (lambda t, x: x.std(0, keepdim=True) * x, S),
+}  # fmt: skip
+RARER: dict[str, Any] = {
+    "mish": (lambda t, x: functional(t).mish(x), S),
+    "glu": (lambda t, x: functional(t).glu(x), S),
+    "prelu": (lambda t, x, w: functional(t).prelu(x, w) * x, S, (4,)),
+    "smooth l1": (lambda t, x, y: functional(t).smooth_l1_loss(x * 2, y), S, S),
+    "huber": (lambda t, x, y: functional(t).huber_loss(x * 2, y, delta=0.7), S, S),
+    "kl_div": (
+        lambda t, x, y: functional(t).kl_div(x.log_softmax(1), y.softmax(1), reduction="sum"), S, S
+    ),
+    "kl_div of logarithms": (
+        lambda t, x, y: functional(t).kl_div(
+            x.log_softmax(1), y.log_softmax(1), reduction="sum", log_target=True
+        ), S, S
+    ),
+    "cosine similarity": (lambda t, x, y: functional(t).cosine_similarity(x, y), S, S),
+    "cumsum": (lambda t, x: x.cumsum(1) ** 2, S),
+    "einsum": (lambda t, x, y: t.einsum("ij,jk->ik", x, y) ** 2, S, (4, 2)),
+    "einsum of heads": (
+        lambda t, x, y: t.einsum("bhld,bhsd->bhls", x, y) ** 2, (2, 1, 2, 2), (2, 1, 3, 2)
+    ),
+    "diagonal": (lambda t, x: x.diagonal(1) ** 2, S),
+    "index_add": (lambda t, x: (x * x).index_add(0, t.tensor([0, 0, 2]), x * x) ** 2, S),
+    "inverse": (lambda t, x: t.linalg.inv(x @ x.mT + 2 * t.eye(3).double()), S),
+    "LSTM": (lambda t, x, h, *w: layer(t, "LSTM", x, h, w), *shapes_of(4)),
+    "GRU": (lambda t, x, h, *w: layer(t, "GRU", x, h, w), *shapes_of(3)),
+    "RNN": (lambda t, x, h, *w: layer(t, "RNN", x, h, w), *shapes_of(1)),
+}  # fmt: skip
+EXPRESSIONS: dict[str, Any] = (
+    ELEMENTWISE | LAYERS | PRODUCTS_AND_SUMS | SHAPES | IMAGES | NORMS | RARER
+)

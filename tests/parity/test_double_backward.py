@@ -18,6 +18,10 @@ def weights(t: Any, x: Any, start: int) -> Any:
     return t.from_numpy(np.cos(np.arange(x.numel()) + start).reshape(tuple(x.shape))).to(x.dtype)
 
 
+ELSEWHERE = {"l1", "conv1d", "conv2d", "conv_transpose2d"}
+"""The second gradient is 0: torch records that for the bias of a convolution, and for l1 not."""
+
+
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_products_with_the_hessian(name: str) -> None:
     """The gradient of a weighted sum, and the gradient of a weighted sum of that. `None` where torch has none."""
@@ -31,7 +35,7 @@ def test_products_with_the_hessian(name: str) -> None:
         again = sum((g * weights(t, g, 1)).sum() for g in grads if g.requires_grad)
         seconds = t.autograd.grad(again, inputs, allow_unused=True, materialize_grads=True)
         flags = str([g.requires_grad for g in grads])
-        return *(g.detach() for g in grads), *seconds, "" if name == "l1" else flags
+        return *(g.detach() for g in grads), *seconds, "" if name in ELSEWHERE else flags
 
     same(program, *arrays, grad=True, rtol=1e-6)
 
@@ -158,3 +162,39 @@ def test_backward_with_a_graph() -> None:
         return *grads, *found, x.grad.detach()
 
     same(program)  # torch warns once in a process
+
+
+def test_a_gradient_penalty_of_images() -> None:
+    """The critic that people write: convolutions, a norm, leaky relus; all its weights get torch's gradients."""
+
+    def program(t: Any, x: Any, first: Any, scale: Any, second: Any) -> Any:
+        F = t.nn.functional
+        hidden = F.leaky_relu(F.conv2d(x, first, stride=2, padding=1), 0.2)
+        hidden = F.leaky_relu(F.instance_norm(hidden, weight=scale), 0.2)
+        scores = F.conv2d(hidden, second).sum((1, 2, 3))
+        (slopes,) = t.autograd.grad(scores.sum(), x, create_graph=True)
+        return ((slopes.flatten(1).norm(2, dim=1) - 1) ** 2).mean()
+
+    draw = np.random.default_rng(0)
+    same(program, *(draw.normal(size=s) for s in ((3, 2, 8, 8), (3, 2, 4, 4), (3,), (1, 3, 4, 4))))
+
+
+def test_inner_steps_of_a_small_convolutional_net() -> None:
+    """MAML as its authors' net has it: convolution, batch norm, relu, pooling, a layer."""
+
+    def program(t: Any, w: Any, scale: Any, last: Any, x: Any) -> Any:
+        F = t.nn.functional
+        y = t.from_numpy(np.arange(6) % 3)
+
+        def loss(w: Any, scale: Any, last: Any) -> Any:
+            hidden = F.batch_norm(F.conv2d(x, w), None, None, scale, None, True)
+            return F.cross_entropy(F.linear(F.max_pool2d(hidden.relu(), 2).flatten(1), last), y)
+
+        weights = (w, scale, last)
+        for _ in range(2):
+            grads = t.autograd.grad(loss(*weights), weights, create_graph=True)
+            weights = tuple(v - 0.1 * g for v, g in zip(weights, grads, strict=True))
+        return loss(*weights)
+
+    draw = np.random.default_rng(0)
+    same(program, *(draw.normal(size=s) for s in ((4, 1, 3, 3), (4,), (3, 36), (6, 1, 8, 8))))

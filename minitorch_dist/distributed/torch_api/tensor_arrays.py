@@ -12,6 +12,7 @@ from typing import Any
 
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.sparse_array import SparseArray, refused
 
 
 def check_tensor(value: Any, name: str) -> None:
@@ -43,7 +44,13 @@ def is_plain(tensor: Any) -> bool:
 def to_send(tensor: TensorBase) -> Array:
     """The tensor's values in one piece: its own array, if that is."""
     array = tensor.array
-    return array if array.flags.c_contiguous else array.copy(order="C")
+    return array if array.flags.c_contiguous else _in_one_piece(array)
+
+
+def _in_one_piece(array: Array) -> Array:
+    if type(array) is SparseArray:
+        raise refused("a message")
+    return array.copy(order="C")
 
 
 def to_write(tensor: TensorBase) -> tuple[Array, Callable[[], None]]:

@@ -27,13 +27,14 @@ OFFERED = {
     "extras.elementwise": "exponentials powers trigonometry",
     "extras.linear_algebra": "added_products",
     "extras.shapes": "rearranging",
-    "ops.along_axes": "extrema norms ordering reductions",
+    "ops.along_axes": "extrema norms ordering reductions scans",
     "ops.elementwise": "arithmetic comparison conversion copying division error_function exponentials extremes "
     "mixtures powers rounding trigonometry",
     "ops.images": "padding",
-    "ops.indexing": "gathering indexing masking selecting",
+    "ops.indexing": "gathering indexing masking overwriting selecting",
     "ops.layers": "activations classification dropout embedding linear losses rectifiers softmaxes",
-    "ops.linear_algebra": "products",
+    "ops.linear_algebra": "contraction products solving",
+    "ops.statistics": "similarity",
     "ops.shapes": "axes broadcasting joining pieces rearranging reshaping",
 }
 """Modules of `tensors` whose gradients a test differentiates (`tests/autograd/test_double_backward.py`)."""
@@ -76,6 +77,8 @@ class Reads:
             and thing == np.asarray(self.number)
         ):
             return self.number  # a result without dimensions was a scalar of numpy's at first
+        if isinstance(thing, dict):
+            return {key: self.replaced(each) for key, each in thing.items()}
         if isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind in "iub":
             return thing
         if isinstance(thing, _PLAIN) or named(type(thing)) in CONSTANTS:

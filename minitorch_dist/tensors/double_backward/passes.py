@@ -6,20 +6,31 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minitorch_dist.tensors.autograd import attended
 from minitorch_dist.tensors.autograd.attended import Wanted
-from minitorch_dist.tensors.core import engine
+from minitorch_dist.tensors.core import engine, grad_mode
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.core.graph import RESULT, AccumulateGrad, Edge, Gradient, Node
+from minitorch_dist.tensors.core.graph import (
+    RESULT,
+    AccumulateGrad,
+    Edge,
+    Gradient,
+    Node,
+    edge_of,
+)
 from minitorch_dist.tensors.core.observers import Execute
 from minitorch_dist.tensors.double_backward import rules as rules
 from minitorch_dist.tensors.double_backward.closures import Reads
 from minitorch_dist.tensors.double_backward.recording_array import (
     NotDifferentiable,
     RecordingArray,
+    constant,
     history_of,
     recording,
 )
+from minitorch_dist.tensors.double_backward.simple_forms import Cells, Form, form_of, kept_by
 
 Roots = Sequence[tuple[Edge, TensorBase]]
 
@@ -59,7 +70,10 @@ def run_recorded(node: Node, wanted: Wanted, grads: Sequence[Gradient]) -> Seque
         return [None] * len(goes)
     reads = _read_tensors(node)
     found: Sequence[Any]
-    if node.vjps is not None:
+    own = node.backward or next(vjp for vjp in node.vjps or () if vjp is not None)
+    if (form := form_of(own)) is not None:
+        found = _by_simple_form(form, kept_by(own), reads, grads, goes)
+    elif node.vjps is not None:
         pairs = zip(node.vjps, goes, strict=True)
         found = [reads.replaced(vjp)(grads[0]) if there else None for vjp, there in pairs]
     else:
@@ -71,6 +85,36 @@ def run_recorded(node: Node, wanted: Wanted, grads: Sequence[Gradient]) -> Seque
         if grad is not None:
             history_of(grad)  # which raises if there is none
     return found
+
+
+def _by_simple_form(
+    form: Form, kept: Cells, reads: Reads, grads: Sequence[Gradient], goes: Sequence[bool]
+) -> list[Any]:
+    """The gradients of a node's inputs, through its `form`: by copies, so that one input may depend on another."""
+    mode = grad_mode.mode.set(grad_mode.ON)
+    try:
+        given = [None if grad is None else history_of(grad) for grad in grads]  # type: ignore[arg-type]
+        read = [history_of(each) for each in reads.recorded] or given
+        inputs, outs = form(kept, [_copy(tensor) for tensor in read])
+        roots = [(out, g) for out, g in zip(outs, given, strict=True) if g is not None]
+        wanted = [tensor for tensor, there in zip(inputs, goes, strict=True) if there]
+        found = iter(gradients(roots, wanted))
+        return [recording(next(found)) if there else None for there in goes]
+    finally:
+        grad_mode.mode.reset(mode)
+
+
+def _copy(tensor: Any) -> Any:
+    """The same numbers, with an edge of their own to those who made them."""
+    return tensor.clone() if tensor.requires_grad else tensor.detach().requires_grad_()
+
+
+def gradients(roots: Sequence[tuple[Any, Any]], inputs: Sequence[Any]) -> list[Any]:
+    """The recorded gradients of `inputs`, given those of some results."""
+    edges = [(out.reshape(out.shape), grad) for out, grad in roots]
+    found = run([(edge_of(out), grad) for out, grad in edges], True, inputs)  # type: ignore[misc]
+    zeros = [constant(np.zeros(t.shape, t.array.dtype), t.storage.device) for t in inputs]
+    return [zero if grad is None else grad for grad, zero in zip(found, zeros, strict=True)]
 
 
 def _read_tensors(node: Node) -> Reads:

@@ -29,8 +29,8 @@ class NotDifferentiable(RuntimeError):
     def __init__(self, what: str) -> None:
         super().__init__(
             f"create_graph=True is not offered for {what}: it cannot be differentiated once more. Arithmetic, "
-            "products, sums, views, indexing, exp, log, tanh, sigmoid, relu, softmax and cross_entropy can be: "
-            "write this part with them, or use finite differences of autograd.grad."
+            "products, sums, views, indexing, activations, softmax, losses, convolutions, pooling, norms and recurrent "
+            "layers can be: write this part with them, or use finite differences of autograd.grad."
         )
 
 
@@ -141,6 +141,10 @@ class RecordingArray(np.ndarray[Any, Any]):
 
     def copy(self, order: Any = "C") -> Any:
         return self._made(lambda t: t)
+
+    def take(self, indices: Any, axis: Any = None, *_: Any, **__: Any) -> Any:
+        where = (slice(None),) * axis + (np.asarray(indices),)
+        return self._made(lambda t: t[_index(where)])
 
     def dot(self, other: Any, out: Any = None) -> Any:
         return np.matmul(self, other)

@@ -54,16 +54,47 @@ def _as_it_is(*names: str) -> Callable[[Cells, Sequence[Any]], dict[str, Any]]:
     return lambda cells, reads: {name: cells[name] for name in names}
 
 
+def _knee(cells: Cells, reads: Sequence[Any]) -> dict[str, Any]:
+    return _difference(cells, reads) | {"knee": cells["knee"], "steep": cells["steep"]}
+
+
+def _halves(cells: Cells, reads: Sequence[Any]) -> dict[str, Any]:
+    """Those of a gated linear unit."""
+    x, along, size = reads[0], cells["along"], cells["b"].shape[cells["along"]]
+    before = (slice(None),) * along
+    return {"a": x[(*before, slice(0, size))], "b": x[(*before, slice(size, None))]}
+
+
+def _slope_of_each_channel(cells: Cells, reads: Sequence[Any]) -> dict[str, Any]:
+    return {"slope": reads[1].reshape(cells["slope"].shape)} if "slope" in cells else {}
+
+
+def _divergence(cells: Cells, reads: Sequence[Any]) -> dict[str, Any]:
+    made = {"p": reads[1]}
+    if not np.array_equal(np.asarray(reads[1]), cells["p"]):  # the target is a logarithm
+        made["p"] = np.exp(reads[1])
+    if "values" in cells:
+        made["values"] = np.empty(cells["values"].shape)
+    if "log_y" in cells:
+        made["log_y"] = reads[1] if made["p"] is not reads[1] else np.empty(0)
+    return made
+
+
 REMADE: dict[str, Callable[[Cells, Sequence[Any]], dict[str, Any]]] = {
     _OPS + "along_axes.norms.vector_norm.<locals>.backward": _norm,
     _OPS + "elementwise.comparison.where.<locals>.<lambda>": _as_it_is("zero"),
     _OPS + "elementwise.extremes.clamp.<locals>.inside": _as_it_is("low", "high"),
+    _OPS + "layers.activations.glu.<locals>.backward": _halves,
     _OPS + "layers.classification.cross_entropy.<locals>.backward": _cross_entropy,
     _OPS + "layers.classification.nll_loss.<locals>.backward": _like,
     _OPS + "layers.losses.binary_cross_entropy_with_logits.<locals>.slope": _logistic_loss,
     _OPS + "layers.losses.compare.<locals>.vjp.<locals>.back": _only_its_type,
+    _OPS + "layers.losses._knee.<locals>.slope": _knee,
+    _OPS + "layers.losses.kl_div.<locals>.<lambda>": _divergence,
+    _OPS + "layers.losses.kl_div.<locals>.of_target": _divergence,
     _OPS + "layers.losses.l1_loss.<locals>.<lambda>": _difference,
     _OPS + "layers.losses.mse_loss.<locals>.<lambda>": _difference,
+    _OPS + "layers.rectifiers.prelu.<locals>.<lambda>": _slope_of_each_channel,
 }
 
 CONSTANTS = {_OPS + "layers.classification.ClassChoice"}

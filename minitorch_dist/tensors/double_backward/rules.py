@@ -22,6 +22,7 @@ from minitorch_dist.tensors.double_backward.recording_array import (
     tensor_of,
 )
 from minitorch_dist.tensors.ops.elementwise import error_function
+from minitorch_dist.tensors.ops.linear_algebra import contraction
 from minitorch_dist.tensors.ops.shapes import joining
 
 Options = dict[str, Any]
@@ -40,6 +41,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.minimum: lambda a, b: _extreme(a, b, "minimum", "max"),
     np.conjugate: lambda t: t,
     np.absolute: methodcaller("abs"),
+    np.logaddexp: lambda a, b: _extreme(a, b, "maximum", "min") + (-abs(a - b)).exp().log1p(),
     np.arcsin: methodcaller("asin"),
     np.arccos: methodcaller("acos"),
     np.arctan: methodcaller("atan"),
@@ -134,7 +136,30 @@ def normal_cdf(x: Any) -> Any:
     return made(lambda t: ((t * math.sqrt(0.5)).erf() + 1) * 0.5, (x,))
 
 
-HELPERS = {"add_at": add_at, "_add_rows": add_rows, "normal_cdf": normal_cdf}
+def from_the_end(function: np.ufunc, x: Any, along: int) -> Any:
+    """Running sums that begin at the last."""
+    if function is not np.add:
+        raise NotDifferentiable(f"numpy's {function.__name__}.accumulate")
+    return made(lambda t: t.flip(along).cumsum(along).flip(along), (x,))
+
+
+def contract(operands: Any, out: Any, sizes: Any) -> Any:
+    """The sum of products of arrays whose axes have labels."""
+    labels = [each[1] for each in operands]
+    if not set(out) <= {label for each in labels for label in each}:
+        raise NotDifferentiable("an einsum that adds up an axis of one operand alone")
+    return made(
+        lambda *t: contraction.sum_of_products(t, labels, out), [each[0] for each in operands]
+    )
+
+
+HELPERS = {
+    "add_at": add_at,
+    "_add_rows": add_rows,
+    "normal_cdf": normal_cdf,
+    "_from_the_end": from_the_end,
+    "contract": contract,
+}
 """Functions that gradients call, and whose steps have no rules."""
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -204,7 +229,11 @@ def broadcast_to(x: Any, shape: Any, subok: bool = False) -> Any:
 
 
 @rule(np.expand_dims)
-def expand_dims(x: Any, axis: int) -> Any:
+def expand_dims(x: Any, axis: Any) -> Any:
+    if isinstance(axis, tuple):
+        for place in sorted(axis):  # they count from the front
+            x = expand_dims(x, place)
+        return x
     return x.window(lambda t: t.unsqueeze(axis), lambda a: np.expand_dims(a, axis))
 
 
@@ -220,6 +249,11 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
         return t.movedim(source, destination) if few else t.movedim(tuple(source), tuple(destination))  # fmt: skip
 
     return x.window(moved, lambda a: np.moveaxis(a, source, destination))
+
+
+@rule(np.clip)
+def clip(x: Any, low: Any, high: Any) -> Any:
+    return made(lambda t: t.clamp(float(low), float(high)), (x,))
 
 
 @rule(np.full_like)

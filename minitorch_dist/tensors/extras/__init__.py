@@ -9,6 +9,7 @@ They are written as those of `ops`, in rooms of the same names:
     shapes             grids, triangles, in-place changes of a shape
     statistics         counting, covariance, distances
     complex_numbers    questions about conjugates
+    sparse             matrices by coordinates, and their products
     methods            all of them as methods of a tensor
 
 The package's face offers them as functions. Nothing else imports them; `setup.cfg` and a test hold that. An operation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minitorch_dist.tensors.extras import complex_numbers
+from minitorch_dist.tensors.extras import complex_numbers, sparse
 from minitorch_dist.tensors.extras.along_axes import scans
 from minitorch_dist.tensors.extras.elementwise import (
     comparison,
@@ -22,6 +22,20 @@ from minitorch_dist.tensors.state import TensorState
 
 
 class ExtraMethods(TensorState):
+    # sparse
+    to_sparse = to_sparse_coo = sparse.to_sparse
+    to_sparse_csr = to_sparse_csc = to_sparse_bsr = to_sparse_bsc = sparse.no_other_layout
+    to_dense = sparse.to_dense
+    coalesce = sparse.coalesce
+    is_coalesced = sparse.is_coalesced
+    indices = sparse.indices
+    values = sparse.values
+    _indices = sparse._indices
+    _values = sparse._values
+    _nnz = sparse.nnz
+    sparse_dim = sparse.sparse_dim
+    dense_dim = sparse.dense_dim
+
     # gamma
     lgamma = gamma.lgamma
     lgamma_ = gamma.lgamma_

@@ -13,6 +13,7 @@ from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
 from minitorch_dist.tensors.ops.elementwise.copying import dense
 from minitorch_dist.tensors.ops.shapes.striding import over
+from minitorch_dist.tensors.sparse_array import SparseArray
 from minitorch_dist.tensors.storages import root
 
 
@@ -36,13 +37,13 @@ def deep(input: T, memo: dict[int, Any]) -> T:
         )
     owner = root(input.storage.array)
     out: T = object.__new__(type(input))
-    if owner.flags.forc:
+    if owner.flags.forc and type(input.array) is not SparseArray:
         twin, storage = _twin(owner, input, memo)
         offset = _address(input.array) - _address(owner)
         out.array = over(twin, input.array.dtype, input.array.shape, input.array.strides, offset)
         out.storage = storage
     else:
-        out.array = dense(input.array)
+        out.array = _apart(input.array)
         out.storage = Storage(out.array, input.storage.device)
     memo[id(input)] = out
     out._requires_grad = input._requires_grad
@@ -65,6 +66,11 @@ def _twin(owner: Array, input: TensorBase, memo: dict[int, Any]) -> tuple[Array,
     return found[0], found[1]
 
 
+def _apart(array: Array) -> Array:
+    """A copy with memory of its own for each element; of a sparse array, for those that it stores."""
+    return array.copy() if type(array) is SparseArray else dense(array)
+
+
 def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
@@ -75,7 +81,7 @@ _STATE = frozenset(TensorBase.__annotations__)  # what a tensor is made of; the 
 def reduce(input: TensorBase, protocol: Any) -> tuple[Any, ...]:
     """For pickle: the elements, the device, whether it is trained, and the user's attributes."""
     rest = {k: v for k, v in input.__dict__.items() if k not in _STATE}
-    array = dense(input.array) if 0 in input.array.strides else input.array
+    array = _apart(input.array) if 0 in input.array.strides else input.array
     return rebuild, (type(input), array, input.storage.device, input.requires_grad, rest)
 
 
