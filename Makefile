@@ -7,6 +7,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Two test processes on two cores, and in them many ranks: a matrix product takes one thread.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# The tests start hundreds of processes. Without compiled files each would compile some 600 modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test deep hostile check parity bench clean
 
@@ -14,9 +16,10 @@ demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over
 	$(BIN)/mtd demo
 
 test: $(VENV)/.installed-test  ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not parity and not deep"
 
-deep: $(VENV)/.installed-test  ## half an hour: RPC on thousands of bad networks (DEEP_EXAMPLES=2000 of each kind)
+deep: $(VENV)/.installed-test  ## half an hour: sweeps that repeat, and RPC on thousands of bad networks (DEEP_EXAMPLES=2000 of each kind)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "deep and not parity"
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --timeout=0 -o faulthandler_timeout=0 tests/rpc -m "not parity"
 
 hostile: $(VENV)/.installed-test ## ten minutes of hostile input and faults (HOSTILE="--seconds 60 --seed 2")
@@ -29,7 +32,7 @@ check: $(VENV)/.installed-test ## format, lint, types, import contracts
 	$(BIN)/lint-imports
 
 parity: $(VENV)/.installed-parity ## the same expressions in torch and here
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m parity tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m parity tests
 
 bench: $(VENV)/.installed      ## training steps beside torch's, where torch is installed
 	$(BIN)/mtd bench nn

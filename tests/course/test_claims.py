@@ -15,6 +15,7 @@ from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.testing.strictness import strict
 
 
+@pytest.mark.parity
 def test_group_stands_before_tag_as_in_torch() -> None:
     """Lesson 5."""
     theirs = pytest.importorskip("torch.distributed")

@@ -58,14 +58,45 @@ def test_solved_passes_with_all_stars(
 
 
 @pytest.mark.slow
+@pytest.mark.parity
+def test_the_lamp_that_needs_torch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    one = lesson.find(30)
+    verdict = checking.check(one, written(tmp_path, one, one.source.solution()), only={"torch"})
+    assert verdict.lamps == {"torch": True}, str(verdict)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("one", "mutant"), MUTANTS, ids=named)
 def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
-    concerned = {*mutant.caught_by, *mutant.passes}
-    verdict = checking.check(one, written(tmp_path, one, mutant.text), only=concerned)
+    folder = written(tmp_path, one, mutant.text)
+    verdict = checking.check(one, folder, only={*mutant.caught_by})
     for name in mutant.caught_by:
         assert verdict.lamps[name] is False, f"{name} does not catch it: {verdict}"
         said = verdict.said.get(name, "")
         assert not said.startswith(INCOMPLETE), f"{name} sees a part that is not there: {said}"
+
+
+def one_of_each_lesson(one: Lesson) -> list[Mutant]:
+    """Another place in the list from lesson to lesson."""
+    passing = [mutant for mutant in one.mutants if mutant.passes]
+    return passing[int(one.number) % len(passing) :][:1] if passing else []
+
+
+SAMPLE = [(one, mutant) for one in LESSONS for mutant in one_of_each_lesson(one)]
+REST = [pair for pair in MUTANTS if pair[1].passes and pair not in SAMPLE]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("one", "mutant"),
+    [*SAMPLE, *(pytest.param(*pair, marks=pytest.mark.deep) for pair in REST)],
+    ids=named,
+)
+def test_a_mutant_passes_the_other_lamps(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
+    """A lamp that burns runs to its end: this takes three times what catching them takes."""
+    folder = written(tmp_path, one, mutant.text)
+    verdict = checking.check(one, folder, only={*mutant.passes})
     for name in mutant.passes:
         assert verdict.lamps[name] is True, f"{name} does not let it pass: {verdict}"
 

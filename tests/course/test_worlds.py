@@ -180,6 +180,7 @@ def test_the_command(
 
 
 @pytest.mark.slow
+@pytest.mark.parity
 def test_under_torch_the_ranks_are_one_group(tmp_path: Path) -> None:
     """Also where the script leaves the world to its caller, as under `launch`."""
     pytest.importorskip("torch")

@@ -7,11 +7,21 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from minitorch_dist.course import building, cells, executing, lesson, notebooks
+from minitorch_dist.course import (
+    building,
+    cells,
+    checking,
+    executing,
+    lamps,
+    lesson,
+    notebooks,
+)
 from minitorch_dist.course.lesson import Lesson
+from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.distributed import leftover_messages
 
 LESSONS = lesson.all_lessons()
@@ -19,6 +29,22 @@ LESSONS = lesson.all_lessons()
 
 def named(one: Lesson) -> str:
     return one.folder.name
+
+
+def whole(one: Lesson) -> bool:
+    """Whether the check in its notebook is run with all lamps in `make test`."""
+    return one.number % 5 == 0
+
+
+def in_full(one: Lesson) -> Any:
+    return pytest.param(one, "all", marks=[pytest.mark.deep] * (not whole(one)))
+
+
+def _ask_first(
+    verdict: CheckVerdict, one: Lesson, file: Path, processes: bool = True, ask: Any = checking.ask_all
+) -> None:
+    first = lamps.asked_by(checking.load(one))[0]
+    ask(verdict, one, file, only={*first.lamps}, processes=processes)
 
 
 @pytest.mark.slow
@@ -37,19 +63,30 @@ def test_nothing_else_is_out_of_step() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")
-@pytest.mark.parametrize("one", LESSONS, ids=named)
+@pytest.mark.parametrize(
+    ("one", "lamps"),
+    [*((one, "first") for one in LESSONS), *map(in_full, LESSONS)],
+    ids=str,
+)
 def test_all_cells_run(
-    one: Lesson, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    """And they leave no noise: nothing on stderr, nothing in the log."""
+    one: Lesson, lamps: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """And they leave no noise: nothing on stderr, nothing in the log. `test_walk.py` lights all lamps of each
+    lesson; so here all of them burn in a few notebooks, and in the others the first."""
     import matplotlib
+
+    if lamps == "first":
+        monkeypatch.setattr(checking, "ask_all", _ask_first)
 
     leftover_messages._mentioned.clear()  # what was said once is not said again
 
     matplotlib.use("Agg")  # before a cell imports pyplot, which looks once
     text = notebooks.path_of(one).read_text("utf-8")
     said = executing.execute(notebooks.code_of(text), named(one))
-    assert any("★★★" in shown for shown in said), "\n".join(said)
+    (verdict,) = [shown for shown in said if shown.startswith(("✔", "✘"))]
+    assert "✔" in verdict and "✘" not in verdict, "\n".join(said)
+    assert lamps == "first" or "★★★" in verdict
     assert capfd.readouterr().err == "" and caplog.messages == []
 
 

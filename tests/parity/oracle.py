@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 TRIES = 3
-SECONDS = 35  # for each attempt
+SECONDS = 120  # for each attempt, on a machine with other work
 
 
 class TorchFailed(Exception):

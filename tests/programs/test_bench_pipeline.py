@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -10,19 +9,20 @@ from rich.table import Table
 
 from minitorch_dist.cli.bench import rpc_pipeline as bench
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
-
 
 @pytest.mark.slow
-def test_a_row_of_a_tiny_run(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("beside_torch", [False, pytest.param(True, marks=pytest.mark.parity)])
+def test_a_row_of_a_tiny_run(beside_torch: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if beside_torch:
+        pytest.importorskip("torch")
     monkeypatch.setattr(
         bench, "FLAGS", ("--batch_size", "4", "--image", "32", "--num_batches", "1")
     )
     monkeypatch.setattr(bench, "SPLITS", (2,))
     table = Table()
-    for heading in ("call", "time", *(("torch", "ratio", "goal") if HAS_TORCH else ())):
+    for heading in ("call", "time", *(("torch", "ratio", "goal") if beside_torch else ())):
         table.add_column(heading)
-    bench.measure(table, HAS_TORCH, 1)
+    bench.measure(table, beside_torch, 1)
     assert table.row_count == 1
 
 
