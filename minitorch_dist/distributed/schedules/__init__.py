@@ -17,15 +17,19 @@ These are derived from them:
     cost  bounds        what a schedule costs, and what none can beat
     proof               each element ends up with every rank's contribution exactly once
     choice              the one that was asked for, or the cheapest on these links
+    formulas            what each takes at least, by the textbooks' formulas
     postings            the same steps where ranks share memory
     pictures            schedules as text
 """
 
+# The order in which schedules are made decides between equals: the direct ones come first.
+from minitorch_dist.distributed.schedules import direct
+
+# isort: split
 from minitorch_dist.distributed.schedules import (
     binomial,
     bruck,
     chain,
-    direct,
     dissemination,
     double_binary_tree,
     hierarchical,

@@ -28,8 +28,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.schedules import powers
-from minitorch_dist.distributed.schedules.direct import none, single
-from minitorch_dist.distributed.schedules.schedule import schedule
+from minitorch_dist.distributed.schedules.schedule import none, schedule, single
 from minitorch_dist.distributed.schedules.steps import Chunks, Rank, Receive, Send, Span, Steps
 
 

@@ -4,8 +4,8 @@
     MINITORCH_DIST_ALL_REDUCE_ALGORITHM=ring    for one collective
     MINITORCH_DIST_ALGORITHM=ring               for all that have one of that name
 
-and otherwise `auto`: every schedule's bill for this vector and these links is drawn up, and the
-cheapest wins. `soonest` finds it for a few ranks, and `race` for many. An algorithm may carry options: "chain:pieces=16". All ranks must choose alike; with
+and otherwise `auto`: the one wins that takes the least time with this vector and these links (`race`). Formulas say
+what each takes at least (see `formulas`), and only what may be the cheapest is played. An algorithm may carry options: "chain:pieces=16". All ranks must choose alike; with
 `auto` they do, because they know the same sizes and the same links.
 
 A schedule of your own joins with `register_schedule`, which first has it proved:
@@ -18,9 +18,9 @@ A schedule of your own joins with `register_schedule`, which first has it proved
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from heapq import heappop, heapreplace
+from heapq import heapify, heappop, heapreplace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ import numpy as np
 
 from minitorch_dist.distributed.schedules import overtaking, postings, proof
 from minitorch_dist.distributed.schedules.arrivals import latest
+from minitorch_dist.distributed.schedules.formulas import least
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
 from minitorch_dist.distributed.schedules.schedule import (
     BUILT_IN,
@@ -40,7 +41,7 @@ from minitorch_dist.distributed.schedules.steps import Steps
 
 PIECES: Final = {"chain": (1, 4, 16, 64), "double_binary_tree": (1, 4, 16)}
 SHORTEST_PIECE: Final = 4096  # bytes; shorter ones are not worth their bill
-FEW: Final = 4  # ranks; with more of them `race` is the faster way to find the cheapest
+FEW: Final = 4  # ranks; with more of them a bill is drawn up faster than messages are played
 ONLY_IF_ASKED: Final = {("all_to_all", "bruck")}  # ranks whose blocks differ could not tell alike
 
 _registered: dict[tuple[str, str], Schedule] = {}
@@ -62,13 +63,7 @@ def choose(
     on_board: bool = False,
 ) -> Schedule:
     """The schedule for `size` ranks and a vector of `nbytes` (see `Schedule.sizes` for whose).
-
-    `on_board`: they read each other's memory (`postings`).
-    """
-    if isinstance(algorithm, Schedule):
-        if algorithm.collective != collective:
-            raise ValueError(f"{algorithm} is no schedule of {collective}")
-        return algorithm
+    `on_board`: they read each other's memory (`postings`)."""
     wanted = algorithm or _from_environment(collective) or "auto"
     if wanted != "auto":
         return named(collective, wanted)
@@ -76,8 +71,12 @@ def choose(
     return _cheapest(collective, size, rounded, links or Links(), on_board, len(changes))
 
 
-def named(collective: str, algorithm: str) -> Schedule:
+def named(collective: str, algorithm: str | Schedule) -> Schedule:
     """`ring`, or with options `chain:pieces=16`."""
+    if isinstance(algorithm, Schedule):
+        if algorithm.collective != collective:
+            raise ValueError(f"{algorithm} is no schedule of {collective}")
+        return algorithm
     name, _, given = algorithm.partition(":")
     found = known(collective).get(name)
     if found is None:
@@ -107,6 +106,11 @@ def _from_environment(collective: str) -> str | None:
     every = os.environ.get("MINITORCH_DIST_ALGORITHM")
     if not every:
         return None
+    return every if _checked_name(every) in known(collective) else None
+
+
+def _checked_name(every: str) -> str:
+    """The name of an algorithm for all collectives, which at least one of them must have."""
     name = every.partition(":")[0]
     if name != "auto" and not any(name in known(kind) for kind in COLLECTIVES):
         names = sorted({name for _, name in [*BUILT_IN, *_registered]})
@@ -114,7 +118,7 @@ def _from_environment(collective: str) -> str | None:
             f"MINITORCH_DIST_ALGORITHM={every}: no collective has an algorithm {name!r}; there are "
             f"auto, {', '.join(names)}"
         )
-    return every if name in known(collective) else None
+    return name
 
 
 @lru_cache(maxsize=4096)
@@ -122,12 +126,8 @@ def _cheapest(
     collective: str, size: int, nbytes: int, links: Links, on_board: bool, of_version: int
 ) -> Schedule:
     every = list(candidates(collective, nbytes, links))
-    if on_board:
-        best = _least_bill(every, size, nbytes, links)
-    elif size <= FEW and not _registered:
-        best = soonest(every, size, nbytes, links)
-    else:
-        best = race(every, size, nbytes, links)
+    find = _least_bill if on_board else race
+    best = find(every, size, nbytes, links)
     if best is None:
         raise ScheduleError(f"no schedule of {collective} can do {size} ranks")
     return best
@@ -151,38 +151,49 @@ def _least_bill(
 
 def soonest(schedules: Iterable[Schedule], size: int, nbytes: int, links: Links) -> Schedule:
     """The schedule that takes the least time, the first among equals: the simple form of `race`. Each one is played
-    to its end, message by message. That is the faster way for a few ranks. The schedules must be right for `size` ranks.
+    to its end, message by message. The schedules must be right for `size` ranks.
     """
-    free = np.zeros(size, np.int64)  # all ranks and their ports are free at 0
-
-    def time(schedule: Schedule) -> int:
-        clocks, *_ = overtaking.play(
-            schedule, schedule.sizes(size, nbytes), links, free, free, free
-        )
-        return int(clocks.max())
-
-    return min(schedules, key=time)
+    return min(schedules, key=lambda schedule: next(_played(schedule, size, nbytes, links)))
 
 
-def race(schedules: Iterable[Schedule], size: int, nbytes: int, links: Links) -> Schedule | None:
-    """The one that takes the least time, the first among equals. All run side by side, in virtual time, and
-    the one that is behind goes on. The first that arrives has won. So nobody draws up the bill of a ring of
-    10,000 ranks to learn that it is long. None if none can do so many ranks.
+def race(schedules: Sequence[Schedule], size: int, nbytes: int, links: Links) -> Schedule | None:
+    """The one that takes the least time, the first among equals. None if none can do so many ranks.
+
+    Each one stands at the time that its formula promises, and the one that is behind goes on in virtual time. If the
+    formula is exact, it has arrived. So most are never asked for a step, and nobody draws up the bill of a ring of
+    10,000 ranks to learn that it is long.
     """
-    runners = [(schedule, latest(schedule, size, nbytes, links)) for schedule in schedules]
-    behind = [(0, place) for place in range(len(runners))]  # a heap
+    promised = [least(schedule, size, nbytes, links) for schedule in schedules]
+    behind = [(promise.time, place) for place, promise in enumerate(promised)]
+    heapify(behind)
+    runners: dict[int, Iterator[int]] = {}
     while behind:
         _, place = behind[0]
-        schedule, runner = runners[place]
+        if promised[place].is_exact:
+            return schedules[place]
+        if place not in runners:
+            runners[place] = _runner(schedules[place], size, nbytes, links)
         try:
-            now = next(runner, None)
+            now = next(runners[place], None)
         except ScheduleError:
             heappop(behind)  # one's own, and not for so many ranks
             continue
         if now is None:
-            return schedule
+            return schedules[place]
         heapreplace(behind, (now, place))
     return None
+
+
+def _runner(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
+    """The times to which a schedule comes, the last of which is when it is over."""
+    is_proved = (schedule.collective, schedule.name) in BUILT_IN
+    return (_played if size <= FEW and is_proved else latest)(schedule, size, nbytes, links)
+
+
+def _played(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
+    free = np.zeros(size, np.int64)  # all ranks and their ports are free at 0
+    sizes = schedule.sizes(size, nbytes)
+    yield int(overtaking.play(schedule, sizes, links, free, free, free)[0].max())
 
 
 def candidates(collective: str, nbytes: int, links: Links) -> Iterable[Schedule]:

@@ -20,16 +20,8 @@ Reductions add in the order of ranks, beginning with the root's own values.
 
 from __future__ import annotations
 
-from minitorch_dist.distributed.schedules.schedule import schedule
+from minitorch_dist.distributed.schedules.schedule import none, schedule, single
 from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Receive, Send, Span, Steps
-
-
-def single(size: int) -> int:
-    return 1
-
-
-def none(size: int) -> int:
-    return 0
 
 
 @schedule(chunks=single)

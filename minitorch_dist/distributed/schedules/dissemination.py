@@ -15,8 +15,7 @@ Journal of Parallel Programming 17(1), 1988, doi:10.1007/BF01379320.
 from __future__ import annotations
 
 from minitorch_dist.distributed.schedules import powers
-from minitorch_dist.distributed.schedules.direct import none
-from minitorch_dist.distributed.schedules.schedule import schedule
+from minitorch_dist.distributed.schedules.schedule import none, schedule
 from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Steps
 
 

@@ -25,8 +25,7 @@ from __future__ import annotations
 import math
 
 from minitorch_dist.distributed.schedules import powers
-from minitorch_dist.distributed.schedules.direct import single
-from minitorch_dist.distributed.schedules.schedule import schedule
+from minitorch_dist.distributed.schedules.schedule import schedule, single
 from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Receive, Send, Span, Steps
 
 

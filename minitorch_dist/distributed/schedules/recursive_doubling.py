@@ -19,8 +19,7 @@ in MPICH, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521.
 from __future__ import annotations
 
 from minitorch_dist.distributed.schedules import powers
-from minitorch_dist.distributed.schedules.direct import single
-from minitorch_dist.distributed.schedules.schedule import schedule
+from minitorch_dist.distributed.schedules.schedule import schedule, single
 from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Span, Steps
 
 

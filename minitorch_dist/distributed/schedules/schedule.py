@@ -52,6 +52,14 @@ def one_per_rank(size: int) -> int:
     return size
 
 
+def single(size: int) -> int:
+    return 1
+
+
+def none(size: int) -> int:
+    return 0
+
+
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """One algorithm of one collective. Call it for its steps."""

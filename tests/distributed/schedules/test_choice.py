@@ -10,7 +10,7 @@ import pytest
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.prepared import How
-from minitorch_dist.distributed.schedules import ScheduleError, choice, cost, ring
+from minitorch_dist.distributed.schedules import ScheduleError, choice, cost, formulas, ring
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
 from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Steps
@@ -148,3 +148,60 @@ def test_who_wins_the_race_has_the_least_bill(collective: str, size: int) -> Non
             assert choice.race(every, size, nbytes, links) is every[bills.index(min(bills))]
             if size <= 8:
                 assert choice.soonest(every, size, nbytes, links) is every[bills.index(min(bills))]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9])
+def test_formulas_promise_no_more_than_bills_keep(size: int) -> None:
+    """What is exact is the bill's time, and nothing takes less than was promised."""
+    kinds = (
+        Links(),
+        Links(0, 7),
+        Links(0, 0, 5),
+        Links(15_000_000, 500, 120),
+        Links(5, 8, 3, 10**6),
+    )
+    exact = 0
+    for collective, name in formulas.FORMULAS:
+        for nbytes in (0, 1000, 1 << 12):
+            for links in kinds:
+                schedule = choice.known(collective)[name]
+                promise = formulas.least(schedule, size, nbytes, links)
+                time = cost.cost(schedule, size, nbytes, links).time
+                assert promise.time == time if promise.is_exact else promise.time <= time, (
+                    schedule, nbytes, links, promise, time,
+                )  # fmt: skip
+                exact += promise.is_exact
+    assert bool(exact) == (size in (2, 4, 8))
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_formulas_change_no_choice(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each schedule is chosen as it would be if all were played to their end."""
+    kinds = Links(0, 7), Links(15_000_000, 500, 120), TwoLevelLinks(per_node=2)
+    asked = [
+        (collective, nbytes, links)
+        for collective in COLLECTIVES
+        for nbytes in (8, 1 << 17)
+        for links in kinds
+    ]
+
+    def chosen() -> list[str]:
+        return [
+            str(choice._cheapest.__wrapped__(kind, size, nbytes, links, False, 0))
+            for kind, nbytes, links in asked
+        ]
+
+    quickly = chosen()
+    monkeypatch.setattr(choice, "least", lambda *_: formulas.Least())
+    assert chosen() == quickly
+
+
+def test_the_first_call_on_two_ranks_asks_no_schedule_for_its_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ask(*_: object) -> Iterator[int]:
+        raise AssertionError("a schedule was played")
+
+    monkeypatch.setattr(choice, "_runner", ask)
+    for nbytes in (8, 64, 1 << 10):
+        assert choice._cheapest.__wrapped__("all_reduce", 2, nbytes, Links(), False, 0) is not None
