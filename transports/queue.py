@@ -2,7 +2,7 @@
 
 A message is copied (or added) once, by its sender's thread, and nothing is ever queued. `send` never
 has to wait for the receiver, and after it the message *is* delivered. `threaded` says how a thread
-does that, and how the receiver waits.
+does that, how the receiver waits, and how it learns that a peer is gone.
 
 The ranks find each other through the store, like those of every transport; a card names the
 process and the transport's number in it. Real or virtual time, as the clock has it.
@@ -11,17 +11,16 @@ process and the transport's number in it. Real or virtual time, as the clock has
 from __future__ import annotations
 
 import os
-import threading  # noqa: TID251 - only to see whether a rank's thread has ended
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
 from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
 
 from transports import rendezvous
 from transports.clock import SYSTEM, Clock
-from transports.contract import Buffer, Inbox, Store, flat
+from transports.contract import Inbox, Store
 from transports.costs import MessageCosts
-from transports.errors import CLOSED, ConnectError, PeerLost
+from transports.errors import ConnectError
 from transports.joinable import JoinableTransport
 from transports.threaded import ThreadedTransport
 
@@ -32,7 +31,7 @@ _number = count()
 
 
 class QueueTransport(ThreadedTransport, JoinableTransport):
-    """One rank's end. The thread that connects is the rank: when it has ended, the rank is dead."""
+    """One rank's end."""
 
     scheme = "queue"
     ranks_are = "threads"
@@ -43,8 +42,6 @@ class QueueTransport(ThreadedTransport, JoinableTransport):
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
     ) -> None:
         super().__init__(rank, world_size, address, clock)
-        self._owner: threading.Thread | None = None
-        self._peers: dict[int, QueueTransport] = {}
         self._objects: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self._shared: MutableMapping[int, Any] | None = None  # rank 0's objects, for all
 
@@ -63,56 +60,19 @@ class QueueTransport(ThreadedTransport, JoinableTransport):
                     f"already), {ELSEWHERE}, or file:// on one host"
                 )
         ends = self._peers.values()  # a transport that changes messages has to see all of them
-        if 0 in self._peers and all(e.uses_board and type(e) is QueueTransport for e in ends):
-            self._shared = self._peers[0]._objects
+        first = self._peers.get(0)
+        if type(first) is QueueTransport and all(
+            e.uses_board and type(e) is QueueTransport for e in ends
+        ):
+            self._shared = first._objects
         self._is_connected = True
 
     def _appear(self, inbox: Inbox) -> str:
         """Be where others find us."""
-        self._inbox, self._owner = inbox, threading.current_thread()
+        self._become_rank(inbox)
         card = f"{PROCESS} {next(_number)}"
         _ends[card] = self
         return card
-
-    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
-        view = flat(header, payload)
-        self._demand_open()
-        if not 0 <= dst < self.world_size:
-            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
-        if dst in self._lost:
-            raise PeerLost(dst, self._lost[dst].why)
-        if dst not in self._peers:
-            raise PeerLost(dst, "it has not come yet")
-        peer = self._peers[dst]
-        if not peer._take(self.rank, header, view):
-            self._demand_open()  # if the message was for ourselves
-            refused = peer._lost.get(self.rank)
-            if refused is not None:
-                raise PeerLost(dst, f"it has given us up: {refused.reason}")
-            with self._arrived:
-                self._lose(dst, peer._why_gone())
-            raise PeerLost(dst, self._lost[dst].why)
-
-    # -- who lives --------------------------------------------------------------------------
-
-    def _is_alive(self) -> bool:
-        return self._owner is not None and self._owner.is_alive()
-
-    def _why_gone(self) -> str:
-        name = self._owner.name if self._owner is not None else "?"
-        return CLOSED if self._is_closed else f"its thread {name!r} ended without close"
-
-    def _gone_peers(self) -> Iterator[tuple[int, str]]:
-        for peer, end in list(self._peers.items()):
-            if not end._is_alive():
-                yield peer, end._why_gone()
-
-    def close(self) -> None:
-        if self._shut():
-            for end in self._peers.values():
-                if end is not self and not end._is_closed:
-                    end._farewell(self.rank)
-            self._peers.clear()
 
     # -- what threads share, and worlds that grow -----------------------------------
 

@@ -4,17 +4,17 @@
     receiver            `progress` only waits to be told
 
 So nothing is ever queued, and one lock for each rank guards its inbox, its count of deliveries, and
-its list of lost peers. `queue` is such a medium. A transport over one of them says where the ends
-of its peers are, and whether a peer still lives.
+its list of lost peers. The thread that connects is the rank: when it has ended, the rank is dead. `queue` is such a
+medium. A transport over one of them only says how the ends of a world find each other.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterable
+import threading  # noqa: TID251 - only to see whether a rank's thread has ended
+from collections.abc import Callable
 
 from transports.clock import SYSTEM, Clock, Deadline
-from transports.contract import Inbox, Transport
+from transports.contract import Buffer, Inbox, Transport, flat
 from transports.errors import CLOSED, PeerLost, TransportClosed
 
 BROKEN_OFF = "it was interrupted in the middle of a message, which cannot be taken back"
@@ -22,12 +22,14 @@ HEARTBEAT = 0.25  # seconds between two looks at the peers, while waiting
 
 
 class ThreadedTransport(Transport):
-    """The receiving side of one rank, called by the threads of all others."""
+    """One rank's end, whose receiving side is called by the threads of all others."""
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
     ) -> None:
         super().__init__(rank, world_size, address, clock)
+        self._owner: threading.Thread | None = None
+        self._peers: dict[int, ThreadedTransport] = {}  # their ends, this rank's own among them
         self._arrived = clock.condition()
         self._inbox: Inbox | None = None
         self._lost: dict[int, PeerLost] = {}
@@ -35,13 +37,39 @@ class ThreadedTransport(Transport):
         self._unsettled: int | None = None  # whose message is being put in, or was broken off
         self._is_connected = self._is_closed = False
 
-    @abstractmethod
+    def _become_rank(self, inbox: Inbox) -> None:
+        """Become the rank of the calling thread."""
+        self._inbox, self._owner = inbox, threading.current_thread()
+
     def _is_alive(self) -> bool:
         """Whether this rank's own thread goes on. Others ask."""
+        return self._owner is not None and self._owner.is_alive()
 
-    @abstractmethod
-    def _gone_peers(self) -> Iterable[tuple[int, str]]:
-        """Which peers have gone, and why; those that are known to be lost may be among them."""
+    def _why_gone(self) -> str:
+        name = self._owner.name if self._owner is not None else "?"
+        return CLOSED if self._is_closed else f"its thread {name!r} ended without close"
+
+    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
+        view = flat(header, payload)
+        self._demand_open()
+        if not 0 <= dst < self.world_size:
+            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
+        if dst in self._lost:
+            raise PeerLost(dst, self._lost[dst].why)
+        if dst not in self._peers:
+            raise PeerLost(dst, "it has not come yet")
+        if not self._peers[dst]._take(self.rank, header, view):
+            raise self._refused(dst, self._peers[dst])
+
+    def _refused(self, dst: int, peer: ThreadedTransport) -> PeerLost:
+        """A peer did not take our message: it is gone, or it has given us up."""
+        self._demand_open()  # if the message was for ourselves
+        refused = peer._lost.get(self.rank)
+        if refused is not None:
+            return PeerLost(dst, f"it has given us up: {refused.reason}")
+        with self._arrived:
+            self._lose(dst, peer._why_gone())
+        return PeerLost(dst, self._lost[dst].why)
 
     def _take(self, src: int, header: bytes, view: memoryview) -> bool:
         """Called by the sender: put a message into our inbox; False if nobody is here any more."""
@@ -87,8 +115,9 @@ class ThreadedTransport(Transport):
             self._arrived.wait(HEARTBEAT if left is None else min(left, HEARTBEAT))
             if self._unsettled is not None:
                 self._settle()
-            for peer, why in self._gone_peers():
-                self._lose(peer, why)
+            for peer, end in list(self._peers.items()):
+                if not end._is_alive():
+                    self._lose(peer, end._why_gone())
 
     def _farewell(self, peer: int) -> None:
         """Called by a peer that closes."""
@@ -110,12 +139,15 @@ class ThreadedTransport(Transport):
         if not self._is_connected:
             raise TransportClosed(f"rank {self.rank} has not connected its {self.scheme} transport")
 
-    def _shut(self) -> bool:
-        """Close our end, and wake those who wait; False if it was closed."""
+    def close(self) -> None:
         with self._arrived:
             was_closed, self._is_closed = self._is_closed, True
             self._arrived.notify_all()
-        return not was_closed
+        if not was_closed:
+            for end in self._peers.values():
+                if end is not self and not end._is_closed:
+                    end._farewell(self.rank)
+            self._peers.clear()
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "open" if self._is_connected else "not connected"

@@ -16,6 +16,7 @@ from transports import board, conformance
 from transports.clock import PICO, SYSTEM
 from transports.conformance.launchers import Launch
 from transports.contract import Inbox, Sink, Transport
+from transports.costs import MessageCosts
 from transports.errors import ConnectError, PeerLost, TransportClosed
 from transports.file import FileTransport
 from transports.queue import QueueTransport
@@ -401,7 +402,24 @@ class ReachesNobody(QueueTransport):
             super().reach(peer, card, timeout)
 
 
+class HasFibers(QueueTransport):
+    ranks_are = "fibers"  # type: ignore[assignment]
+
+
+class CostsNothing(QueueTransport):
+    costs = MessageCosts(1e-6, 0)
+
+
+class DisagreesAboutDelays(QueueTransport):
+    @property
+    def usual_delay(self) -> float:  # type: ignore[override]
+        return float(self.rank)
+
+
 OPTION_CASES: list[tuple[str, Any, str]] = [
+    ("declared", HasFibers, "ranks_are is 'fibers'; the contract knows threads, processes and mpi"),
+    ("declared", CostsNothing, "messages cannot have the costs"),
+    ("declared", DisagreesAboutDelays, "rank . declares .*, and this rank"),
     ("gives_up", WaitsForEver, "send to rank 1 did not return within"),
     ("fetch", AnyFront, "a message was taken whose header begins with something else"),
     ("fetch", AnyTurn, "a message was taken although is_next said no"),
@@ -477,8 +495,8 @@ def test_the_kit_says_what_it_has_tried() -> None:
 
     plain, lossy = tried(Plain), tried(Lossy)
     WORLDS.clear()
-    assert plain == [*conformance.CHECKS, "gives_up"]
-    assert lossy == ["missing", "close_twice", "close_wakes", "gives_up", "lossy"]
+    assert plain == [*conformance.CHECKS, "declared", "gives_up"]
+    assert lossy == ["missing", "close_twice", "close_wakes", "declared", "gives_up", "lossy"]
     assert {"fetch", "board", "declined"} < set(tried(FileTransport))
     assert {"shared_objects", "declined", "grow"} < set(tried(QueueTransport))
     assert {"begin", "last_sent", "grow"} < set(tried(SimTransport))

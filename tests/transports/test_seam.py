@@ -16,7 +16,7 @@ from minitorch_dist.distributed.execution.notices import FailureNotice
 from minitorch_dist.distributed.rpc.join import demand_growing
 from minitorch_dist.distributed.schedules.links import Links
 from tests.distributed.wires import Wires
-from transports import registry
+from transports import conformance, contract, registry
 from transports.clock import SYSTEM
 from transports.contract import Transport
 from transports.costs import MessageCosts
@@ -151,3 +151,29 @@ def test_faults_are_not_put_on_top_of_a_medium_that_has_its_own(
     monkeypatch.setenv(fault_injection.VARIABLE, "drop=0.1")
     end: Transport = kind(0, 1)
     assert (fault_injection.disturbed(end) is end) is has
+
+
+def test_the_kit_tries_everything_that_the_contract_declares() -> None:
+    folder = Path(conformance.__file__).parent
+    tried = "\n".join(path.read_text("utf-8") for path in sorted(folder.glob("*.py")))
+    names = {name for name in vars(Transport) if not name.startswith("_")} | {
+        "open",
+        "is_there",
+        "reach",
+    }
+    assert {"send", "watch", "usual_delay", "is_unreliable"} < names
+    assert sorted(name for name in names if not re.search(rf"\b{name}\b", tried)) == []
+
+
+def test_queue_is_the_shortest_transport() -> None:
+    """Shorter than the one that docs/transports.md writes as an example."""
+    page = (Path(torch.__file__).parent.parent / "docs" / "transports.md").read_text("utf-8")
+    example = max(
+        map(len, (block.splitlines() for block in re.findall(r"```python\n(.*?)```", page, re.S)))
+    )
+    own = {
+        path.stem: len(path.read_text("utf-8").splitlines())
+        for path in Path(contract.__file__).parent.glob("*.py")
+    }
+    others = [own[scheme] for scheme in ("tcp", "file", "mqtt", "sim", "mpi")]
+    assert own["queue"] < min([example, *others])

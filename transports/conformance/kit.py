@@ -30,6 +30,7 @@ CHECKS: dict[str, tuple[int, Callable[[RankCheck], None]]] = {
     "death_in_send": (6, endings.death_in_send),
 }
 OPTIONS: dict[str, Callable[[RankCheck], None]] = {
+    "declared": options.declared,
     "gives_up": options.gives_up,
     "fetch": options.fetch,
     "board": options.board,

@@ -44,6 +44,56 @@ def _demand_declared(desk: RankCheck, *names: str) -> None:
         raise NotOffered
 
 
+def declared(desk: RankCheck) -> None:
+    """A class declares something that makes sense, and the same on all ranks."""
+    end = desk.transport
+    desk.connect()
+    flags = (
+        "needs_virtual_time",
+        "has_own_faults",
+        "has_begin",
+        "may_lose",
+        "is_unreliable",
+        "uses_board",
+    )
+    for name in flags:
+        desk.demand(
+            type(getattr(end, name)) is bool,
+            f"{name} is {getattr(end, name)!r}, and not True or False",
+        )
+    desk.demand(
+        bool(end.scheme) and end.scheme.islower(),
+        f"the scheme {end.scheme!r} is no word in lower case",
+    )
+    desk.demand(
+        end.ranks_are in ("threads", "processes", "mpi"),
+        f"ranks_are is {end.ranks_are!r}; the contract knows threads, processes and mpi",
+    )
+    costs = end.costs
+    desk.demand(
+        costs is None or (costs.latency >= 0 and costs.bandwidth > 0 and costs.reduction >= 0),
+        f"messages cannot have the costs {costs}",
+    )
+    desk.demand(end.usual_delay >= 0, f"usual_delay is {end.usual_delay}")
+    desk.demand(
+        end.clock.is_virtual or not end.needs_virtual_time,
+        "needs_virtual_time is set, but connect took a clock of real time",
+    )
+    desk.demand(
+        isinstance(end, JoinableTransport) or bool(end.why_not_joinable),
+        "its worlds do not grow, and why_not_joinable does not say why",
+    )
+    said = f"{end.scheme} {end.ranks_are} {costs} {end.usual_delay} " + " ".join(
+        str(getattr(end, name)) for name in flags
+    )
+    desk.store.set(f"said/{desk.rank}", said)
+    for peer in range(desk.world_size):
+        desk.store.wait([f"said/{peer}"], 3 * desk.patience)
+        other = desk.store.get(f"said/{peer}").decode()
+        desk.demand(other == said, f"rank {peer} declares {other!r}, and this rank {said!r}")
+    desk.meet("end")
+
+
 def gives_up(desk: RankCheck) -> None:
     """`patience`: a send to a peer that takes nothing returns, or raises PeerLost in time."""
     if desk.world_size == 1:
