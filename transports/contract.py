@@ -30,16 +30,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 from transports.board import Board
 from transports.clock import SYSTEM, Clock
 from transports.costs import MessageCosts
+from transports.frames import MAX_HEADER, MAX_PAYLOAD, Buffer, flat
 
-Buffer: TypeAlias = "bytes | bytearray | memoryview"
-
-MAX_HEADER = 1 << 16  # bytes; longer ones are refused before anything is allocated
-MAX_PAYLOAD = 1 << 40
+__all__ = ["MAX_HEADER", "MAX_PAYLOAD", "Buffer", "flat"]  # a message as bytes (see `frames`)
 
 
 def is_unwritten(payload: Buffer) -> bool:
@@ -52,23 +50,6 @@ def length_only(payload: memoryview) -> memoryview:
     """An unwritten payload that does not keep the array alive which it was taken from."""
     kind: Any = type(payload.obj)
     return memoryview(kind((payload.nbytes,), "u1"))
-
-
-def flat(header: bytes, payload: Buffer) -> memoryview:
-    """The payload's bytes in one row; ValueError if header or payload are longer than may be."""
-    view = memoryview(payload)
-    if len(header) > MAX_HEADER or view.nbytes > MAX_PAYLOAD:
-        raise _too_long(header, view)
-    if view.nbytes == 0:  # no shape with a 0 in it can be cast
-        return memoryview(b"")
-    return view if view.ndim == 1 and view.format == "B" else view.cast("B")
-
-
-def _too_long(header: bytes, view: memoryview) -> ValueError:
-    return ValueError(
-        f"a message of {len(header)} + {view.nbytes} bytes is too long: at most {MAX_HEADER} "
-        f"bytes of header and {MAX_PAYLOAD} of payload; send it in parts"
-    )
 
 
 class Sink(Protocol):

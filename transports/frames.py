@@ -1,4 +1,4 @@
-"""How messages are cut out of a stream of bytes: sixteen bytes of frame, the header, the payload.
+"""A message as bytes: its payload in one row, and its frame in a stream.
 
     0       2         4                 8                                16
     ┌───────┬─────────┬─────────────────┬─────────────────────────────────┬────────┬─────────┐
@@ -11,9 +11,15 @@ Lengths are little-endian and capped before anything is allocated for them.
 from __future__ import annotations
 
 import struct
+from typing import Any, TypeAlias
 
-from transports.contract import MAX_HEADER, MAX_PAYLOAD
 from transports.errors import DistNetworkError
+
+Buffer: TypeAlias = "bytes | bytearray | memoryview"
+
+MAX_HEADER = 1 << 16  # bytes; longer ones are refused before anything is allocated
+MAX_PAYLOAD = 1 << 40
+NOTHING = memoryview(b"")
 
 _FRAME = struct.Struct("<2sHIQ")
 MAGIC, VERSION = b"mt", 1
@@ -22,6 +28,33 @@ LENGTH = _FRAME.size
 
 class FrameError(DistNetworkError):
     """These bytes are no frame."""
+
+
+def octets(array: Any) -> memoryview:
+    """The bytes of a contiguous array as a payload, writable if the array is."""
+    if array.size == 0:
+        return NOTHING
+    try:
+        return array.data.cast("B")  # type: ignore[no-any-return]
+    except ValueError:  # bfloat16 has no letter in the buffer protocol
+        return array.reshape(-1).view("u1").data  # type: ignore[no-any-return]
+
+
+def flat(header: bytes, payload: Buffer) -> memoryview:
+    """The payload's bytes in one row; ValueError if header or payload are longer than may be."""
+    view = memoryview(payload)
+    if len(header) > MAX_HEADER or view.nbytes > MAX_PAYLOAD:
+        raise _too_long_to_send(header, view)
+    if view.nbytes == 0:  # no shape with a 0 in it can be cast
+        return NOTHING
+    return view if view.ndim == 1 and view.format == "B" else view.cast("B")
+
+
+def _too_long_to_send(header: bytes, view: memoryview) -> ValueError:
+    return ValueError(
+        f"a message of {len(header)} + {view.nbytes} bytes is too long: at most {MAX_HEADER} "
+        f"bytes of header and {MAX_PAYLOAD} of payload; send it in parts"
+    )
 
 
 def pack(header_length: int, payload_length: int) -> bytes:

@@ -21,10 +21,11 @@ from contextlib import suppress
 
 from transports import frames
 from transports.clock import ASIDE, PICO, SYSTEM, Clock, Deadline, Yielding
-from transports.contract import Buffer, Inbox, Store, flat
+from transports.contract import Inbox, Store
 from transports.costs import MessageCosts
 from transports.driven import DrivenTransport
 from transports.errors import DistError, PeerLost, TransportClosed
+from transports.frames import Buffer, flat
 from transports.joinable import JoinableTransport
 from transports.sockets import endpoints, links, tls
 from transports.sockets.farewell import say_goodbye
@@ -123,8 +124,8 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             return self._report()
         found = False
         try:
-            is_open = self._state == "open"  # a close may have come before our turn
-            if is_open and self._deliveries == seen and not (done is not None and done()):
+            is_new = self._state == "open" and self._deliveries == seen
+            if is_new and not (done is not None and done()):  # nothing came before our turn
                 found = self._drive(timeout)
         finally:
             self._deliveries += found

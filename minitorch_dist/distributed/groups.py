@@ -112,7 +112,7 @@ class Group:
     # -------------------------------------------------------------------------------- operations
 
     def keep(self, key: Any, prepared: Any) -> None:
-        """Let `world.find` have it for the next call of this kind, if each rank keeps its own."""
+        """Let `prepared.find` have it for the next call of this kind, if each rank keeps its own."""
         if prepared.is_kept:
             if len(self.prepared) >= KEPT:
                 self.prepared.clear()
@@ -144,7 +144,7 @@ class Group:
         recorder = self.world.mailbox.recorder
         if recorder is not None and asynchronous:
             recorder.issued(operation)
-        task = self._worker.submit(WorkerTask(self.world, carry_out, operation.describe, output))
+        task = self._worker.submit(WorkerTask(self.world, carry_out, operation, output))
         if asynchronous:
             return task
         task.wait()
@@ -219,11 +219,15 @@ def is_member(group: Any) -> bool:
 def group_rank_of(group: Group, global_rank: int) -> int:
     """The group rank of a rank of the world."""
     if global_rank not in group.ranks:
-        which = f"its ranks of the world are {in_words(group.ranks)}"
-        if group.size() < group.world.world_size:
-            which += "; a rank within the group goes as group_src= or group_dst="
-        raise ValueError(f"Global rank {global_rank} is not part of group {group}: {which}")
+        raise _not_in(group, global_rank)
     return group.ranks.index(global_rank)
+
+
+def _not_in(group: Group, global_rank: int) -> ValueError:
+    which = f"its ranks of the world are {in_words(group.ranks)}"
+    if group.size() < group.world.world_size:
+        which += "; a rank within the group goes as group_src= or group_dst="
+    return ValueError(f"Global rank {global_rank} is not part of group {group}: {which}")
 
 
 def in_words(ranks: Sequence[int]) -> str:
@@ -249,13 +253,17 @@ def canonical_rank(group: Group, global_rank: int | None, group_rank: int | None
 
 def _canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
     given = global_rank if group_rank is None else group_rank
-    if given is not None and not hasattr(given, "__index__"):
-        raise TypeError(f"a rank is an integer, but got {given!r} ({type(given).__name__})")
-    if group_rank is not None:
-        if global_rank is not None:
-            raise ValueError("Can't specify both group_rank and global_rank")
-        global_rank_of(group, group_rank)
-        return group_rank
-    if global_rank is None:
-        raise ValueError("Must specify global_rank or group_rank")
-    return group_rank_of(group, global_rank)
+    if not hasattr(given, "__index__") or (group_rank is not None and global_rank is not None):
+        raise _no_rank(given)
+    if group_rank is None:
+        return group_rank_of(group, global_rank)  # type: ignore[arg-type]
+    global_rank_of(group, group_rank)
+    return group_rank
+
+
+def _no_rank(given: Any) -> Exception:
+    if given is None:
+        return ValueError("Must specify global_rank or group_rank")
+    if hasattr(given, "__index__"):
+        return ValueError("Can't specify both group_rank and global_rank")
+    return TypeError(f"a rank is an integer, but got {given!r} ({type(given).__name__})")

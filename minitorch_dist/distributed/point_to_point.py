@@ -22,11 +22,12 @@ from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive
-from minitorch_dist.distributed.mail.wire import Fingerprint, octets
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.work import Receiving, Work, WorkerTask
 from minitorch_dist.distributed.world import World
 from transports import errors
 from transports.contract import Begun
+from transports.frames import octets
 
 AT_ONCE: Final = 1 << 16  # bytes that isend sends before it returns
 OCTET: Final = np.dtype(np.uint8)
@@ -149,8 +150,7 @@ class PreparedSend:
         """Send; the array may be overwritten when this returns."""
         group, mailbox = self.group, self._mailbox
         if group.world.trace is not None:
-            group.world.trace.send(self, self._fingerprint, array)
-            return None
+            return group.world.trace.send(self, self._fingerprint, array)  # type: ignore[no-any-return]
         sender = group._sender
         is_busy = sender is not None and not sender.is_idle()
         if group.is_closed or is_busy or mailbox.recorder is not None:
@@ -192,7 +192,7 @@ class PreparedSend:
     def _by_sender(self, call: PointToPointCall, array: Array, output: Any) -> Work:
         """The group's sender does it, after what it has still to do."""
         group, act = self.group, partial(self._pass_on, call, array, self._mailbox.transport.send)
-        return group.sender.submit(WorkerTask(group.world, act, call.describe, output))
+        return group.sender.submit(WorkerTask(group.world, act, call, output))
 
     def _posted(self, call: PointToPointCall, array: Array, output: Any) -> Work:
         """Nobody waits in this send: its transport may take long to begin it, or to read the array."""

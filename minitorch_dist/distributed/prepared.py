@@ -29,7 +29,7 @@ from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
-from minitorch_dist.distributed.world import find
+from minitorch_dist.distributed.world import place
 
 Algorithm: TypeAlias = "str | Schedule | None"
 Arrays: TypeAlias = "dict[Any, Array]"
@@ -77,30 +77,26 @@ class PreparedCall:
     ) -> Work | None:  # fmt: skip
         """Begin the group's next operation and carry it out: every collective call comes here. `own` is a
         copy that can be made at any time of it; `first` and `last` are called before and after."""
-        group = self.group
+        group, worker = self.group, self.group._worker
         if group.world.trace is not None:
-            work: Work | None = group.world.trace.collective(self, arrays, own, how, first, last)
-            return work
-        worker = group._worker
+            return group.world.trace.collective(self, arrays, own, how, first, last)  # type: ignore[no-any-return]
         if how.asynchronous or group.is_closed or (worker is not None and not worker.is_idle()):
-            return self._run_in_turn((arrays, own, how.written, first, last), how, callsite(2))
+            return self._run_in_turn((arrays, own, first, last, how.written), how, callsite(2))
         said, expects = self.fingerprint, self.expects
         with group.channel.begin(said, callsite(2), how.timeout, expects) as operation:
-            self._carry_out(operation, arrays, own, how.written, first, last)
+            self._carry_out(operation, arrays, own, first, last, how.written)
         return None
 
     def _carry_out(
         self, operation: CollectiveOperation, arrays: Arrays, own: PostponedCopy | None,
-        written: Callable[[], None] | None, first: Callable[[], None] | None,
-        last: Callable[[], None] | None,
+        first: Callable[[], None] | None, *after: Callable[[], None] | None,
     ) -> None:  # fmt: skip
         if first is not None:
             first()
         self.execute(operation, arrays, own)
-        if last is not None:
-            last()
-        if written is not None:
-            written()
+        for act in after:
+            if act is not None:
+                act()
 
     def _run_in_turn(self, given: Any, how: How, site: str) -> Work | None:
         """Let the group's worker do it, after what it has still to do."""
@@ -113,6 +109,16 @@ class PreparedCall:
 
     def __repr__(self) -> str:
         return f"<PreparedCall {self.fingerprint} by {self.schedule} on {self.group!r}>"
+
+
+def find(group: Any, key: Any) -> Any:
+    """This rank's prepared call of one kind in a group, or in its default group. None if the kind is new: a
+    schedule that was registered since makes all kinds new."""
+    try:
+        group = place().world.default_group if group is None else group  # type: ignore[union-attr]
+        return group.prepared.get((key, len(choice.changes)))
+    except (AttributeError, TypeError):  # no world, no group, or an argument of a wrong type
+        return None
 
 
 # ------------------------------------------------------------------------------------- engines

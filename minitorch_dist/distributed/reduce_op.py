@@ -115,6 +115,14 @@ def _check_complex(op: ReduceOp | RedOpType | int, what: str) -> None:
 def reduction_of(op: Any, dtype: np.dtype[Any], what: str = "all_reduce") -> ReduceStep:
     """The reduce op in the core's terms; errors where it makes no sense for this dtype."""
     name = name_of(op)
+    factor = op.factor if isinstance(op, ReduceOp) else None
+    if name != "sum":
+        _check(op, name, factor, dtype, what)
+    return ReduceStep(name, factor.array if isinstance(factor, TensorBase) else factor)
+
+
+def _check(op: Any, name: str, factor: Any, dtype: np.dtype[Any], what: str) -> None:
+    """A sum makes sense for all dtypes, but not all others do."""
     if dtype.kind == "c":
         _check_complex(op, what)
     if name not in COMBINES:
@@ -127,7 +135,5 @@ def reduction_of(op: Any, dtype: np.dtype[Any], what: str = "all_reduce") -> Red
             f"result type Float can't be cast to the desired output type: an average of {dtype} is "
             "no integer. Convert the tensor to a floating dtype, or use ReduceOp.SUM"
         )
-    factor = op.factor if isinstance(op, ReduceOp) else None
     if name == "premul_sum" and factor is None:
         raise ValueError("ReduceOp.PREMUL_SUM needs a factor; see premul_sum(factor)")
-    return ReduceStep(name, factor.array if isinstance(factor, TensorBase) else factor)

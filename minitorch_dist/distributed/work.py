@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from minitorch_dist.distributed.exceptions import DistTimeout
 from minitorch_dist.distributed.mail.receives import PostedReceive
@@ -185,15 +185,21 @@ def _nothing() -> None:
     """The rest of a task."""
 
 
+class Described(Protocol):
+    """An operation or a message, which says what it is."""
+
+    def describe(self) -> str: ...
+
+
 class WorkerTask(Work):
-    """Something that a worker does. `doing` says what, for the text of a timeout."""
+    """Something that a worker does, for an operation or a message."""
 
     def __init__(
-        self, world: World, function: Callable[[], Any], doing: Callable[[], str], output: Any
+        self, world: World, function: Callable[[], Any], doing: Described, output: Any
     ) -> None:
         super().__init__(world, output)
         self._function, self._doing = function, doing
-        self._changed = world.clock.condition(doing)
+        self._changed = world.clock.condition(doing.describe)
         self._is_over = False
 
     def run(self) -> None:
@@ -216,7 +222,7 @@ class WorkerTask(Work):
     def _finish(self, timeout: float | None) -> None:
         recorder = self._world.mailbox.recorder
         if recorder is not None:
-            with recorder.waiting(getattr(self._doing, "__self__", None), None):
+            with recorder.waiting(self._doing, None):
                 return self._wait(timeout)
         return self._wait(timeout)
 
@@ -228,7 +234,7 @@ class WorkerTask(Work):
             while not self._is_over:
                 if deadline.is_over():
                     raise DistTimeout(
-                        f"rank {self._world.rank} waited {timeout} s{self._world.clock.of_time} for {self._doing()}, which is "
+                        f"rank {self._world.rank} waited {timeout} s{self._world.clock.of_time} for {self._doing.describe()}, which is "
                         "still going on; wait again, or longer"
                     )
                 self._changed.wait(deadline.left())
@@ -245,7 +251,7 @@ class WorkerTask(Work):
         self._settle(future)
 
     def _state(self) -> str:
-        return super()._state() if self._is_over else f"going on: {self._doing()}"
+        return super()._state() if self._is_over else f"going on: {self._doing.describe()}"
 
 
 _me: ContextVar[TaskThread | None] = ContextVar("worker", default=None)

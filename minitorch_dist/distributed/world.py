@@ -16,12 +16,14 @@ from typing import Any
 
 from minitorch_dist.distributed.execution.operations import GroupChannel
 from minitorch_dist.distributed.mail.mailbox import Mailbox
-from minitorch_dist.distributed.schedules.choice import changes
 from transports.clock import SYSTEM, Clock, Thread
 from transports.contract import Transport
 from transports.stores.store import Store
 
 REMEMBERED = 64  # channels of a world
+NO_WORLD = (
+    "Default process group has not been initialized, please make sure to call init_process_group."
+)
 
 
 class World:
@@ -120,22 +122,5 @@ def current() -> World:
     """This rank's world; ValueError before `init_process_group`."""
     world = place().world
     if world is None:
-        raise ValueError(
-            "Default process group has not been initialized, please make sure to call "
-            "init_process_group."
-        )
+        raise ValueError(NO_WORLD)
     return world
-
-
-def find(group: Any, key: Any) -> Any:
-    """The prepared call of this rank for one kind of call in a group, or in its default group; None if the
-    kind is new (see `prepared`). A schedule that was registered since makes all kinds new."""
-    if group is None:
-        world = place().world
-        if world is None:
-            return None
-        group = world.default_group
-    try:
-        return group.prepared.get((key, len(changes)))
-    except (AttributeError, TypeError):  # no group, or an argument of a wrong type
-        return None

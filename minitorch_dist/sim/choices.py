@@ -89,7 +89,7 @@ class DeferredPairing(Announcing):
         found = []
         for (source, match), queue in self._posted.items():
             if source is None:
-                came = self._early.get(match, {})
+                came = self.unclaimed.get(match, {})
                 there = {src for src, arrivals in came.items() if arrivals[0].is_whole}
                 there.update(src for src, header in offers if header.startswith(match))
                 if there:
@@ -100,7 +100,7 @@ class DeferredPairing(Announcing):
         """Receives that name their source, and whose message nobody else wants any more."""
         found = []
         for (source, match), queue in self._posted.items():
-            if source is not None and source in self._early.get(match, {}):
+            if source is not None and source in self.unclaimed.get(match, {}):
                 anybody = self._posted.get((None, match))
                 if not anybody or queue[0].serial < anybody[0].serial:
                     found.append(queue[0])

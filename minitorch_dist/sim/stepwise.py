@@ -27,13 +27,13 @@ from minitorch_dist.distributed.execution.layout import ChunkLayout, Part, Vecto
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.plan import ExecutionPlan, SendSegment
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive
-from minitorch_dist.distributed.mail.wire import octets
 from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules import steps
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.clock import Clock
 from transports.contract import Transport, Waiting
+from transports.frames import octets
 
 Message: TypeAlias = tuple[int, int]  # (peer, which of those to or from it)
 

@@ -12,7 +12,7 @@ import pytest
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.distributed import collectives, prepared, world
+from minitorch_dist.distributed import collectives, prepared
 from minitorch_dist.distributed.schedules import choice, direct
 from minitorch_dist.distributed.schedules.steps import Rank, Steps
 from minitorch_dist.launching import launch
@@ -82,7 +82,7 @@ def what_may_change() -> None:
     x = torch.ones(4)
     dist.all_reduce(x)
     (key,) = (key for key, _ in dist.group.WORLD.prepared if key[0] == "all_reduce")
-    assert world.find(None, key) is world.find(dist.group.WORLD, key) is not None
+    assert prepared.find(None, key) is prepared.find(dist.group.WORLD, key) is not None
     with pytest.raises(TypeError, match="Expected parameter `tensor`"):
         dist.all_reduce(np.ones(4, np.float32))
     work = dist.all_reduce(x, async_op=True)
@@ -92,7 +92,7 @@ def what_may_change() -> None:
     if rank == 0:  # the registry is the process's, and the ranks are its threads
         choice.register_schedule("all_reduce", "mine", chunks=lambda size: 1)(_mine)
     dist.barrier(algorithm="direct")
-    assert world.find(None, key) is None
+    assert prepared.find(None, key) is None
     dist.all_reduce(x)
     dist.barrier(algorithm="direct")
     if rank == 0:
@@ -174,3 +174,23 @@ def test_the_second_call_takes_a_part_of_the_road_of_the_first(size: int) -> Non
         for name, runs, more in rank:
             assert runs == 2, name
             assert more == [], name
+
+
+def warned_at_our_line() -> None:
+    """A rank outside a group is warned at the line of its call, whichever function of ours notices it."""
+    outside = dist.GroupMember.NON_GROUP_MEMBER
+    x, two = torch.ones(4), torch.ones(2, 4)
+    calls = (
+        lambda: dist.all_reduce(x, group=outside),
+        lambda: dist.all_gather_single(two, x, group=outside),
+        lambda: dist.send(x, 0, group=outside),
+        lambda: dist.send(two.t(), 0, group=outside),
+    )
+    for call in calls:
+        with pytest.warns(UserWarning, match="does not belong to the given group") as noted:
+            call()
+        assert noted[0].filename == __file__
+
+
+def test_a_rank_outside_a_group_is_warned_at_its_line() -> None:
+    launch(warned_at_our_line, 1)

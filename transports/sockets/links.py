@@ -47,7 +47,7 @@ class PeerConnection:
         self.is_half_sent = False  # a message is being sent, or was when we were interrupted
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
-        self._start = self._end = 0  # what is in the buffer and not yet cut
+        self._end = 0  # of what is in the buffer and not yet cut
         # poll does not see what TLS has read and decrypted already: there we read to the end
         self._is_plain = not isinstance(incoming, ssl.SSLSocket)
         self._reads = READS if self._is_plain else sys.maxsize
@@ -63,14 +63,13 @@ class PeerConnection:
                     self._fill(scratch)
                     delivered = True
                 else:
-                    asked = len(self._buffer) - self._end
                     view = self._view[self._end :] if self._end else self._view
                     got = self.incoming.recv_into(view)
                     if not got:
                         raise EOFError
                     self._end += got
                     delivered |= self._cut(inbox)
-                    if got < asked and not self._left and self._is_plain:
+                    if got < len(view) and not self._left and self._is_plain:
                         break
             except BlockingIOError:
                 break
@@ -95,13 +94,13 @@ class PeerConnection:
 
     def _cut(self, inbox: Inbox) -> bool:
         """Deliver the messages in the buffer; of the last one perhaps only the beginning."""
-        start, end, delivered = self._start, self._end, False
+        start, end, needed = 0, self._end, frames.LENGTH
         while end - start >= frames.LENGTH:
             header_length, payload_length = frames.unpack(self._buffer, start)
             body = start + frames.LENGTH + header_length
             if body > end:
-                self._make_room(start, frames.LENGTH + header_length)
-                return delivered
+                needed += header_length
+                break
             header = bytes(self._view[start + frames.LENGTH : body])
             sink = inbox.sink(self.peer, header, payload_length)
             start = min(body + payload_length, end)
@@ -110,21 +109,19 @@ class PeerConnection:
             self._left = payload_length - (start - body)
             if self._left:
                 self._sink = sink
-            delivered = True
-        if start == end:
-            self._start = self._end = 0
-        else:
-            self._make_room(start, frames.LENGTH)
-        return delivered
+        self._end = 0
+        if start < end:
+            self._make_room(start, end, needed)
+        return start > 0
 
-    def _make_room(self, start: int, needed: int) -> None:
-        """Move the incomplete frame at `start` to the front of a buffer that can hold it."""
-        rest = bytes(self._view[start : self._end])
+    def _make_room(self, start: int, end: int, needed: int) -> None:
+        """Move the incomplete frame from `start` on to the front of a buffer that can hold it."""
+        rest = bytes(self._view[start:end])
         if needed > len(self._buffer):
             self._buffer = bytearray(needed)
             self._view = memoryview(self._buffer)
         self._buffer[: len(rest)] = rest
-        self._start, self._end = 0, len(rest)
+        self._end = len(rest)
 
     @property
     def is_amid(self) -> bool:

@@ -20,11 +20,12 @@ gradients have arrived. A *leaf*, such as `a`, adds what arrives to `a.grad`."""
 *optimizer* walks over its parameters. The rule of SGD changes each array in place, piece by piece, so that a piece stays in
 the processor's cache.""",
     "all_reduce": """\
-The first call of a kind is prepared. Its arguments are checked. `choice` asks several *algorithms* for their steps, plays their
-messages in *virtual time* and takes the quickest one. So the files of all these algorithms are listed. `planner` turns the steps of this rank into a *plan*: which
+The first call of a kind is prepared. Its arguments are checked. `choice` takes the quickest *algorithm*. `formulas` says how long
+each of them takes, so that only the chosen one is asked for its steps. (Where a formula is only a lower bound, `choice` plays
+the messages in *virtual time*. On two ranks this is not needed.) `planner` turns the steps of this rank into a *plan*: which
 bytes go to which rank, and what has to wait for what. The result is a *prepared call*, and the *group* keeps it. Then the
 call is run: the *executor* sends and posts receives as the plan says. The *mailbox* matches each arriving message with its
-receive, and the *transport* moves the bytes. `lending` only looks whether the ranks are threads; over tcp they are not.
+receive, and the *transport* moves the bytes.
 
 The second call finds the *prepared call* and runs it. `callsite` notes your line, which error messages show.""",
     "send": """\
@@ -35,7 +36,8 @@ in front. The first send of a kind leaves a prepared form behind, and later ones
 `backward` runs as in the first trip. A *hook* on each parameter tells the *reducer* that its gradient is complete. The
 reducer divides the gradient by the number of ranks and copies it into its *bucket*. A full bucket is sent at once,
 by an *all_reduce* in another thread, and `backward` goes on. The last bucket is sent by this thread, as nothing is left to
-compute. At the end the reducer waits for all buckets and copies the averages to `.grad`. Some files only watch: they measure times, and find parameters that the loss does not use.""",
+compute. At the end the reducer waits for all buckets and copies the averages to `.grad`. The reducer also notes
+the instants of each step; they become times when somebody asks.""",
     "fsdp": """\
 Each rank keeps only its *shard* of the parameters. Before a *unit* computes, an *all_gather* collects the other shards, and
 the *full parameters* are put in place. The all_gather was prepared when the model was wrapped,

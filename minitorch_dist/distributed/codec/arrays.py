@@ -24,13 +24,13 @@ from minitorch_dist.distributed.codec.faces import Reading, Writing
 from minitorch_dist.distributed.codec.registry import register_name
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array
-from minitorch_dist.distributed.mail.wire import octets
 from minitorch_dist.nn.parameter import Buffer, Parameter
 from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.dtypes import FROM_NUMPY
 from minitorch_dist.tensors.tensor import Tensor
+from transports.frames import octets
 
 REQUIRES_GRAD, HAS_CLASS, HAS_ATTRIBUTES = 1, 2, 4
 _LETTERS: Final = re.compile(r"[<>|=][biufcSUMm]\d{1,6}(\[\d{0,6}[a-zA-Z]{1,2}\])?")

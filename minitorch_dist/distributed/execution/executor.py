@@ -73,21 +73,25 @@ class Execution:
         self.operation.send(action.to, message, action.step)
 
     def _post(self, post: PostReceive) -> None:
-        combine = self._ordered(post.source) if post.operand else None
-        operand: Array | None = None
+        combine, operand = None, None
         if len(post.into) == 1 and len(post.operand) <= 1:
             into = self._at(post.into[0])
-            if post.operand and post.operand != post.into:
-                operand = self._at(post.operand[0])
-        else:  # in several places: take it in one piece first
-            into, combine = self._new(sum(p.stop - p.start for p in post.into)), None
-            if len(post.into):
-                self.unpacking[post.number] = post, into
-        self.receives[post.number] = self.operation.receive(
-            post.source, into, post.step, combine, operand
-        )
+            if post.operand:
+                combine = self._ordered(post.source)
+                operand = None if post.operand == post.into else self._at(post.operand[0])
+        else:
+            into = self._in_one_piece(post)
+        receive = self.operation.receive(post.source, into, post.step, combine, operand)
+        self.receives[post.number] = receive
         if post.opens:
             self.operation.send(post.source, EMPTY, wire.GATE | post.step)
+
+    def _in_one_piece(self, post: PostReceive) -> Array:
+        """The array for a message that belongs in several places."""
+        into = self._new(sum(part.stop - part.start for part in post.into))
+        if len(post.into):
+            self.unpacking[post.number] = post, into
+        return into
 
     def _need(self, numbers: Any) -> None:
         """Return when these receives have arrived and are where they belong."""

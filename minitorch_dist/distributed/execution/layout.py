@@ -140,7 +140,6 @@ def segments(
         yield Segment(tuple(together))
 
 
-@lru_cache(maxsize=4096)
 def gated(
     schedule: Schedule,
     rank: int,
@@ -149,11 +148,24 @@ def gated(
     sizes: tuple[int, ...],
     itemsize: int,
 ) -> frozenset[tuple[int, int]]:
-    """The large messages, as (source, step), that `rank` has to ask for one by one.
+    """The large messages, as (source, step), that `rank` has to ask for one by one. A short vector has none."""
+    if sum(sizes) * itemsize <= EAGER:
+        return frozenset()
+    return _piling_up(schedule, rank, size, root, sizes, itemsize)
 
-    These are messages whose values are added to the same place as those of earlier messages from
-    other ranks. They count if together they would take more room than a quarter of the vector (one
-    and a quarter for an all_reduce, which needs no scratch).
+
+@lru_cache(maxsize=4096)
+def _piling_up(
+    schedule: Schedule,
+    rank: int,
+    size: int,
+    root: int | None,
+    sizes: tuple[int, ...],
+    itemsize: int,
+) -> frozenset[tuple[int, int]]:
+    """The messages whose values are added to the same place as those of earlier messages from other ranks. They
+    count if together they would take more room than a quarter of the vector (one and a quarter for an
+    all_reduce, which needs no scratch).
     """
     if schedule.collective not in ("reduce", "all_reduce", "reduce_scatter"):
         return frozenset()

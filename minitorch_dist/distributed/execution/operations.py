@@ -34,10 +34,12 @@ from minitorch_dist.distributed.execution.notices import FailureNotice, those_to
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive
-from minitorch_dist.distributed.mail.wire import Fingerprint, octets
+from minitorch_dist.distributed.mail.recorder import Recorder
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.reductions import CombineFunction
 from transports import errors
 from transports.clock import Deadline
+from transports.frames import octets
 
 REMEMBERED = 64  # finished operations per group, so that latecomers can be told what it was
 LOOKS = 64  # times to look for the cause of a loss among all that arrived before it
@@ -154,8 +156,9 @@ class GroupChannel:
             self._next = sequence + 1
             self._open[sequence] = operation
             operation.prefix = prefix = wire.GROUP_AND_SEQUENCE.pack(self.number, sequence)
-            for arrival in self.mailbox.strangers(prefix):
-                self.strange(arrival.header, arrival.sender)
+            if self.mailbox.unclaimed:
+                for arrival in self.mailbox.strangers(prefix):
+                    self.strange(arrival.header, arrival.sender)
 
     def _leave(self, operation: CollectiveOperation) -> None:
         with self.mailbox.lock:
@@ -242,6 +245,8 @@ class CollectiveOperation:
 
     sequence: int
     prefix: bytes
+    error: Exception | None
+    _deadline: Deadline | None
 
     __slots__ = (
         "_deadline", "_mailbox", "_receives", "_tail", "channel", "error", "expects",
@@ -254,23 +259,18 @@ class CollectiveOperation:
     ) -> None:  # fmt: skip
         self.channel, self.fingerprint, self.site = channel, fingerprint, site
         self.timeout = channel.timeout if timeout is None else timeout
-        self.error: Exception | None = None
+        self.error, self._deadline, self._tail = None, None, b""  # the tail of its headers
         self._mailbox = channel.mailbox
         self.expects = wire.encode_fingerprint(fingerprint) if expects is None else expects
         self._receives: list[PostedReceive] = []
-        self._tail = b""  # of its headers
-        self._deadline: Deadline | None = None
         channel._enter(self)
 
     def receive(
         self, source: int, into: Array | None, step: int = 0,
         combine: CombineFunction | None = None, operand: Array | None = None,
     ) -> PostedReceive:  # fmt: skip
-        """Post a receive of the message that group rank `source` sends as this step.
-
-        It is copied into the contiguous array `into`, or into = combine(operand, message), where
-        operand is `into` unless given. Without `into` it may have any size: see `Receive.octets`.
-        """
+        """Post a receive of the message that group rank `source` sends as this step: into = combine(operand,
+        message), or a copy (see `PostedReceive`)."""
         src, match = self.channel.ranks[source], self.prefix + wire.STEP.pack(step)
         receive = PostedReceive(src, match, self, into, combine, operand)
         self._receives.append(receive)
@@ -286,15 +286,23 @@ class CollectiveOperation:
     def send(self, to: int, part: Array | bytes | memoryview, step: int = 0) -> None:
         """Send a contiguous array to group rank `to`; it may be overwritten when this returns."""
         payload = part if isinstance(part, bytes | memoryview) else octets(part)
-        dst = self.channel.ranks[to]
-        recorder = self._mailbox.recorder
-        since = 0 if recorder is None else recorder.now()
+        if self._mailbox.recorder is not None:
+            return self._send_recorded(to, payload, step, self._mailbox.recorder)
+        try:
+            self._mailbox.transport.send(self.channel.ranks[to], self.header(step), payload)
+        except errors.PeerLost as lost:
+            raise self._unsent(lost) from lost
+
+    def _send_recorded(
+        self, to: int, payload: bytes | memoryview, step: int, recorder: Recorder
+    ) -> None:
+        """Send, and tell the journal."""
+        dst, since = self.channel.ranks[to], recorder.now()
         try:
             self._mailbox.transport.send(dst, self.header(step), payload)
         except errors.PeerLost as lost:
             raise self._unsent(lost) from lost
-        if recorder is not None:
-            recorder.sent(self, dst, step, len(payload), since)
+        recorder.sent(self, dst, step, len(payload), since)
 
     def _unsent(self, lost: errors.PeerLost) -> PeerLost:
         self._hear_the_cause()
@@ -315,7 +323,8 @@ class CollectiveOperation:
         """Return when these have arrived; raise if this operation has failed."""
         for receive in receives:
             self.arrive(receive)
-            self.note(receive)
+            if self._mailbox.recorder is not None:
+                self.note(receive)
         if self.error is not None:
             raise self.error
 
@@ -344,10 +353,9 @@ class CollectiveOperation:
 
     def header(self, step: int = 0) -> bytes:
         """The header of its messages."""
-        tail = self._tail
-        if not tail:
-            tail = self._tail = self.expects + wire.encode_site(self.site)
-        return self.prefix + wire.STEP.pack(step) + tail
+        if not self._tail:
+            self._tail = self.expects + wire.encode_site(self.site)
+        return self.prefix + wire.STEP.pack(step) + self._tail
 
     def compare(self, source: int, header: bytes) -> None:
         """Raise unless group rank `source` does the same."""
@@ -383,18 +391,15 @@ class CollectiveOperation:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        channel = self.channel
-        try:
-            if error is None and self.error is not None:
-                error = self.error  # found while this rank itself missed nothing
-                raise error
-        finally:
-            if error is not None:
-                self._give_up(error)
-            channel._leave(self)
-            if self._mailbox.recorder is not None:
-                self._mailbox.recorder.ended(self, error)
-            self._receives.clear()
+        found = self.error if error is None else error  # or this rank itself missed nothing
+        if found is not None:
+            self._give_up(found)
+        self.channel._leave(self)
+        if self._mailbox.recorder is not None:
+            self._mailbox.recorder.ended(self, found)
+        self._receives.clear()
+        if error is None and found is not None:
+            raise found
 
     def _give_up(self, error: BaseException) -> None:
         for receive in self._receives:

@@ -8,7 +8,7 @@ passed on goes to scratch slots, which are used again as soon as their contents 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from minitorch_dist.distributed.execution.layout import (
@@ -67,7 +67,6 @@ class Planner(ChunkLayout):
         self.received: dict[int, int] = {}
         self.begin = 0  # the first action of the present step
         self.steps = schedule.of(rank, size, root)
-        self.last_use = self._last_uses()
 
     def made(self) -> ExecutionPlan:
         for at, step in enumerate(self.steps):
@@ -76,7 +75,8 @@ class Planner(ChunkLayout):
                 self._combine(step)
             else:
                 self._transfer(step)
-            self._free_slots(at)
+            if self.slot_of:
+                self._free_slots(at)
         slots = tuple(self.slots)
         return ExecutionPlan(tuple(self._merged()), len(self.posts), slots, self.vector.lent)
 
@@ -195,7 +195,8 @@ class Planner(ChunkLayout):
     def _last_touch(self, slot: int) -> int:
         return max((at for _, _, at, _ in self.touched.get(("slot", slot), [])), default=-1)
 
-    def _last_uses(self) -> dict[int, int]:
+    @cached_property
+    def last_use(self) -> dict[int, int]:
         """The last step that names a chunk."""
         found: dict[int, int] = {}
         for at, step in enumerate(self.steps):

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.fsdp.api import ShardingStrategy
 from minitorch_dist.distributed.fsdp.layout import Layout, RowLayout
 from minitorch_dist.distributed.fsdp.pages import Pages
@@ -167,7 +166,7 @@ class Gathered:
         whole = self.full.array
         if self.layout.rearranges:
             whole = np.empty(self.layout.padded, self.compute_dtype)
-        collectives.prepare_all_gather_into(self.settings.group, shard, whole)
+        tensor_collectives.prepare_all_gather(whole, shard, self.settings.group)
 
     def prefetch(self) -> None:
         """Begin to gather the parameters, beside what is computed."""

@@ -12,12 +12,15 @@ backward comes first.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from minitorch_dist.distributed.fsdp.api import BackwardPrefetch
 from minitorch_dist.distributed.fsdp.unit import PendingReduction, Unit
 from minitorch_dist.distributed.nested import tensors_in
 from minitorch_dist.tensors.autograd import passes
+from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
+from minitorch_dist.tensors.core import graph
 
 
 class Prefetcher:
@@ -56,14 +59,15 @@ class Prefetcher:
                 following.prefetch()
 
     def after_forward(self, unit: Unit, outputs: Any) -> None:
-        recorded: list[Any] = [
-            tensor
+        recorded = [
+            graph.edge_of(tensor)
             for tensor in tensors_in(outputs)
             if tensor._requires_grad and tensor._grad_fn is not None
         ]
-        version = unit.flat.storage.version
-        for tensor in recorded:
-            tensor.register_hook(lambda _: self.before_backward(unit, version))
+        reached = partial(self.before_backward, unit, unit.flat.storage.version)
+        for edge in recorded:
+            if edge is not None:
+                RemovableHandle(hooks_of(edge[0]).reached, reached)
         frees = unit.frees_after_forward and unit is not self.outermost
         if (frees or not recorded) and not unit.in_backward:
             unit.reshard()

@@ -250,14 +250,13 @@ class Mailbox(MailboxTexts):
 
     def strangers(self, prefix: bytes) -> list[Arrival]:
         """The messages for operations that have not begun here. The lock is held."""
-        return list(self._pairing.early(prefix)) if self._pairing.has_early() else []
+        return list(self._pairing.early(prefix))
 
     # ------------------------------------------------------------------------- for the transport
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
-        match = header[:AT]
         with self.lock:
-            receive = self._pairing.take_receive(src, match)
+            receive = self._pairing.take_receive(src, header[:AT])
             if receive is None:
                 return self._unexpected(src, header, nbytes)
             sink = self._into(receive, src, header, nbytes)
@@ -266,15 +265,19 @@ class Mailbox(MailboxTexts):
 
     def _into(self, receive: PostedReceive, src: int, header: bytes, nbytes: int) -> Sink:
         """The sink of a message that goes into this receive. The lock is held."""
-        error = self._misfit(receive, src, header, nbytes)
-        if error is not None:
-            receive.fail(error)
-            receive.owner.fail(error)
-            return DISCARD
+        if nbytes != receive.nbytes or not header.startswith(receive.owner.expects, AT):
+            error = self._misfit(receive, src, header, nbytes)
+            if error is not None:
+                return self._refuse(receive, error)
         self._last[src] = header, receive
         if self.recorder is not None:
             return self.recorder.arriving(receive, receive, src, header, nbytes)
         return receive
+
+    def _refuse(self, receive: PostedReceive, error: Exception) -> Sink:
+        receive.fail(error)
+        receive.owner.fail(error)
+        return DISCARD
 
     def lost(self, src: int, reason: Exception) -> None:
         with self.lock:

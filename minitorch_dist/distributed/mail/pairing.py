@@ -16,11 +16,13 @@ from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 class Pairing:
     """The two tables."""
 
-    __slots__ = ("_anybody", "_early", "_posted", "_serial", "choose", "held", "noted")
+    __slots__ = ("_anybody", "_posted", "_serial", "choose", "held", "noted", "unclaimed")
 
     def __init__(self) -> None:
         self._posted: dict[tuple[int | None, bytes], deque[PostedReceive]] = {}
-        self._early: dict[bytes, dict[int, deque[Arrival]]] = {}
+        self.unclaimed: dict[
+            bytes, dict[int, deque[Arrival]]
+        ] = {}  # by match and sender; it stays the same dict
         self._serial = 0
         self.held = 0  # bytes of what came early
         self._anybody = 0  # how many receives are posted that take any source
@@ -31,7 +33,7 @@ class Pairing:
 
     def take_over(self, other: Pairing) -> None:
         """Go on with what another one holds."""
-        self._posted, self._early = other._posted, other._early
+        self._posted, self.unclaimed = other._posted, other.unclaimed
         self._serial, self._anybody, self.held = other._serial, other._anybody, other.held
 
     # ---------------------------------------------------------------------------------- receives
@@ -39,11 +41,7 @@ class Pairing:
     def post(self, receive: PostedReceive) -> None:
         self._serial += 1
         receive.serial = self._serial
-        key = receive.source, receive.match
-        queue = self._posted.get(key)
-        if queue is None:
-            queue = self._posted[key] = deque()
-        queue.append(receive)
+        self._posted.setdefault((receive.source, receive.match), deque()).append(receive)
         if receive.source is None:
             self._anybody += 1
 
@@ -90,12 +88,12 @@ class Pairing:
         self._serial += 1
         arrival.serial = self._serial
         self.held += arrival.nbytes
-        senders = self._early.setdefault(match, {})
+        senders = self.unclaimed.setdefault(match, {})
         senders.setdefault(arrival.sender, deque()).append(arrival)
 
     def take_arrival(self, source: int | None, match: bytes) -> Arrival | None:
         """The message that came first from `source`, or from anybody."""
-        senders = self._early.get(match)
+        senders = self.unclaimed.get(match)
         if senders is None:
             return None
         if source is None:
@@ -113,34 +111,31 @@ class Pairing:
         if not queue:
             del senders[source]
             if not senders:
-                del self._early[match]
+                del self.unclaimed[match]
         return arrival
 
     def is_free(self, source: int | None, match: bytes) -> bool:
         """Whether no receive waits for such a message of this source, and none has come early."""
         if self._anybody or (source, match) in self._posted:
             return False
-        return match not in self._early or source not in self._early[match]
-
-    def has_early(self) -> bool:
-        return bool(self._early)
+        return match not in self.unclaimed or source not in self.unclaimed[match]
 
     def early(self, prefix: bytes = b"") -> Iterator[Arrival]:
         """The messages that came early with a match that begins so."""
-        for match, senders in self._early.items():
+        for match, senders in self.unclaimed.items():
             if match.startswith(prefix):
                 for queue in senders.values():
                     yield from queue
 
     def holds(self, match: bytes) -> bool:
         """Whether there is anything early for it."""
-        return match in self._early
+        return match in self.unclaimed
 
     def forget(self, prefix: bytes) -> None:
         """Drop what came early with such a match."""
         self.held -= sum(arrival.nbytes for arrival in self.early(prefix))
-        for match in [match for match in self._early if match.startswith(prefix)]:
-            del self._early[match]
+        for match in [match for match in self.unclaimed if match.startswith(prefix)]:
+            del self.unclaimed[match]
 
 
 class Announcing(Pairing):

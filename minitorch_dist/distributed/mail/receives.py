@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.wire import NOTHING, octets
 from minitorch_dist.distributed.reductions import CombineFunction
 from transports.contract import Waiting, is_unwritten
+from transports.frames import NOTHING, octets
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -62,7 +62,8 @@ def copy(into: memoryview, piece: memoryview) -> None:
 class PostedReceive:
     """A posted receive. Done once its message has arrived whole, or `error` says why not.
 
-    Without `into` it takes a message of any size, and `octets` holds it.
+    It is copied into the contiguous array `into`, or into = combine(operand, message), where operand is `into`
+    unless given. Without `into` it takes a message of any size, and `octets` holds it.
     """
 
     __slots__ = (
@@ -78,20 +79,17 @@ class PostedReceive:
         self.done = False
         self.error: Exception | None = None
         self.filled = self.serial = 0
-        self.sender, self.header = -1, b""
+        self.sender, self.header, self._carry = -1, b"", b""
         self.came: tuple[int, int] | None = None  # for a recorder (see there)
-        self._combine = combine
-        self.nbytes = -1 if into is None else into.nbytes
-        self._is_given = into is not None
-        self.octets = NOTHING
-        self._flat = self._operand = EMPTY
-        self._carry = b""
-        if combine is not None:
-            assert into is not None
-            self._flat = into.reshape(-1)  # a view: what is posted is contiguous
-            self._operand = self._flat if operand is None else operand.reshape(-1)
-        elif into is not None:
-            self.octets = octets(into)
+        self.octets, self._flat, self._operand = NOTHING, EMPTY, EMPTY
+        self.nbytes, self._is_given, self._combine = -1, into is not None, combine
+        if into is not None:
+            self.nbytes = into.nbytes
+            if combine is None:
+                self.octets = octets(into)
+            else:
+                self._flat = into.reshape(-1)  # a view: what is posted is contiguous
+                self._operand = self._flat if operand is None else operand.reshape(-1)
 
     def is_done(self) -> bool:
         return self.done
@@ -124,11 +122,13 @@ class PostedReceive:
     def write(self, piece: memoryview) -> None:
         if self.error is not None:
             return
-        count = piece.nbytes
+        count, size = piece.nbytes, self._flat.itemsize
         if self._combine is None:
             copy(self.octets[self.filled : self.filled + count], piece)
-        else:
-            self._reduce(piece, self._combine)
+        elif self._carry or count % size:
+            self._reduce_cut(piece, self._combine, size)
+        elif count:
+            self._combine_at(self.filled // size, piece, self._combine)
         self.advance(count)
 
     def space(self) -> memoryview | None:
@@ -140,17 +140,8 @@ class PostedReceive:
         self.filled += nbytes
         if self.filled >= self.nbytes:
             if self._is_given:  # let go of it
-                self.octets = NOTHING
-                self._flat = self._operand = EMPTY
+                self.octets, self._flat, self._operand = NOTHING, EMPTY, EMPTY
             self.done = True
-
-    def _reduce(self, piece: memoryview, combine: CombineFunction) -> None:
-        """Combine the elements of a piece."""
-        size = self._flat.itemsize
-        if self._carry or piece.nbytes % size:
-            self._reduce_cut(piece, combine, size)
-        elif piece.nbytes:
-            self._combine_at(self.filled // size, piece, combine)
 
     def _reduce_cut(self, piece: memoryview, combine: CombineFunction, size: int) -> None:
         """Combine whole elements; the beginning of one that is cut waits in `_carry`."""

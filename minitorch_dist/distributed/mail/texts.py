@@ -64,6 +64,9 @@ class MailboxTexts:
         self.left_after: Callable[[int, int], str] = lambda rank, group: ""  # (see `exit_check`)
         self.last_shown: Callable[[int], bytes | None] = lambda src: None  # header, on a board
         self._pairing = Pairing()
+        self.unclaimed = (
+            self._pairing.unclaimed
+        )  # messages that came early; another pairing takes it over
         self._last: dict[int, tuple[bytes, PostedReceive | Arrival | None]] = {}
         self._gone: dict[int, Lost] = {}
 

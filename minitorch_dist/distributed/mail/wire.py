@@ -67,7 +67,6 @@ DTYPES: Final = (
         np.float32, np.float64, np.uint16, np.uint32, np.uint64, np.complex64, np.complex128,
     )),
 )  # fmt: skip
-NOTHING: Final = memoryview(b"")
 OPERATION_CODES: Final = {name: code for code, name in enumerate(OPERATIONS)}
 REDUCTION_CODES: Final = {name: code for code, name in enumerate(REDUCTIONS)}
 DTYPE_CODES: Final[dict[Any, int]] = {dtype: code for code, dtype in enumerate(DTYPES)}
@@ -162,25 +161,28 @@ def algorithm_code(name: str) -> int:
 def encode_fingerprint(fingerprint: Fingerprint) -> bytes:
     """The part that ranks compare."""
     operation, dtype, shape, reduce, root, algorithm = fingerprint
-    if dtype not in DTYPE_CODES:
-        known = ", ".join(str(known) for known in DTYPES[1:])
-        raise TypeError(f"no message can carry {dtype}; messages carry {known}")
-    dimensions = 255 if shape is None else len(shape)
-    if shape is not None and dimensions > MAX_DIMENSIONS:
-        raise ValueError(f"{dimensions} dimensions are more than {MAX_DIMENSIONS}")
+    if dtype not in DTYPE_CODES or len(shape or ()) > MAX_DIMENSIONS:
+        raise _unsendable(fingerprint)
     return FINGERPRINT.pack(
         VERSION, OPERATION_CODES[operation], DTYPE_CODES[dtype], REDUCTION_CODES[reduce],
-        dimensions, algorithm_code(algorithm), root,
+        255 if shape is None else len(shape), algorithm_code(algorithm) if algorithm else 0, root,
     ) + struct.pack(f"<{len(shape or ())}Q", *shape or ())  # fmt: skip
+
+
+def _unsendable(fingerprint: Fingerprint) -> Exception:
+    if fingerprint.dtype not in DTYPE_CODES:
+        known = ", ".join(str(known) for known in DTYPES[1:])
+        return TypeError(f"no message can carry {fingerprint.dtype}; messages carry {known}")
+    dimensions = len(fingerprint.shape or ())
+    return ValueError(f"{dimensions} dimensions are more than {MAX_DIMENSIONS}")
 
 
 @lru_cache(maxsize=4096)
 def encode_site(site: str) -> bytes:
     """A call site; of a long one its end, which holds the file and the line."""
     encoded = site.encode(errors="replace")
-    if len(encoded) > MAX_SITE:
-        encoded = encoded[-MAX_SITE:].decode(errors="ignore").encode()
-    return encoded
+    is_short = len(encoded) <= MAX_SITE
+    return encoded if is_short else encoded[-MAX_SITE:].decode(errors="ignore").encode()
 
 
 def encode(header: Header) -> bytes:
@@ -242,13 +244,3 @@ def group_number(*identity: object) -> int:
     """The number of a group on the wire: 64 bits of the hash of its identity."""
     text = "\0".join(map(str, identity)).encode()
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
-
-
-def octets(array: np.ndarray[Any, Any]) -> memoryview:
-    """The bytes of a contiguous array as a payload, writable if the array is."""
-    if array.size == 0:
-        return NOTHING
-    try:
-        return array.data.cast("B")
-    except ValueError:  # bfloat16 has no letter in the buffer protocol
-        return array.reshape(-1).view(np.uint8).data

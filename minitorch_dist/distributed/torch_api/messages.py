@@ -16,12 +16,12 @@ from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
+from minitorch_dist.distributed.prepared import find
 from minitorch_dist.distributed.torch_api import objects
 from minitorch_dist.distributed.torch_api.membership import get_rank, warn_not_in_group
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.torch_api.tensor_arrays import check_tensor, is_plain, to_send
 from minitorch_dist.distributed.work import Work
-from minitorch_dist.distributed.world import find
 from minitorch_dist.tensors.core.base import TensorBase
 
 
@@ -68,11 +68,11 @@ def send(
     group_dst: int | None = None,
 ) -> None:
     """Send; the tensor may be written to when this returns, though it may not be received yet."""
-    key, prepared = None, None
-    if is_plain(tensor):
-        array = tensor.array
-        key = _kind("send", dst, group_dst, tag, array)
-        prepared = find(group, key)
+    if not is_plain(tensor):
+        return _send_copy(tensor, dst, group, tag, group_dst)
+    array = tensor.array
+    key = _kind("send", dst, group_dst, tag, array)
+    prepared = find(group, key)
     if prepared is None:
         if not groups.is_member(group):
             warn_not_in_group("send")
@@ -80,12 +80,22 @@ def send(
         which = groups.resolve(group)
         to = groups.canonical_rank(which, dst, group_dst)
         _not_oneself(which, to, "destination")
-        check_tensor(tensor, "tensor")
-        array = to_send(tensor)
         prepared = PreparedSend(which, array.dtype, array.shape, to, tag)
-        if key is not None:
-            which.keep(key, prepared)
+        which.keep(key, prepared)
     prepared.run(array)
+
+
+def _send_copy(tensor: TensorBase, dst: Any, group: Any, tag: int, group_dst: Any) -> None:
+    """Send what is not in one piece; or it is no tensor."""
+    if not groups.is_member(group):
+        warn_not_in_group("send", 2)
+        return
+    which = groups.resolve(group)
+    to = groups.canonical_rank(which, dst, group_dst)
+    _not_oneself(which, to, "destination")
+    check_tensor(tensor, "tensor")
+    array = to_send(tensor)
+    PreparedSend(which, array.dtype, array.shape, to, tag).run(array)
 
 
 def recv(

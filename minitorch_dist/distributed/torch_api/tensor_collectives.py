@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 from numpy import may_share_memory
 
 from minitorch_dist.distributed import collectives, groups
-from minitorch_dist.distributed.prepared import Algorithm, How
+from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.prepared import Algorithm, How, find
 from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp, reduction_of
 from minitorch_dist.distributed.torch_api.collective_arguments import (
     all_to_write,
@@ -39,7 +40,6 @@ from minitorch_dist.distributed.torch_api.tensor_arrays import (
     to_write,
 )
 from minitorch_dist.distributed.work import Work
-from minitorch_dist.distributed.world import find
 from minitorch_dist.tensors.core.base import TensorBase
 
 Op: TypeAlias = ReduceOp | RedOpType
@@ -97,26 +97,34 @@ def all_reduce(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """All tensors reduced to one, which every rank then holds, equal bit for bit."""
-    key, prepared = None, None
+    prepared, key = None, None
     if algorithm is None and not async_op and is_plain(tensor) and _sums(op):
-        array = tensor.array
-        key = "all_reduce", id(op), array.dtype, array.shape
+        key = "all_reduce", id(op), tensor.array.dtype, tensor.array.shape
         prepared = find(group, key)
     if prepared is None:
-        check_tensor(tensor, "tensor")
-        if not groups.is_member(group):
-            return warn_not_in_group("all_reduce")
-        reduction = reduction_of(op, tensor.array.dtype)
-        which = groups.resolve(group)
-        if which.noting is not None:
-            return which.noting("all_reduce", tensor, tensor, op, async_op)
-        if key is None:
-            array, written = to_write(tensor)
-            how = How(algorithm, async_op, [tensor], written)
-            return collectives.all_reduce(which, array, reduction, how)
-        prepared = collectives.prepare_all_reduce(which, array, reduction)
-        which.keep(key, prepared)
-    prepared.run({"work": array if array.ndim == 1 else array.reshape(-1)})
+        return _new_all_reduce(tensor, op, group, async_op, algorithm, key)
+    prepared.run({"work": tensor.array.reshape(-1)})
+    tensor.storage.version += 1
+    return None
+
+
+def _new_all_reduce(
+    tensor: TensorBase, op: Op, group: Any, async_op: bool, algorithm: Algorithm, key: Any
+) -> Work | None:
+    """The first of its kind, which is prepared; or one that is not kept (`key` is None)."""
+    check_tensor(tensor, "tensor")
+    if not groups.is_member(group):
+        return warn_not_in_group("all_reduce", 2)
+    reduction, which = reduction_of(op, tensor.array.dtype), groups.resolve(group)
+    if which.noting is not None:
+        return which.noting("all_reduce", tensor, tensor, op, async_op)
+    if key is None:
+        array, written = to_write(tensor)
+        how = How(algorithm, async_op, [tensor], written)
+        return collectives.all_reduce(which, array, reduction, how)
+    prepared = collectives.prepare_all_reduce(which, tensor.array, reduction)
+    which.keep(key, prepared)
+    prepared.run({"work": tensor.array.reshape(-1)})
     tensor.storage.version += 1
     return None
 
@@ -177,29 +185,55 @@ def all_gather_single(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """Everybody's tensor in one, one after the other or stacked."""
-    key, prepared = None, None
-    if algorithm is None and not async_op and is_plain(output_tensor) and is_plain(input_tensor):
+    prepared, key = None, None
+    if algorithm is None and is_plain(output_tensor) and is_plain(input_tensor):
         array, given = output_tensor.array, input_tensor.array
-        key = "all_gather", given.dtype, given.shape, array.dtype, array.shape
+        key = _all_gather_key(array, given)
         prepared = find(group, key)
     if prepared is None:
-        check_tensor(input_tensor, "input_tensor")
-        check_tensor(output_tensor, "output_tensor")
-        if not groups.is_member(group):
-            return warn_not_in_group("all_gather_single")
-        which = groups.resolve(group)
-        check_pair(output_tensor, input_tensor, which.size(), "output")
-        if which.noting is not None:
-            return which.noting("all_gather_single", input_tensor, output_tensor, SUM, async_op)
-        if key is None:
-            array, written = to_write(output_tensor)
-            how = How(algorithm, async_op, [output_tensor], written)
-            return collectives.all_gather_into(which, to_send(input_tensor), array, how)
-        prepared = collectives.prepare_all_gather_into(which, given, array)
-        which.keep(key, prepared)
+        return _new_all_gather(output_tensor, input_tensor, group, async_op, algorithm, key)
+    if async_op:
+        how = How(None, True, [output_tensor], to_write(output_tensor)[1])
+        return collectives.run_all_gather_into(prepared, given, array, how)
     collectives.run_all_gather_into(prepared, given, array)
     output_tensor.storage.version += 1
     return None
+
+
+def _all_gather_key(array: Array, given: Array) -> Any:
+    return "all_gather", given.dtype, given.shape, array.dtype, array.shape
+
+
+def prepare_all_gather(array: Array, given: Array, which: ProcessGroup) -> None:
+    """Prepare calls of `all_gather_single` on tensors that are like these arrays."""
+    prepared = collectives.prepare_all_gather_into(which, given, array)
+    which.keep(_all_gather_key(array, given), prepared)
+
+
+def _new_all_gather(
+    output: TensorBase,
+    input: TensorBase,
+    group: Any,
+    async_op: bool,
+    algorithm: Algorithm,
+    key: Any,
+) -> Work | None:
+    """The first of its kind, which is prepared; or one that is not kept (`key` is None)."""
+    check_tensor(input, "input_tensor")
+    check_tensor(output, "output_tensor")
+    if not groups.is_member(group):
+        return warn_not_in_group("all_gather_single", 2)
+    which = groups.resolve(group)
+    check_pair(output, input, which.size(), "output")
+    if which.noting is not None:
+        return which.noting("all_gather_single", input, output, SUM, async_op)
+    array, written = to_write(output)
+    given = to_send(input)
+    prepared = collectives.prepare_all_gather_into(which, given, array, algorithm)
+    if key is not None:
+        which.keep(key, prepared)
+    how = How(algorithm, async_op, [output], written)
+    return collectives.run_all_gather_into(prepared, given, array, how)
 
 
 def gather(

@@ -23,7 +23,7 @@ import numpy as np
 from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.autograd import grad_modes, passes
-from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core import base, engine
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
@@ -122,15 +122,21 @@ class Bucket:
         )
 
 
+def outermost() -> engine.BackwardPass | None:
+    """The backward pass that this thread is in; of nested ones the first."""
+    running = engine.current.get()
+    return running if running is None or running.outer is None else passes.outermost()
+
+
 def of(p: TensorBase) -> Any:
     """The parameter's gradient, or None."""
-    running = passes.outermost()
+    running = outermost()
     return p._grad if running is None or running.kept is None else running.kept.get(p)
 
 
 def keep(p: TensorBase, grad: Any) -> None:
     """Let this be the parameter's gradient; None: it has none."""
-    running = passes.outermost()
+    running = outermost()
     if running is None or running.kept is None:
         p._grad = grad
     elif grad is None:
@@ -163,10 +169,14 @@ def give(p: TensorBase, view: Tensor, as_views: bool) -> None:
         keep(p, view)
         view.storage.version += 1
     elif grad is None or grad.array.dtype != p.array.dtype:
-        copy = base.new(Tensor, view.array.astype(p.array.dtype), p.storage.device)
-        keep(p, copy)
-        if p.storage.device is not devices.CPU:
-            ledger.retag(copy.array, p.storage.device, "gradient")
+        keep(p, _copied(p, view))
     else:
         grad.array[...] = view.array
         grad.storage.version += 1
+
+
+def _copied(p: TensorBase, view: Tensor) -> Tensor:
+    copy = base.new(Tensor, view.array.astype(p.array.dtype), p.storage.device)
+    if p.storage.device is not devices.CPU:
+        ledger.retag(copy.array, p.storage.device, "gradient")
+    return copy

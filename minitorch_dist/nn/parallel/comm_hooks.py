@@ -34,7 +34,7 @@ def reduce_with(reducer: Reducer, state: object, hook: Hook) -> None:
 
         def wait() -> None:
             found = future.wait()
-            reducer.measured.bucket_is_back(bucket.index)
+            reducer.is_back(bucket)
             flat = found[0] if isinstance(found, (list, tuple)) else found
             if flat is not bucket.flat:
                 bucket.flat.array[...] = flat.array.reshape(-1)

@@ -220,7 +220,7 @@ class DistributedDataParallel(Module, Joinable):
     def _before_forward(self, inputs: Any, kwargs: Any) -> tuple[Any, Any]:
         records = grad_modes.is_grad_enabled()
         if records and self.require_backward_grad_sync:
-            self.reducer.measured.forward_begins()
+            self.reducer.forward_start = self.reducer.now()
         with advising(self.reducer.iteration, "the beginning of forward"):
             work = Join.notify_join_context(self)
             if work is not None:

@@ -59,7 +59,7 @@ def of(ddp: Wrapped) -> dict[str, Any]:
         ),
         "can_set_static_graph": reducer.may_be_static,
         **measured.times(),
-        **measured.averages(),
+        **reducer.totals.averages(),
         "buckets": measured.per_bucket(),
     }
 

@@ -1,70 +1,72 @@
-"""The times of the last iteration, which `_get_ddp_logging_data` shows."""
+"""The times of the last iterations, which `_get_ddp_logging_data` shows.
+
+The reducer only writes instants down. They become times when somebody asks, or when many steps have come together.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from transports.clock import Clock
+MANY: Final = 256  # steps
 
 
+@dataclass(slots=True)
 class StepTimes:
-    """Instants in nanoseconds of the world's clock; those of a bucket by its number."""
+    """Instants of one iteration in picoseconds of the world's clock; those of a bucket by its number."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.forward_start = self.backward_start = 0
-        self.computed = self.end = 0
-        self.sent: dict[int, int] = {}
-        self.back: dict[int, int] = {}
-        self._totals: dict[str, int] = {}
-        self._count = 0
-
-    def _now(self) -> int:
-        return self._clock.now() // 1000
-
-    def forward_begins(self) -> None:
-        self.forward_start = self._now()
-
-    def backward_begins(self) -> None:
-        self.backward_start = self._now()
-        self.sent, self.back = {}, {}
-
-    def bucket_is_sent(self, index: int) -> None:
-        self.sent[index] = self._now()
-
-    def bucket_is_back(self, index: int) -> None:
-        self.back[index] = self._now()
-
-    def backward_is_computed(self) -> None:
-        self.computed = self._now()
-
-    def backward_ends(self) -> None:
-        self.end = self._now()
-        for name, time in self.times().items():
-            self._totals[name] = self._totals.get(name, 0) + time
-        self._count += 1
+    forward_start: int = 0
+    backward_start: int = 0
+    computed: int = 0
+    sent: dict[int, int] = field(default_factory=dict)
+    back: dict[int, int] = field(default_factory=dict)
 
     def times(self) -> dict[str, int]:
-        """How long the parts of the last iteration took."""
-        first, last = min(self.sent.values(), default=0), max(self.back.values(), default=0)
+        """How long the parts of this iteration took, in nanoseconds."""
+        forward, backward, computed = map(
+            _nano, (self.forward_start, self.backward_start, self.computed)
+        )
+        first = _nano(min(self.sent.values(), default=0))
+        last = _nano(max(self.back.values(), default=0))
         return {
-            "forward_compute_time": max(0, self.backward_start - self.forward_start),
-            "backward_compute_time": self.computed - self.backward_start,
+            "forward_compute_time": max(0, backward - forward),
+            "backward_compute_time": computed - backward,
             "backward_comm_time": max(0, last - first),
-            "backward_compute_comm_overlap_time": max(0, min(self.computed, last) - first),
+            "backward_compute_comm_overlap_time": max(0, min(computed, last) - first),
         }
-
-    def averages(self) -> dict[str, int]:
-        return {f"avg_{name}": total // self._count for name, total in self._totals.items()}
 
     def per_bucket(self) -> list[dict[str, Any]]:
         """For each bucket: when it was sent and was back, counted from the start of backward."""
-        return [
-            {
-                "bucket": index,
-                "sent": sent - self.backward_start,
-                "back": self.back.get(index, sent) - self.backward_start,
-                "hidden": max(0, min(self.computed, self.back.get(index, sent)) - sent),
-            }
-            for index, sent in sorted(self.sent.items())
-        ]
+        found, start, computed = [], _nano(self.backward_start), _nano(self.computed)
+        for index in sorted(self.sent):
+            sent = _nano(self.sent[index])
+            back = _nano(self.back.get(index, self.sent[index]))
+            hidden = max(0, min(computed, back) - sent)
+            found.append(
+                {"bucket": index, "sent": sent - start, "back": back - start, "hidden": hidden}
+            )
+        return found
+
+
+class TotalTimes:
+    """The times of all iterations. `steps` are those that are not counted yet."""
+
+    def __init__(self) -> None:
+        self.steps: list[StepTimes] = []
+        self._totals: Counter[str] = Counter()
+        self._count = 0
+
+    def add_up(self) -> None:
+        for step in self.steps:
+            self._totals.update(step.times())
+        self._count += len(self.steps)
+        self.steps.clear()
+
+    def averages(self) -> dict[str, int]:
+        self.add_up()
+        return {f"avg_{name}": total // self._count for name, total in self._totals.items()}
+
+
+def _nano(picoseconds: int) -> int:
+    return picoseconds // 1000

@@ -42,9 +42,8 @@ from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce, broadcast
 from minitorch_dist.nn.parallel import advice, buckets
 from minitorch_dist.nn.parallel.buckets import Bucket, Caps, assign
-from minitorch_dist.nn.parallel.measured import StepTimes
+from minitorch_dist.nn.parallel.measured import MANY, StepTimes, TotalTimes
 from minitorch_dist.nn.parallel.unused import Usage, arrived_twice, warn_of_late_sync
-from minitorch_dist.tensors.autograd import passes
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.core import base, engine, graph
 from minitorch_dist.tensors.core.base import TensorBase
@@ -80,7 +79,8 @@ class Reducer:
         self.hook: ReduceHook | None = None  # reduces in place of all_reduce
         self.iteration = 0  # reductions finished
         self.synchronises = True  # False within `no_sync`
-        self.measured = StepTimes(group.world.clock)
+        self.now, self.forward_start = group.world.clock.now, 0
+        self.measured, self.totals = StepTimes(), TotalTimes()  # of the last iteration, and of all
         self.order: list[int] = []  # in which gradients became ready in the last pass
         self.missing: set[int] = set()  # parameters without a gradient in the last pass
         self.lacking: set[int] = set()  # parameters whose gradient has not arrived in this pass
@@ -126,13 +126,13 @@ class Reducer:
 
     def reached(self) -> None:
         """A watched output has been reached by a backward pass."""
-        running = passes.outermost()
+        running = buckets.outermost()
         if running is not None and running is not self._pass and running.wanted is None:
             self._begin(running)
 
     def _arrived(self, number: int) -> None:
         """The gradient of a parameter is complete."""
-        running = passes.outermost()
+        running = buckets.outermost()
         if running is not self._pass:
             self._begin_late(running, number)
         if running is None or running is not self._pass:
@@ -165,7 +165,7 @@ class Reducer:
             warn_of_late_sync()
         self._pass, self.order, self._sent = running, [], 0
         self.outputs.expects_any = False
-        self.measured.backward_begins()
+        self.measured = StepTimes(self.forward_start, self.now())
         for bucket in self.buckets:
             bucket.pending, bucket.is_averaged = len(bucket.numbers), False
         missing = {
@@ -173,19 +173,24 @@ class Reducer:
             for number, p in enumerate(self.parameters)
             if p._accumulate is None or not running.reaches(p._accumulate)
         }
-        self._divisor = self.size
-        if self.ask_divisor is not None:
-            ask, self.ask_divisor = self.ask_divisor, None
-            self._divisor = ask()
+        self._divisor = self.size if self.ask_divisor is None else self._asked_divisor()
         if missing or self.iteration == 0 or self.usage.may_lack:
             missing = self.usage.begin(self, running, missing)
         running.callbacks.append(self._finish)
         self.missing = missing
         self.lacking = set(range(len(self.parameters))) - missing
         if missing:
-            for number in sorted(missing):
-                self.fill(number)
-            self._send_full_buckets()
+            self._fill_missing()
+
+    def _fill_missing(self) -> None:
+        for number in sorted(self.missing):
+            self.fill(number)
+        self._send_full_buckets()
+
+    def _asked_divisor(self) -> int:
+        ask, self.ask_divisor = self.ask_divisor, None
+        assert ask is not None
+        return ask()
 
     def leave(self) -> None:
         """Let the pass that has just begun be none of ours."""
@@ -225,9 +230,9 @@ class Reducer:
         self._sent += 1
         if self.missing and self.usage.leaves_out(self, bucket):
             return
-        self.measured.bucket_is_sent(bucket.index)
+        self.measured.sent[bucket.index] = self.now()
         if self._stays:
-            self.measured.bucket_is_back(bucket.index)
+            self.is_back(bucket)
             return
         if self.whole_buckets:
             for p, view in zip(bucket.parameters, bucket.views, strict=True):
@@ -245,14 +250,18 @@ class Reducer:
         beside = self.size > 1 and bucket is not self.buckets[-1]
         work = all_reduce(bucket.flat, group=self.group, async_op=beside)
         if work is None:
-            self.measured.bucket_is_back(bucket.index)
+            self.is_back(bucket)
             return None
-        work.get_future().add_done_callback(lambda _: self.measured.bucket_is_back(bucket.index))
+        work.get_future().add_done_callback(lambda _: self.is_back(bucket))
         return work.wait
+
+    def is_back(self, bucket: Bucket) -> None:
+        """The average of a bucket is there."""
+        self.measured.back[bucket.index] = self.now()
 
     def _finish(self) -> None:
         """At the end of the pass: send the rest, wait for everything, hand the averages out."""
-        self.measured.backward_is_computed()
+        self.measured.computed = self.now()
         try:
             if self.lacking or self.usage.counts:
                 self.usage.complete(self)
@@ -267,7 +276,9 @@ class Reducer:
             raise
         finally:
             self._pass = None
-            self.measured.backward_ends()
+            self.totals.steps.append(self.measured)
+            if len(self.totals.steps) >= MANY:
+                self.totals.add_up()
         self.iteration += 1
 
     def _forget_unaveraged(self) -> None:
