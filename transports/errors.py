@@ -65,7 +65,7 @@ class PeerLost(DistError):
         super().__init__(f"rank {rank} is lost: {reason}")
         self.rank = rank
         self.reason = f"{reason}"  # plain values: they travel to other ranks as they are
-        self.kind = Lost.of(reason).kind
+        self.kind = reason.kind if isinstance(reason, Lost) else "lost"
 
     @property
     def why(self) -> Lost:

@@ -14,7 +14,7 @@ The places are read from the frames of the blocked threads, so they cost nothing
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -28,20 +28,23 @@ INSIDE = ("transports", "minitorch_dist", "threading", "functools")
 def report(
     now: int,
     heads: Sequence[SimThread],
-    blocked: Sequence[SimThread],
+    blocked: Mapping[SimThread, Waiting],
     remark: Callable[[int], str] | None = None,
 ) -> str:
-    """`heads` are the ranks, `blocked` all simulated threads, each of which waits. `remark` knows more of a
+    """`heads` are the ranks, `blocked` all simulated threads and what each waits for. `remark` knows more of a
     rank."""
     frames = sys._current_frames()
     waits: dict[int, list[int]] = {}
     lines = []
+    of_rank: dict[SimThread, list[SimThread]] = {}
+    for sim_thread in blocked:
+        of_rank.setdefault(sim_thread.main, []).append(sim_thread)
     for main in heads:
         if main.is_over:
             lines.append(f"  rank {main.rank} is finished, since {in_words(main.ended)}")
-        for sim_thread in blocked:
-            if sim_thread.main is main and (sim_thread is main or waiting(sim_thread).ranks):
-                ranks, what, _ = waiting(sim_thread)
+        for sim_thread in of_rank.get(main, ()):
+            ranks, what, _ = blocked[sim_thread]
+            if sim_thread is main or ranks:
                 waits.setdefault(main.rank, []).extend(ranks)
                 who = f"rank {main.rank}" + (
                     "" if sim_thread is main else f", thread {sim_thread.name!r},"
@@ -79,9 +82,9 @@ def stands(sim_thread: SimThread) -> str:
     return f"waits for {_object(ranks, what)}{_place(sim_thread, sys._current_frames())}"
 
 
-def senders(blocked: Sequence[SimThread]) -> list[int]:
+def senders(blocked: Mapping[SimThread, Waiting]) -> list[int]:
     """The ranks that wait in sends, because nobody has posted the receives."""
-    return sorted({sim_thread.main.rank for sim_thread in blocked if waiting(sim_thread).is_send})
+    return sorted({sim_thread.main.rank for sim_thread, wait in blocked.items() if wait.is_send})
 
 
 def advice(waits: dict[int, list[int]], over: Sequence[int], sending: Sequence[int] = ()) -> str:

@@ -242,13 +242,13 @@ class Scheduler:
 
     def _stuck(self) -> None:
         """Nobody can run and nothing can happen: tell everyone who waits for a peer."""
-        blocked = list(self._sim_threads)
+        blocked = {sim_thread: deadlock.waiting(sim_thread) for sim_thread in self._sim_threads}
         remark = self.extras.get("remark")
         words = deadlock.report(self._event_queue.now, self._heads, blocked, remark)
         cause = self.extras.get("cause")  # of those above, who know what the ranks called
         if cause is not None and (more := cause()):
             words += f"\n{more}"
-        waiting = [s for s in blocked if s.main is s or deadlock.waiting(s).ranks]
+        waiting = [one for one, wait in blocked.items() if one.main is one or wait.ranks]
         kind = NeedsBuffering if deadlock.senders(blocked) else Deadlock
         self._fail_these(waiting, lambda: kind(words))
 
