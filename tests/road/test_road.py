@@ -54,6 +54,14 @@ def test_no_road_grows(name: str) -> None:
         assert road.lines <= limit.lines, (title, road.lines)
 
 
+@pytest.mark.parametrize("name", ["all_reduce", "fsdp"])
+def test_the_first_call_goes_the_whole_road_of_the_second(name: str) -> None:
+    """There is one path: a second call enters no function that the first one has not entered."""
+    first, second = (set(road.functions) for road in roads_of(name).values())
+    assert second
+    assert {(path, function) for path, function, _, _ in second - first} == set()
+
+
 @pytest.mark.parametrize("name", TRIPS)
 def test_the_words_of_a_story_stand_in_the_glossary(name: str) -> None:
     glossary = (HOUSE / "docs" / "glossary.md").read_text("utf-8")

@@ -82,7 +82,7 @@ class Mailbox(MailboxTexts):
     def post(self, receive: PostedReceive) -> None:
         """Let the next message that matches go into `receive`, in the order of posting."""
         with self.lock:
-            is_late = self._gone or self._pairing.holds(receive.match)
+            is_late = self._gone or receive.match in self.unclaimed
             if not is_late:
                 self._pairing.post(receive)
         if is_late:

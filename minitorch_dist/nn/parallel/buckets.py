@@ -154,12 +154,17 @@ def put(p: TensorBase, view: Tensor, divisor: int | None, as_views: bool) -> Non
     if divisor is not None and grad.array.dtype == into.dtype:
         np.divide(grad.array, into.dtype.type(divisor), out=into)
     else:
-        if grad is not view:
-            into[...] = grad.array
-        if divisor is not None:
-            np.divide(into, into.dtype.type(divisor), out=into)
+        _put_converted(grad, view, divisor)
     if as_views and grad is not view:
         give(p, view, as_views)
+
+
+def _put_converted(grad: TensorBase, view: Tensor, divisor: int | None) -> None:
+    into = view.array
+    if grad is not view:
+        into[...] = grad.array
+    if divisor is not None:
+        np.divide(into, into.dtype.type(divisor), out=into)
 
 
 def give(p: TensorBase, view: Tensor, as_views: bool) -> None:

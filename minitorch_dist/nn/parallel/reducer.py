@@ -235,9 +235,12 @@ class Reducer:
             self.is_back(bucket)
             return
         if self.whole_buckets:
-            for p, view in zip(bucket.parameters, bucket.views, strict=True):
-                buckets.put(p, view, self._divisor if self.hook is None else None, self.as_views)
+            self._fill_whole(bucket)
         self.launch(bucket)
+
+    def _fill_whole(self, bucket: Bucket) -> None:
+        for p, view in zip(bucket.parameters, bucket.views, strict=True):
+            buckets.put(p, view, self._divisor if self.hook is None else None, self.as_views)
 
     def launch(self, bucket: Bucket) -> None:
         """Begin to reduce what is in a bucket."""
