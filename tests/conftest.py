@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 
 import hypothesis
@@ -24,6 +24,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("deep", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+WARM = ["minitorch_dist.sim", "minitorch_dist.testing", "transports.conformance", "pytest"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -42,6 +44,31 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             outside.pass_over(module)
 
 
+def pytest_sessionfinish() -> None:
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+
+
+def _start_method(method: str) -> None:
+    """Of the processes that `launch` and the kit of transports start from now on."""
+    from minitorch_dist.launching import processes
+    from transports.conformance import launchers
+
+    processes.START_METHOD = launchers.START_METHOD = method
+
+
+@pytest.fixture(autouse=True)
+def warm_processes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ranks come from a fork server that has imported the library: they begin in a tenth of the time.
+
+    A test that is marked `spawn` has them as users have, from a fresh interpreter. So has one that reads what
+    they print: a fork server keeps the files of its own beginning."""
+    is_cold = request.node.get_closest_marker("spawn") or "capfd" in request.fixturenames
+    multiprocessing.set_forkserver_preload(WARM)
+    _start_method("spawn" if is_cold else "forkserver")
+    yield
+    _start_method("spawn")
+
+
 def _open_files() -> dict[str, str]:
     """File descriptors of this process and what they point at (Linux; elsewhere nothing)."""
     folder = Path("/proc/self/fd")
@@ -52,6 +79,8 @@ def _open_files() -> dict[str, str]:
                 target = os.readlink(entry.path)  # noqa: PTH115 - sockets are no paths
             except OSError:
                 continue
+            if entry.name == str(forkserver._forkserver._forkserver_alive_fd):
+                continue  # Python's own helper, which stays
             if target.startswith(("socket:", "pipe:")) or (
                 target.startswith("/") and not target.startswith(("/dev/", "/proc/"))
             ):

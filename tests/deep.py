@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: few in CI, thousands with `make deep`.
+"""How many examples a property is tried on, and which cases of a sweep: few in `make test`, more in `make deep`.
 
 HYPOTHESIS_PROFILE=deep python -m pytest --timeout=0 -o faulthandler_timeout=0 tests/rpc
 """
@@ -6,7 +6,10 @@ HYPOTHESIS_PROFILE=deep python -m pytest --timeout=0 -o faulthandler_timeout=0 t
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
 
 IS_DEEP: Final = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 MANY: Final = int(os.environ.get("DEEP_EXAMPLES", "2000"))
@@ -19,3 +22,12 @@ def examples(few: int) -> int:
 
 def seeds(few: int) -> range:
     return range(examples(few))
+
+
+def some_of(cases: Sequence[Any], *now: int) -> list[Any]:
+    """The cases of a sweep. Those at the places `now` are tried in `make test`, the others in `make deep` only."""
+    tuples = [case if type(case) is tuple else (case,) for case in cases]
+    return [
+        case if place in now else pytest.param(*values, marks=pytest.mark.deep)
+        for place, (case, values) in enumerate(zip(cases, tuples, strict=True))
+    ]

@@ -25,6 +25,7 @@ from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM, Deadline
 from transports.stores.tcp import TCPStore
 
+START_METHOD = "spawn"  # multiprocessing's, unless one is asked for
 GRACE = 5.0  # seconds that a process has to end by itself when all is well,
 NOTICE = 3.0  # when a rank has failed: the others notice, say so and end, or are ended,
 HASTE = 1.0  # and when somebody is in a hurry (Ctrl-C)
@@ -57,9 +58,9 @@ def run(
     timeout: timedelta,
     journal: Path | None = None,
     limit: float | None = None,
-    start_method: str = "spawn",
+    start_method: str | None = None,
 ) -> list[Any]:
-    """The results by rank, or the exception of the first rank that failed. `start_method` is multiprocessing's."""
+    """The results by rank, or the exception of the first rank that failed."""
     if journal is not None:
         sheets.begin_anew(journal)
     where = "" if journal is None else str(journal)
@@ -76,7 +77,7 @@ def run(
             )
             for rank in range(world_size)
         ]
-        pool = ProcessPool(_serve, orders, start_method, name="rank")
+        pool = ProcessPool(_serve, orders, start_method or START_METHOD, name="rank")
         results = _collect(pool, world_size, transport, limit)
         patience = GRACE
         return results

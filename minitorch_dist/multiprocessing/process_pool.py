@@ -9,6 +9,7 @@ A report that is too long for a pipe's buffer is read while its process still wa
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
 import sys
@@ -47,6 +48,7 @@ class ProcessPool:
     ) -> None:
         context: Any = multiprocessing.get_context(start_method)
         by_signal = ending.can_be_signalled(start_method)
+        ours_now = dict(os.environ)  # a fork server's children would have that of its beginning
         self.processes: list[Any] = []
         self.reports: dict[int, ProcessReport] = {}
         self._pipes: dict[int, connection.Connection] = {}  # of those that may still report
@@ -57,7 +59,7 @@ class ProcessPool:
                     ours, theirs = context.Pipe(duplex=False)
                     self._pipes[index] = ours
                     process = context.Process(
-                        target=_serve, args=(theirs, act, order, by_signal),
+                        target=_serve, args=(theirs, act, order, by_signal, ours_now),
                         name=f"{name} {index}", daemon=daemon,
                     )  # fmt: skip
                     with theirs:
@@ -119,8 +121,12 @@ class ProcessPool:
 # -------------------------------------------------------------------------------- in the process
 
 
-def _serve(pipe: connection.Connection, act: Act, order: Any, by_signal: bool) -> None:
+def _serve(
+    pipe: connection.Connection, act: Act, order: Any, by_signal: bool, environment: dict[str, str]
+) -> None:
     ending.die_with_parent(by_signal)
+    os.environ.clear()
+    os.environ.update(environment)
     with ExitStack() as at_end, pipe:
         try:
             sigint.restore_sigint()

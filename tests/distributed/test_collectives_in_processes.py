@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,7 @@ def on_each_rank() -> dict[tuple[str, str, int], bytes]:
     return found
 
 
+@functools.cache  # the transports are asked one after the other
 def expected(schedule: Schedule, size: int, count: int) -> list[bytes]:
     """The same from the schedule alone."""
     whole = [rough(rank, count * size) for rank in range(size)]

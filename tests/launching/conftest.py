@@ -1,12 +1,13 @@
-"""Python's fork server runs before the tests of a module begin, so no test is blamed for its pipe. Other tests stop it."""
+"""These tests are about processes, so they have them as users have."""
 
 from __future__ import annotations
 
-from multiprocessing import forkserver
+from pathlib import Path
 
 import pytest
 
 
-@pytest.fixture(scope="module", autouse=True)
-def fork_server() -> None:
-    forkserver.ensure_running()
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.spawn)

@@ -10,12 +10,15 @@ from minitorch_dist.cli import main
 from minitorch_dist.sim.papers import PAPERS, paper
 from minitorch_dist.sim.papers.paper import Row
 
-LONG = {"zero_memory", "powersgd", "zero_volume", "megatron_speed"}  # seconds each
+LONG = {"powersgd", "zero_volume"}  # seconds each
+LONGER = {"zero_memory", "megatron_speed"}  # many of them; `make deep`
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in PAPERS]
-)
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.slow] * (name in LONG) + [pytest.mark.deep] * (name in LONGER)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in PAPERS])
 def test_the_paper_is_reproduced(name: str) -> None:
     wrong = [row for row in paper(name).rows() if not row.holds]
     assert not wrong

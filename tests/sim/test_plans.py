@@ -15,6 +15,7 @@ from minitorch_dist.sim.planning import clusters, formula, reasons, search
 from minitorch_dist.sim.planning.clusters import cluster
 from minitorch_dist.sim.planning.layouts import TrainingLayout, faults
 from minitorch_dist.sim.planning.model_files import ModelSizes
+from tests.deep import some_of
 
 MODEL = ModelSizes("six", "llama", 6, 64, 4, 96, 16, 24, kv_heads=2, ffn=96)
 COMMAND = ["plan", "gpt-small", "--gpus", "2", "--batch", "4", "--simulate", "2", "--jobs", "1"]
@@ -22,14 +23,20 @@ COMMAND = ["plan", "gpt-small", "--gpus", "2", "--batch", "4", "--simulate", "2"
 
 @pytest.mark.parametrize(
     "layout",
-    [
-        TrainingLayout(shards=2, micro=2),
-        TrainingLayout(tensor=2, micro=4, checkpoint="full"),
-        TrainingLayout(pipeline=2, micro=2),
-        TrainingLayout(pipeline=2, micro=1, schedule="Interleaved1F1B", stages=2, reshards=False),
-        TrainingLayout(shards=2, tensor=2, micro=2),
-        TrainingLayout(shards=2, replicas=2, micro=2),
-    ],
+    some_of(
+        [
+            TrainingLayout(shards=2, micro=2),
+            TrainingLayout(tensor=2, micro=4, checkpoint="full"),
+            TrainingLayout(pipeline=2, micro=2),
+            TrainingLayout(
+                pipeline=2, micro=1, schedule="Interleaved1F1B", stages=2, reshards=False
+            ),
+            TrainingLayout(shards=2, tensor=2, micro=2),
+            TrainingLayout(shards=2, replicas=2, micro=2),
+        ],
+        0,
+        2,
+    ),
     ids=str,
 )
 def test_short_runs_tell_the_long_one(layout: TrainingLayout) -> None:
@@ -55,15 +62,20 @@ def test_short_runs_tell_the_long_one(layout: TrainingLayout) -> None:
 
 @pytest.mark.parametrize(
     ("layout", "words", "ffn"),
-    [
-        (TrainingLayout(2, 2, 4, reshards=False), 96, 96),
-        (TrainingLayout(2, 2, 4, reshards=False), 92, 84),
-        (TrainingLayout(2, 2, 2, 2, reshards=False), 90, 82),
-        (TrainingLayout(2, 2, 1, 4), 96, 96),
-        (TrainingLayout(1, 1, 4), 92, 84),
-        (TrainingLayout(2, 1, 2, 2), 96, 96),
-        (TrainingLayout(1, 1, 8, micro=2, checkpoint="full"), 96, 96),
-    ],
+    some_of(
+        [
+            (TrainingLayout(2, 2, 4, reshards=False), 96, 96),
+            (TrainingLayout(2, 2, 4, reshards=False), 92, 84),
+            (TrainingLayout(2, 2, 2, 2, reshards=False), 90, 82),
+            (TrainingLayout(2, 2, 1, 4), 96, 96),
+            (TrainingLayout(1, 1, 4), 92, 84),
+            (TrainingLayout(2, 1, 2, 2), 96, 96),
+            (TrainingLayout(1, 1, 8, micro=2, checkpoint="full"), 96, 96),
+        ],
+        1,
+        3,
+        6,
+    ),
     ids=str,
 )
 def test_folded_runs_are_full_runs(layout: TrainingLayout, words: int, ffn: int) -> None:
@@ -205,7 +217,9 @@ def bubble(pipeline: int, stages: int, micro: int, words: int) -> search.PlanRow
 
 @pytest.mark.parametrize(
     ("pipeline", "stages", "micro"),
-    [(2, 1, 4), (4, 1, 4), (4, 1, 16), (3, 1, 9), (2, 2, 8), (4, 2, 4), (4, 2, 16)],
+    some_of(
+        [(2, 1, 4), (4, 1, 4), (4, 1, 16), (3, 1, 9), (2, 2, 8), (4, 2, 4), (4, 2, 16)], 0, 1, 3, 5
+    ),
 )
 def test_equal_stages_are_idle_for_the_bubble(pipeline: int, stages: int, micro: int) -> None:
     """The run's own idle share is (P - 1) / (m v + P - 1)."""

@@ -72,7 +72,7 @@ def test_a_bill_is_what_the_network_takes(schedule: Schedule) -> None:
     """To the picosecond and for each rank, whatever overtakes what. Around powers of two, where
     ranks fold, on all networks and sizes; else on one in turn."""
     turn = 0
-    for size in range(1, 34):
+    for size in (*range(1, 18), 31, 32, 33):
         cases = [(links, nbytes) for links in NETS for nbytes in (0, 1, 1009, 720720)]
         if size not in (2, 3, 5, 9):
             turn += 3

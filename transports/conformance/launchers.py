@@ -18,6 +18,8 @@ from transports.contract import Transport
 from transports.stores.store import HashStore, PrefixStore
 from transports.stores.tcp import TCPStore
 
+START_METHOD = "spawn"  # multiprocessing's
+
 Program: TypeAlias = Callable[[End], Any]
 Launch: TypeAlias = Callable[[int, Program], list[Any]]
 Make: TypeAlias = Callable[[int, int, str], Transport]  # rank, world size, a folder of this world
@@ -69,7 +71,7 @@ def in_processes(make: Make, patience: float = 600.0) -> Launch:
     """
 
     def launch(world_size: int, program: Program) -> list[Any]:
-        context = multiprocessing.get_context("spawn")
+        context: Any = multiprocessing.get_context(START_METHOD)
         folder = tempfile.mkdtemp(prefix="conformance-")
         store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
         processes, pipes = [], []
@@ -78,7 +80,16 @@ def in_processes(make: Make, patience: float = 600.0) -> Launch:
                 ours, theirs = context.Pipe(duplex=False)
                 process = context.Process(
                     target=_in_process,
-                    args=(theirs, make, program, rank, world_size, folder, store.port),
+                    args=(
+                        theirs,
+                        make,
+                        program,
+                        rank,
+                        world_size,
+                        folder,
+                        store.port,
+                        dict(os.environ),
+                    ),
                 )
                 process.start()
                 theirs.close()
@@ -113,8 +124,10 @@ def _result(pipe: Connection, rank: int, deadline: Deadline) -> Any:
 
 
 def _in_process(
-    pipe: Connection, make: Make, program: Program, rank: int, world_size: int, folder: str, port: int
+    pipe: Connection, make: Make, program: Program, rank: int, world_size: int, folder: str, port: int,
+    environment: dict[str, str],
 ) -> None:  # fmt: skip
+    os.environ.update(environment)  # a fork server's children have that of its beginning
     store = TCPStore("127.0.0.1", port, wait_for_workers=False)
     end = End(
         rank, world_size, lambda: make(rank, world_size, folder),

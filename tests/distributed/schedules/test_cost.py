@@ -18,7 +18,7 @@ from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.schedule import even
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 
-SIZES = [*range(1, 34), 64]
+SIZES = [*range(1, 18), 24, 31, 32, 33, 64]
 ALPHA, BETA, GAMMA = 1_000_003, 80, 7
 LINKS = Links(ALPHA, BETA, GAMMA)
 PIECES = BUILT_IN["broadcast", "chain"].options["pieces"]
@@ -272,7 +272,7 @@ def test_the_best_number_of_pieces_of_a_chain() -> None:
 @every_schedule
 def test_all_ranks_at_once_cost_what_they_cost_message_by_message(schedule) -> None:
     generator = np.random.default_rng(0)
-    for size in [*range(1, 18), 33]:
+    for size in [*range(1, 10), 12, 13, 16, 17, 33]:
         for root in roots(schedule, size):
             n = int(generator.integers(0, 5 * size * size))
             links = Links(*generator.integers(0, 1000, 4).tolist())
