@@ -9,9 +9,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from minitorch_dist.cli import page, plan_page
+from minitorch_dist.cli import page, plan_difference, plan_page
 from minitorch_dist.sim.device import NOT_FITTED
 from minitorch_dist.sim.planning import (
     clusters,
@@ -19,6 +18,7 @@ from minitorch_dist.sim.planning import (
     model_files,
     pruning,
     reasons,
+    saved_plans,
     search,
 )
 from minitorch_dist.sim.planning.clusters import GpuCluster
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
         if options.jobs < 1:
             raise ValueError(f"--jobs is at least 1, not {options.jobs}")
         failures = _failures(options)
-        before = None if options.against is None else _saved(options.against)
+        before = None if options.against is None else saved_plans.read(options.against)
         if options.page is not None:
             Path(options.page).open(
                 "a", encoding="utf-8"
@@ -115,14 +115,19 @@ def run(options: argparse.Namespace) -> int:
     (found, _, rest), ended_early = _simulated(model, cluster, every, options)
     found.sort(key=lambda row: (not row.fits, row.seconds))
     if options.json:
-        print(json.dumps(_as_json(model, cluster, found, rest, failures), indent=1))
+        print(json.dumps(saved_plans.as_json(model, cluster, found, rest, failures), indent=1))
     else:
         say = page.Page()
         _show(say, model, cluster, found, rest, refused)
         if failures is not None and found:
             _show_failures(say, failures)
         if before is not None and found:
-            _show_difference(say, before, model, found)
+            say.say()
+            say.say(f"Against {options.against}:")
+            now = saved_plans.SavedPlan(
+                model.name, saved_plans.cluster_in_words(cluster.key()), tuple(found)
+            )
+            plan_difference.show(say, before, now)
     if options.page is not None and found and not ended_early:
         _tell("a step by the fastest one, for the page")
         text = plan_page.page(
@@ -301,55 +306,3 @@ def _show_failures(say: page.Page, found: reasons.Failures) -> None:
         f"With failures: a checkpoint each {found.interval / 60:.1f} min; the run takes {found.factor:.3f} times as "
         "long (Daly's formula)."
     )
-
-
-def _as_json(
-    model: ModelSizes, cluster: GpuCluster, rows: list[PlanRow], rest: list[Candidate],
-    failures: reasons.Failures | None,
-) -> dict[str, Any]:  # fmt: skip
-    return {
-        "format": search.FORMAT,
-        "model": model.name,
-        "cluster": cluster.key(),
-        "failures": None if failures is None else failures._asdict(),
-        "layouts": [
-            {**row.as_dict(), "tokens": row.tokens(model), "mfu": row.mfu(model, cluster),
-             "bubble": row.bubble} for row in rows
-        ],
-        "others": [{"layout": layout.as_dict(), "at_least": least} for layout, least in rest],
-    }  # fmt: skip
-
-
-def _saved(path: str) -> dict[str, Any]:
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not found["format"].startswith(search.FAMILY) or not found["layouts"]:
-            raise ValueError("it holds no layouts")
-        for each in found["layouts"]:
-            float(each["seconds"]), dict(each["layout"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is no plan ({error}); mtd plan … --json > {path} writes one"
-        ) from None
-    return found  # type: ignore[no-any-return]
-
-
-def _show_difference(
-    say: page.Page, before: dict[str, Any], model: ModelSizes, rows: list[PlanRow]
-) -> None:
-    """The same layouts in both, and how far they moved."""
-    then = {json.dumps(each["layout"], sort_keys=True): each for each in before["layouts"]}
-    say.say()
-    say.say(f"Against {before['model']} on {before['cluster'][2]} GPUs:")
-    common = 0
-    for row in rows[:SHOWN]:
-        old = then.get(json.dumps(row.layout.as_dict(), sort_keys=True))
-        if old is not None:
-            common += 1
-            change = row.seconds / old["seconds"] - 1
-            say.as_it_is(
-                f"   {row.layout.short:<44} {old['seconds']:>7.3g} → {row.seconds:<7.3g} s {change:+.1%}"
-            )
-    first = min(before["layouts"], key=lambda each: float(each["seconds"]))
-    change = rows[0].seconds / first["seconds"] - 1
-    say.say(f"{common} layouts are in both. Fastest against fastest: {change:+.1%} seconds.")

@@ -4,6 +4,8 @@
     mtd run --ranks 8 --net "sim://?latency=2us&rate=100Gb/s" --faults plan.txt --seed 7 train.py
     mtd run --ranks 8 --device h100 train.py                  # computing takes time as on an H100
     mtd run --ranks 128 --device h100 --shapes --fold --page step.html train.py
+    mtd run --ranks 8 --device h100 --chakra step train.py    # writes step.0.et … for other simulators
+    mtd run --net two_level:nodes=2,gpus=4,intra=2us/450GB/s,inter=5us/400Gb/s step.0.et    # such a trace again
     mtd run --ranks 8 --seeds 1000 train.py --epochs 3        # explore; shows the smallest failure
     mtd run --ranks 4 --net tcp:// --faults "drop=0.01" train.py
 
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -27,7 +30,7 @@ from minitorch_dist.cli.lessons.commands import lessons_for
 from minitorch_dist.cli.parser import near
 from minitorch_dist.distributed import fault_injection
 from minitorch_dist.launching import launch
-from minitorch_dist.sim import hardship, nets
+from minitorch_dist.sim import hardship, nets, traces
 from transports import registry
 from transports.faults import plans
 
@@ -67,6 +70,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write a page: timelines, memory, and what the time is spent on",
     )
+    parser.add_argument(
+        "--chakra",
+        metavar="NAME",
+        help="write execution traces of MLCommons Chakra, NAME.0.et and so on",
+    )
     parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")
     parser.add_argument(
         "--timeout",
@@ -78,6 +86,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.script.endswith(".et"):
+        return _run_trace(arguments)
     try:
         if arguments.ranks < 1:
             raise ValueError(f"a world has at least one rank, not {arguments.ranks}")
@@ -111,21 +121,52 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
             faults=plan if plan.faults else (),
             hardships=arguments.hard, journal=arguments.journal, limit=arguments.timeout,
             device=arguments.device, shapes=arguments.shapes, fold=arguments.fold,
-            timelines=arguments.page is not None,
+            timelines=_is_drawn(arguments),
         )  # fmt: skip
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1
+    _tell(arguments, report)
+    return 0
+
+
+def _is_drawn(arguments: argparse.Namespace) -> bool:
+    return arguments.page is not None or arguments.chakra is not None
+
+
+def _tell(arguments: argparse.Namespace, report: sim.Report[None]) -> None:
     print(report)
     if arguments.page is not None:
         report.save_page(arguments.page, arguments.script)
         print(f"\n{report.timelines}\nwrote {arguments.page}")
+    if arguments.chakra is not None:
+        assert report.timelines is not None
+        paths = traces.write_chakra(traces.nodes_of(report.timelines), arguments.chakra)
+        print(f"wrote {paths[0]} to {paths[-1]}")
+
+
+def _run_trace(arguments: argparse.Namespace) -> int:
+    """Chakra's nodes, on the network of `--net`. Their number of files is that of the ranks."""
+    try:
+        arguments.net = address_of(arguments.net)
+        _device_of(arguments)
+        nodes = traces.read_chakra(re.sub(r"\.\d+\.et$", "", arguments.script))
+        report = traces.run_trace(
+            nodes, net=arguments.net, seed=arguments.seed, limit=arguments.timeout,
+            timelines=_is_drawn(arguments),
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        return page.refuse("run", error)
+    except Exception as error:
+        print(scripts.shown(error), file=sys.stderr)
+        return 1
+    _tell(arguments, report)
     return 0
 
 
 def _device_of(arguments: argparse.Namespace) -> sim.Device | None:
     """The known device that `--device` names."""
-    for word in ("device", "shapes", "fold", "page"):
+    for word in ("device", "shapes", "fold", "page", "chakra"):
         if not getattr(arguments, word):
             continue
         if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":

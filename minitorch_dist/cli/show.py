@@ -1,5 +1,6 @@
 """`mtd show run.mtd`: a run as pictures, in the terminal, on a page, as SVG or as a trace.
 
+`mtd show trace.json` draws a trace of Chrome or Perfetto, for example one of torch's profiler.
 `mtd show 13` is the picture that lesson 13 draws of your code.
 """
 
@@ -18,11 +19,12 @@ from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.distributed.journal.chunks import chunk_matrices
 from minitorch_dist.distributed.journal.run import page_of
-from minitorch_dist.pictures import bars, player, spacetime, svg, trace
+from minitorch_dist.pictures import bars, page as page_drawn, player, spacetime, svg, trace
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
 from minitorch_dist.sim import forking
+from minitorch_dist.sim.traces import read_chrome
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -73,11 +75,26 @@ def run(options: argparse.Namespace) -> int:
     if picture.is_meant(options.run_file):
         return picture.run(options.run_file, options)
     try:
+        if options.run_file.endswith((".json", ".json.gz")):
+            return _show_chrome(options)
         return _show(journal.read(options.run_file), options)
     except BrokenPipeError:  # the reader has seen enough
         raise
     except (ValueError, OSError) as error:
         return page.refuse("show", error)
+
+
+def _show_chrome(options: argparse.Namespace) -> int:
+    """A trace has spans and neither messages nor causes."""
+    scene = read_chrome(options.run_file).only(options.ranks, None)
+    console = Console(highlight=False, width=options.width)
+    if options.html is not None:
+        _write(options, options.html, ".html", page_drawn.draw(scene))
+    if options.svg is not None:
+        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by))
+    if options.html is None and options.svg is None:
+        console.print(painted(bars.gantt(scene, console.width), scene, console))
+    return 0
 
 
 def _show(found: Journal, options: argparse.Namespace) -> int:

@@ -22,6 +22,7 @@ of the textbooks' formulas, in whole picoseconds.
     power                how fast ranks compute
     device  device_time  a device that takes time: what an operation costs, and who pays
     device_calibration   this machine as such a device
+    traces               traces of Chakra and of Chrome; a trace as a program
     module_names         the modules that an operation belongs to
     timelines            what each rank did and when, and the chain that a run's time is
     slowness             how long a computation takes on this very rank

@@ -371,6 +371,25 @@ def test_an_interrupted_plan_keeps_what_is_done(
     assert len(json.loads(Path(".mtd-plan.json").read_text())["rows"]) == 1
 
 
+def test_two_plans_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, more in (("a", []), ("b", ["--straggler", "1:0.5"])):
+        assert cli.main([*COMMAND, "--json", *more]) == 0
+        Path(f"{name}.json").write_text(capsys.readouterr().out, encoding="utf-8")
+    assert cli.main(["diff", "a.json", "a.json"]) == 0
+    assert "+0.0% seconds" in capsys.readouterr().out
+    assert cli.main(["diff", "a.json", "b.json"]) == 1
+    said = capsys.readouterr().out
+    assert "2 × H100-SXM" in said and "simulated in both" in said and "computing +" in said
+    assert cli.main([*COMMAND, "--against", "a.json"]) == 0
+    assert "Against a.json" in capsys.readouterr().out
+    Path("c.json").write_text('{"format": "minitorch_dist plan 3"}', encoding="utf-8")
+    assert cli.main(["diff", "a.json", "c.json"]) == 2
+    assert "is no plan" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

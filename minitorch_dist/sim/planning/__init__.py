@@ -15,4 +15,5 @@ training_step    a step on every rank
     pruning          layouts that can still be the fastest are simulated
     in_processes     several layouts at once
     reasons          why one is slower than another, and what failures cost
+    saved_plans      plans in files, and how two differ
 """

@@ -20,6 +20,7 @@ from minitorch_dist.sim.timelines.timeline import (
     ComputedSpan,
     Key,
     RankTimeline,
+    ReceivedMessage,
     SentMessage,
     Together,
 )
@@ -44,6 +45,7 @@ class TimelineRecorder:
         self._issued: dict[DoingLike, tuple[int, str]] = {}
         self._open: dict[DoingLike, tuple[int, str]] = {}  # operations: began, owner
         self._receives: dict[DoingLike, Key] = {}
+        self._posted: dict[Key, int] = {}
         self._counts: dict[Key, int] = {}
 
     # ---------------------------------------------------------------------------- collectives
@@ -59,11 +61,10 @@ class TimelineRecorder:
     def ended(self, doing: DoingLike, error: BaseException | None) -> None:
         began, owner = self._open.pop(doing)
         known, now = self._issued.pop(doing, None), self.now()
-        key, said = _key(doing), doing.fingerprint
-        itemsize = 0 if said.dtype is None else said.dtype.itemsize
+        key = _key(doing)
         self.line.collectives[key] = CollectiveSpan(
-            key, said.operation, owner, prod(said.shape or ()) * itemsize,
-            None if known is None else known[0], began, now,
+            key, doing.fingerprint.operation, owner, _nbytes(doing),
+            None if known is None else known[0], began, now, tuple(doing.channel.ranks),  # type: ignore[attr-defined]
         )  # fmt: skip
         if known is None:
             self._wait(began, now, key, False)
@@ -76,7 +77,8 @@ class TimelineRecorder:
     def posted(self, doing: DoingLike, source: int | None) -> None:
         if source is not None:
             tag = getattr(doing, "tag", 0)
-            self._receives[doing] = self._numbered((source, self.line.rank, doing.group, tag))
+            key = self._numbered((source, self.line.rank, doing.group, tag))
+            self._receives[doing], self._posted[key] = key, self.now()
 
     def sent(
         self, doing: DoingLike, to: int, step: int, nbytes: int, since: int,
@@ -87,7 +89,10 @@ class TimelineRecorder:
             self.line.sent[key] = SentMessage(since, nbytes)
 
     def received(self, doing: DoingLike, receive: Received) -> None:
-        self._receives.pop(doing, None)
+        key = self._receives.pop(doing, None)
+        if key is not None:
+            posted = self._posted.pop(key)
+            self.line.received[key] = ReceivedMessage(posted, self.now(), _nbytes(doing))
 
     def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
         return sink
@@ -146,6 +151,11 @@ class TimelineRecorder:
 
     def __repr__(self) -> str:
         return f"<TimelineRecorder of rank {self.line.rank}, {len(self.line.program)} spans>"
+
+
+def _nbytes(doing: DoingLike) -> int:
+    said = doing.fingerprint
+    return prod(said.shape or ()) * (0 if said.dtype is None else said.dtype.itemsize)
 
 
 def _key(doing: Any) -> Key:

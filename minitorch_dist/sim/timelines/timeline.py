@@ -39,10 +39,17 @@ class CollectiveSpan(NamedTuple):
     issued: int | None  # when the program asked for it, if it went on meanwhile
     began: int
     ended: int
+    group: tuple[int, ...] = ()
 
 
 class SentMessage(NamedTuple):
     departed: int
+    nbytes: int
+
+
+class ReceivedMessage(NamedTuple):
+    posted: int
+    taken: int  # when the program had it
     nbytes: int
 
 
@@ -62,6 +69,7 @@ class RankTimeline:
     program: list[ComputedSpan | AwaitedSpan | Together] = field(default_factory=list)
     collectives: dict[Key, CollectiveSpan] = field(default_factory=dict)
     sent: dict[Key, SentMessage] = field(default_factory=dict)
+    received: dict[Key, ReceivedMessage] = field(default_factory=dict)
     memory: list[tuple[int, dict[str, int]]] = field(default_factory=list)  # by category
     end: int = 0
 

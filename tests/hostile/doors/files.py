@@ -19,6 +19,8 @@ import numpy as np
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist import SerializationError, sim
+from minitorch_dist.cli import plan_difference
+from minitorch_dist.cli.page import Page
 from minitorch_dist.datasets import mnist
 from minitorch_dist.distributed import checkpoint as dcp, journal
 from minitorch_dist.distributed.checkpoint.folder import INDEX, CheckpointException
@@ -27,6 +29,12 @@ from minitorch_dist.distributed.journal import JournalError
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.serialization import container
 from minitorch_dist.sim import nets
+from minitorch_dist.sim.planning import saved_plans, search
+from minitorch_dist.sim.planning.layouts import TrainingLayout
+from minitorch_dist.sim.planning.search import PlanRow
+from minitorch_dist.sim.traces import chakra, chrome, replaying
+from minitorch_dist.sim.traces.chakra import COLLECTIVES, NodeKind, TraceNode
+from minitorch_dist.sim.traces.protobuf import TraceError
 from tests.distributed.codec import values
 from tests.hostile.bending import as_json, bend_plainly, bend_tree, bytes_bender, fields_of, odd
 from tests.hostile.door import Door
@@ -268,13 +276,65 @@ class Net:
         assert route is not None
 
 
+# ----------------------------------------------------------------------------- traces and plans
+
+
+def make_chakra(random: Random, size: int) -> bytes:
+    nodes = [
+        TraceNode(
+            number, f"node {number}", random.choice([*NodeKind]),
+            tuple(random.sample(range(number), min(number, 2))), number, 7 * number,
+            random.choice(COLLECTIVES), random.choice((0, 1, 1 << 40)), (0, 1), 1, number,
+        )
+        for number in range(size)
+    ]  # fmt: skip
+    return chakra.encoded(0, nodes)
+
+
+def read_chakra(data: bytes) -> None:
+    replaying.in_order(chakra.decoded(data))
+
+
+def make_chrome(random: Random, size: int) -> Any:
+    spans = [
+        {"ph": random.choice("XMC"), "pid": n % 3, "tid": n % 2, "ts": n / 2, "dur": n, "name": "aten::mm",
+         "args": {"name": "rank 0", "what": "a product"}}
+        for n in range(size)
+    ]  # fmt: skip
+    return {"traceEvents": spans} if random.random() < 0.5 else spans
+
+
+def make_plan(random: Random, size: int) -> Any:
+    rows = [
+        PlanRow(TrainingLayout(shards=2 + n, micro=2), 1.5 + n, {"parameter": 1e9}, True,
+                {"computing": 0.5, "sending": 0.25, "waiting": 0.25}, 1e9, {"between nodes": 1e9}).as_dict()
+        for n in range(min(size, 20) + 1)
+    ]  # fmt: skip
+    return {
+        "format": search.FORMAT,
+        "model": "m",
+        "cluster": ["H100: …", None, 2, "net", "Network()", [[1, 0.5]]],
+        "layouts": rows,
+    }
+
+
+class Plans:
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "plan.json"
+
+    def read(self, tree: Any) -> None:
+        self.path.write_text(json.dumps(tree), encoding="utf-8")
+        plan = saved_plans.read(str(self.path))
+        plan_difference.show(Page(write=lambda text: None), plan, plan)
+
+
 def doors(folder: Path) -> list[Door]:
     def room(name: str) -> Path:
         (folder / name).mkdir(exist_ok=True)
         return folder / name
 
     runs, idx, net = Runs(room("journal")), Idx(room("idx")), Net(room("net"))
-    kept = Kept(room("checkpoint"))
+    kept, saved = Kept(room("checkpoint")), Plans(room("plans"))
     broken = (SerializationError,)
     return [
         Door("safetensors", make_safetensors, bend_saved, read_saved, broken),
@@ -286,4 +346,8 @@ def doors(folder: Path) -> list[Door]:
              folder=room("idx"), has_large=False, weight=0.5),
         Door("network-file", net.make, bend_tree, net.read, (ValueError,), folder=room("net"),
              has_large=False, is_always_right=False, weight=0.5),
+        Door("chakra", make_chakra, bytes_bender(), read_chakra, (TraceError,), weight=0.5),
+        Door("chrome-trace", make_chrome, bend_tree, chrome.parsed, (TraceError,), weight=0.5),
+        Door("saved-plan", make_plan, bend_tree, saved.read, (ValueError,), folder=room("plans"),
+             has_large=False, weight=0.5),
     ]  # fmt: skip
