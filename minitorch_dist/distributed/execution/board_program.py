@@ -51,7 +51,7 @@ class OwnPart(NamedTuple):
 Act: TypeAlias = Put | Take | OwnPart
 
 
-class Showing(NamedTuple):
+class BoardProgram(NamedTuple):
     """`before`: up to the last thing that this rank puts up; `after`: what it does then. While it
     waits for others in one round, they can already have the next one of it."""
 
@@ -69,16 +69,16 @@ class Showing(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def showing(
+def board_program(
     schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector, room: int
-) -> Showing | None:
+) -> BoardProgram | None:
     """The program of `rank`, with slots of `room` bytes; None where they are too small."""
-    program = postings.program(schedule, rank, size, root)
+    steps = postings.program(schedule, rank, size, root)
     parts = ChunkLayout(schedule, rank, size, vector)
     is_agreed = schedule.collective != "all_to_all"
     if not is_agreed:
-        room -= WORD * program.places
-    length = room // max(1, program.places) // ALIGNED * ALIGNED // vector.itemsize
+        room -= WORD * steps.places
+    length = room // max(1, steps.places) // ALIGNED * ALIGNED // vector.itemsize
     if length < 1:
         return None
     acts: list[Act] = []
@@ -95,7 +95,7 @@ def showing(
             return Part(name, 0, count)
         return parts.held(chunk) if is_held else parts.place(chunk)
 
-    for act in program.acts:
+    for act in steps.acts:
         if isinstance(act, postings.BoardWrite):
             acts.append(Put(act.event, tuple((p, part_of(c, True)) for p, c in act.chunks)))
         elif isinstance(act, postings.BoardRead):
@@ -121,7 +121,7 @@ def showing(
         rivals = tuple(other for other in range(size) if other != rank)
     elif schedule.collective in ("reduce", "gather") and root is not None and rank != root:
         rivals = (root,)
-    return Showing(
+    return BoardProgram(
         tuple(acts[:last]), tuple(acts[last:]), length, rounds, shown, tuple(scratch), is_agreed, rivals
     )  # fmt: skip
 

@@ -25,11 +25,11 @@ import numpy as np
 from minitorch_dist.distributed.execution.board_program import (
     WORD,
     Act,
+    BoardProgram,
     OwnPart,
     Put,
-    Showing,
     Take,
-    showing,
+    board_program,
 )
 from minitorch_dist.distributed.execution.executor import turned
 from minitorch_dist.distributed.execution.layout import Vector
@@ -76,7 +76,7 @@ class BoardEnd:
         """A function that carries out a schedule here; None if a board will not do for it."""
         if not is_showable(schedule, self.size, root):
             return None
-        program = showing(schedule, self.rank, self.size, root, vector, self.board.room)
+        program = board_program(schedule, self.rank, self.size, root, vector, self.board.room)
         return None if program is None else BoardCall(self, program, combine, expects).run
 
     def slots(self, dtype: np.dtype[Any]) -> list[list[Array]]:
@@ -169,13 +169,13 @@ def is_showable(schedule: Schedule, size: int, root: int | None) -> bool:
 class BoardCall:
     """One kind of operation, run again and again. An operation that fits into one round has a fast form."""
 
-    __slots__ = ("_combine", "_end", "_expects", "_fast", "_is_short", "_showing")
+    __slots__ = ("_combine", "_end", "_expects", "_fast", "_is_short", "_program")
 
     def __init__(
-        self, end: BoardEnd, showing: Showing, combine: CombineFunction | None, expects: bytes
+        self, end: BoardEnd, program: BoardProgram, combine: CombineFunction | None, expects: bytes
     ) -> None:
-        self._end, self._showing, self._combine, self._expects = end, showing, combine, expects
-        self._is_short = showing.rounds == 1 and not showing.scratch
+        self._end, self._program, self._combine, self._expects = end, program, combine, expects
+        self._is_short = program.rounds == 1 and not program.scratch
         self._fast: PreparedBoardRun | None = None
 
     def run(self, operation: CollectiveOperation, arrays: Arrays, own: Copy | None = None) -> None:
@@ -186,7 +186,7 @@ class BoardCall:
             end.turn.take(end.channel.mailbox.clock.deadline(operation.timeout))
         try:
             if not self._is_short or not end.is_fast:
-                running = BoardRun(end, operation, self._showing, arrays, combine, own)
+                running = BoardRun(end, operation, self._program, arrays, combine, own)
                 running.run() if combine is None else without_warnings(running.run)
             else:
                 fast = self._fast
@@ -209,7 +209,7 @@ class BoardCall:
         dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
         sizes = {name: array.size for name, array in arrays.items()}
         return PreparedBoardRun(
-            self._end, self._showing, sizes, dtype, self._combine, self._expects
+            self._end, self._program, sizes, dtype, self._combine, self._expects
         )
 
 
@@ -217,39 +217,39 @@ class BoardRun:
     """One operation. Where it takes one round and comes again, `prepared_board_run` does the same in less time."""
 
     def __init__(
-        self, end: BoardEnd, operation: CollectiveOperation, showing: Showing, arrays: Arrays,
+        self, end: BoardEnd, operation: CollectiveOperation, program: BoardProgram, arrays: Arrays,
         combine: CombineFunction | None, own: Copy | None = None,
     ) -> None:  # fmt: skip
-        self.end, self.operation, self.showing, self.combine = end, operation, showing, combine
+        self.end, self.operation, self.program, self.combine = end, operation, program, combine
         self.copy = own
         self.words, self.rank, self.first = end._words, end.rank, end.round
         self.arrays = arrays
         dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
-        if showing.scratch:
+        if program.scratch:
             self.arrays = {**arrays}
-            for name in showing.scratch:
-                self.arrays[name] = np.empty(2 * showing.length, dtype)
+            for name in program.scratch:
+                self.arrays[name] = np.empty(2 * program.length, dtype)
         self.slots = end.slots(dtype)
         self.header = operation.header()
         self.expected = self.header[: wire.MATCH.size + len(operation.expects)]
         self.unchecked = set(range(end.size))
-        self.rounds = showing.shown
-        self.ahead = 1 if showing.scratch else end.board.ahead  # scratch has room for two rounds
+        self.rounds = program.shown
+        self.ahead = 1 if program.scratch else end.board.ahead  # scratch has room for two rounds
 
     def run(self) -> None:
-        showing, done, ahead = self.showing, self.end._done[self.rank], self.ahead
-        for number in range(showing.rounds + ahead):
-            if number < showing.rounds:
-                if showing.is_agreed or number < showing.shown:
-                    self.act(showing.before, number)
+        program, done, ahead = self.program, self.end._done[self.rank], self.ahead
+        for number in range(program.rounds + ahead):
+            if number < program.rounds:
+                if program.is_agreed or number < program.shown:
+                    self.act(program.before, number)
                 self.copy_own(number)
             if number >= ahead:
-                self.act(showing.after, number - ahead)
+                self.act(program.after, number - ahead)
                 if self.end._fence is not None:
                     self.end._fence()
                 self.words[done] = self.first + number - ahead + 1
-        self.end.round = self.words[done] = self.first + max(self.rounds, showing.rounds)
-        if not showing.is_agreed:
+        self.end.round = self.words[done] = self.first + max(self.rounds, program.rounds)
+        if not program.is_agreed:
             self.copy_apart()
 
     def act(self, acts: tuple[Act, ...], number: int) -> None:
@@ -270,11 +270,11 @@ class BoardRun:
             if at >= end.free:
                 end.make_room(self.operation, at)
             if number == 0:
-                end.sign(self.header, slot, self.showing.shown)
-                if not self.showing.is_agreed:
+                end.sign(self.header, slot, self.program.shown)
+                if not self.program.is_agreed:
                     for place, part in act.parts:
                         self.words[end.count(self.rank, slot, place)] = part.stop - part.start
-        mine, length = self.slots[self.rank][slot], self.showing.length
+        mine, length = self.slots[self.rank][slot], self.program.length
         for place, part in act.parts:
             values = self.slice(part, number)
             start = place * length
@@ -282,8 +282,8 @@ class BoardRun:
         if end._fence is not None:
             end._fence()
         self.words[end._ready[self.rank] + act.event] = at + 1
-        if act.event == 0 and number == 0 and self.showing.rivals:
-            end.face(self.operation, at, self.expected, self.showing.rivals)
+        if act.event == 0 and number == 0 and self.program.rivals:
+            end.face(self.operation, at, self.expected, self.program.rivals)
 
     def take(self, act: Take, number: int, at: int, slot: int) -> None:
         source, words = act.source, self.words
@@ -299,10 +299,10 @@ class BoardRun:
             self.unchecked.remove(source)
             rounds = self.end.check(self.operation, source, slot, self.expected)
             self.rounds = max(self.rounds, rounds)
-            if not self.showing.is_agreed:
+            if not self.program.is_agreed:
                 wanted = act.into.stop - act.into.start
                 self.end.compare_count(self.operation, source, slot, act.place, wanted)
-        start = act.place * self.showing.length
+        start = act.place * self.program.length
         theirs = self.slots[source][slot][start : start + len(into)]
         if act.operand is None:
             into[:] = theirs
@@ -323,8 +323,8 @@ class BoardRun:
 
     def copy_own(self, number: int) -> None:
         """This round's part of what is its own, which has just been read to be put up."""
-        if self.copy is not None and self.showing.is_agreed:
-            length, is_last = self.showing.length, number + 1 == self.showing.rounds
+        if self.copy is not None and self.program.is_agreed:
+            length, is_last = self.program.length, number + 1 == self.program.rounds
             now = slice(number * length, None if is_last else (number + 1) * length)
             self.copy.into[now] = self.copy.of[now]
 
@@ -332,7 +332,7 @@ class BoardRun:
         """In an all_to_all it is nothing that others see: between the rounds it would only drive the
         slots out of the cache. Still in slices, which is quicker than in one piece."""
         if self.copy is not None:
-            length = self.showing.length
+            length = self.program.length
             for start in range(0, len(self.copy.into), length):
                 now = slice(start, start + length)
                 self.copy.into[now] = self.copy.of[now]
@@ -340,7 +340,7 @@ class BoardRun:
     def slice(self, part: Any, number: int) -> Array:
         """This round's elements of a part."""
         name, start, stop = part
-        length = self.showing.length
+        length = self.program.length
         if name == "nothing":
             return _NOTHING
         if name[0] == "slot" and type(name) is tuple:

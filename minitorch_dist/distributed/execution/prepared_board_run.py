@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minitorch_dist.distributed.execution.board_program import Act, OwnPart, Put, Showing, Take
+from minitorch_dist.distributed.execution.board_program import Act, BoardProgram, OwnPart, Put, Take
 from minitorch_dist.distributed.execution.executor import turned
 from minitorch_dist.distributed.execution.layout import Part
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
@@ -50,25 +50,25 @@ class BoardReader(Protocol):
 
 
 class PreparedBoardRun:
-    """One kind of operation: a showing of one round, for arrays of one dtype and of these sizes."""
+    """One kind of operation: a program of one round, for arrays of one dtype and of these sizes."""
 
     def __init__(
-        self, end: BoardReader, showing: Showing, sizes: Mapping[Any, int], dtype: np.dtype[Any],
+        self, end: BoardReader, program: BoardProgram, sizes: Mapping[Any, int], dtype: np.dtype[Any],
         combine: CombineFunction | None, expects: bytes,
     ) -> None:  # fmt: skip
         self._end, self._words, self._memory = end, end.board.words, end.board.mapped
         self._fence, self._done = end.board.fence, end.board.done(end.rank)
-        self._sizes, self._combine, self._is_agreed = sizes, combine, showing.is_agreed
-        self._rivals = showing.rivals
+        self._sizes, self._combine, self._is_agreed = sizes, combine, program.is_agreed
+        self._rivals = program.rivals
         self._compared = wire.MATCH.size + len(expects)
         self._tails: dict[str, bytes] = {}  # of headers, by call site
         self._heads = [end.board.head(end.rank, slot) for slot in range(SLOTS)]
         self.is_quiet = combine is None or dtype.kind in "biu"  # numpy has no warnings to give
-        acts, last = (*showing.before, *showing.after), len(showing.before)
+        acts, last = (*program.before, *program.after), len(program.before)
         self._acts: list[tuple[tuple[Any, ...], ...]] = []
         self._counts: list[list[tuple[int, int]]] = []  # beside the places of an all_to_all
         for slot in range(SLOTS):
-            slots, length = end.slots(dtype), showing.length
+            slots, length = end.slots(dtype), program.length
             made = [self._made(act, acts[:at], slot, slots, length) for at, act in enumerate(acts)]
             self._acts.append((*made[:last], (COPY,), *made[last:]))
             if not self._is_agreed:
