@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
 import os
 import signal
@@ -18,6 +19,10 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
+from minitorch_dist.distributed.execution.board_program import Put, board_program
+from minitorch_dist.distributed.execution.boards import BoardEnd
+from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.schedules import BUILT_IN, choice, direct, postings, two_shot
@@ -403,3 +408,32 @@ def test_two_roots_do_not_pass_each_other_by(name: str, tmp_path: Path) -> None:
         mismatch = [told for told in results if told.startswith("DistMismatch")]
         assert mismatch and all(f"is in {name} #" in told for told in mismatch), results
         assert all("root" in told for told in mismatch)
+
+
+def test_a_block_as_long_as_its_place_takes_one_round() -> None:
+    """The words that say how many elements a block has take no room from it."""
+    schedule = choice.known("all_to_all")["direct"]
+    count = board.room(2) // 4
+    program = board_program(schedule, 0, 2, None, Vector((count,) * 4, 4, False), board.room(2))
+    assert program is not None and program.rounds == 1
+
+
+@pytest.mark.parametrize("size", [2, 100, 130, 300])
+def test_counts_of_blocks_stand_outside_of_headers_and_data(size: int) -> None:
+    schedule, room = choice.known("all_to_all")["direct"], board.room(size)
+    program = board_program(schedule, 0, size, None, Vector((7,) * (2 * size), 8, False), room)
+    assert program is not None
+    end = BoardEnd.__new__(BoardEnd)
+    memory = mmap.mmap(-1, board.nbytes(size, room))
+    end.board = board.Board(memory, 0, 0, size, room, None)
+    puts = [act for act in program.before if isinstance(act, Put)]
+    places = [place for put in puts for place, _ in put.parts]
+    found = {8 * end.count(0, 1, place) for place in places}
+    head = end.board.head(0, 1)
+    data = head + board.HEAD, head + board.HEAD + program.length * 8 * len(places)
+    assert len(found) == len(places) == size - 1
+    for word in found:
+        is_behind_header = head + board.FRONT + wire.MAX_HEADER <= word <= data[0] - 8
+        assert is_behind_header or data[1] <= word <= data[0] + room - 8
+    end.board.close()
+    memory.close()

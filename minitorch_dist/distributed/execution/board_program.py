@@ -6,7 +6,8 @@ only to be passed on goes to scratch as long as a slice. So an operation of any 
 the board's.
 
 A block of an all_to_all concerns two ranks only, and its size is in no header. So there the writer says
-beside each place how many elements it has for it (`BoardEnd.count`), and the reader compares.
+for each place how many elements it has for it (`BoardEnd.count`), and the reader compares. These words stand behind the
+header, so that the slot is free for data. If there are very many places, the others stand at the end of the slot.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from minitorch_dist.distributed.execution.layout import ChunkLayout, Name, Part, Vector
+from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.schedules import postings
 from minitorch_dist.distributed.schedules.postings import NOTHING
 from minitorch_dist.distributed.schedules.schedule import Schedule
+from transports.board import FRONT, HEAD
 
 ALIGNED: Final = 64  # bytes
 WORD: Final = 8
+BEHIND_HEADER: Final = (HEAD - FRONT - wire.MAX_HEADER) // WORD  # words for which there is room
 
 
 class Put(NamedTuple):
@@ -77,7 +81,7 @@ def board_program(
     parts = ChunkLayout(schedule, rank, size, vector)
     is_agreed = schedule.collective != "all_to_all"
     if not is_agreed:
-        room -= WORD * steps.places
+        room -= WORD * max(0, steps.places - BEHIND_HEADER)
     length = room // max(1, steps.places) // ALIGNED * ALIGNED // vector.itemsize
     if length < 1:
         return None

@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed.execution.board_program import (
+    BEHIND_HEADER,
     WORD,
     Act,
     BoardProgram,
@@ -115,8 +116,11 @@ class BoardEnd:
         self._memory[at + FRONT : at + FRONT + len(header)] = header
 
     def count(self, rank: int, slot: int, place: int) -> int:
-        """The word in which a rank says how many elements it has for a place: at the slot's end."""
-        return (self.board.head(rank, slot) + HEAD + self.board.room) // WORD - 1 - place
+        """The word in which a rank says how many elements it has for a place (see `board_program`)."""
+        end, words_behind = self.board.head(rank, slot) + HEAD, place - BEHIND_HEADER
+        if words_behind < 0:
+            return end // WORD - 1 - place
+        return (end + self.board.room) // WORD - 1 - words_behind
 
     def compare_count(
         self, operation: CollectiveOperation, source: int, slot: int, place: int, wanted: int
