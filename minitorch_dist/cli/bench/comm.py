@@ -31,6 +31,7 @@ OPERATIONS = (
 SIZES = {"8B": 8, "1KB": 1 << 10, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
 TRANSPORTS = ("tcp", "file", "queue", "mqtt")
 TURN = 0.03  # seconds
+BEFORE = "before"
 
 
 class BenchCell(NamedTuple):
@@ -114,12 +115,15 @@ def summary(cells: list[BenchCell], ours: str, theirs: str, called: str) -> str:
 
 
 def report(console: Console, ranks: int, names: dict[str, str], peers: list[str],
-           operations: list[str], sizes: list[str], pairs: int) -> None:  # fmt: skip
+           operations: list[str], sizes: list[str], pairs: int, before: Path | None) -> None:  # fmt: skip
     """Measure one number of ranks, and print it. `names`: what each transport is called."""
     with tempfile.TemporaryDirectory() as folder:
         worlds: list[BenchWorld] = []
         try:
             worlds += (BenchWorld(name, ranks, Path(folder)) for name in [*names, *peers])
+            if before is not None:
+                worlds.append(world_before(next(iter(names)), ranks, Path(folder), before))
+                peers = [*peers, BEFORE]
             cells = [
                 measure(worlds, operation, size, pairs)
                 for operation in operations
@@ -136,6 +140,15 @@ def report(console: Console, ranks: int, names: dict[str, str], peers: list[str]
             console.print(summary(cells, name, other, names[name]))
 
 
+def world_before(name: str, ranks: int, folder: Path, checkout: Path) -> BenchWorld:
+    """A world over the same transport that runs the code of another checkout."""
+    own = folder / BEFORE
+    own.mkdir()
+    world = BenchWorld(name, ranks, own, checkout=checkout)
+    world.name = BEFORE
+    return world
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
     parser.add_argument("--only", action="append", default=[], metavar="OPERATION",
@@ -147,7 +160,14 @@ def main() -> int:
                         help=f"of {','.join(TRANSPORTS)}; mqtt: over our own broker, "
                              "mqtt://host:port: over the one there")  # fmt: skip
     parser.add_argument("--against", default=",".join(PEERS), help=f"of {','.join(PEERS)}, or none")
+    parser.add_argument("--before", type=Path, metavar="CHECKOUT",
+                        help="another checkout of this library, which takes turns with this one; "
+                             "with one transport")  # fmt: skip
     options = parser.parse_args()
+    if options.before is not None and (
+        "," in options.transports or not (options.before / "minitorch_dist").is_dir()
+    ):
+        parser.error("--before: the folder of a checkout, beside one of --transports")
     chosen = {
         "--only": (options.only or list(OPERATIONS), OPERATIONS),
         "--sizes": (options.sizes.split(","), SIZES),
@@ -174,7 +194,8 @@ def main() -> int:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
     console.print(f"{os.cpu_count()} cores, load {load:.1f} before we began")
     for ranks in map(int, options.ranks.split(",")):
-        report(console, ranks, names, wanted, operations, sizes, options.pairs)
+        report(console, ranks, names, wanted, operations, sizes, options.pairs,
+               options.before and options.before.resolve())  # fmt: skip
     return 0
 
 

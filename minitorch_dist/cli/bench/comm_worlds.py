@@ -43,10 +43,12 @@ def free_port() -> int:
 
 
 class BenchWorld:
-    """The processes, and a pipe to and from each."""
+    """The processes, and a pipe to and from each. `checkout`: another folder with this library, whose code they run."""
 
-    def __init__(self, name: str, size: int, folder: Path, worker: str = WORKER) -> None:
-        self.name, self.size, self._worker = name, size, worker
+    def __init__(
+        self, name: str, size: int, folder: Path, worker: str = WORKER, checkout: Path | None = None
+    ) -> None:
+        self.name, self.size, self._worker, self._checkout = name, size, worker, checkout
         self.processes: list[subprocess.Popen[str]] = []
         self._ends: list[tuple[IO[str], IO[str]]] = []
         try:
@@ -71,7 +73,7 @@ class BenchWorld:
         for rank in range(1 if name == "queue" else size):
             process = subprocess.Popen(
                 [sys.executable, "-m", self._worker, library, name, address, str(rank), str(size)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self._checkout,
             )  # fmt: skip
             assert process.stdin is not None and process.stdout is not None
             self.processes.append(process)
