@@ -24,7 +24,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from minitorch_dist.cli.bench.steps import STEPS, Step
+from minitorch_dist.cli.bench.program_steps import Step
+from minitorch_dist.cli.bench.steps import STEPS
 
 MEMORY_STEP, MEMORY_LIMIT = "resnet50", 1.3
 IMPORT_LIMIT = 0.3

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-Step = Callable[[], Any]
+from minitorch_dist.cli.bench import program_steps as programs
+from minitorch_dist.cli.bench.program_steps import Step
 
 
 def model_source(t: ModuleType, name: str) -> Any:
@@ -83,4 +84,13 @@ STEPS: dict[str, tuple[Callable[[Any], Step], float, str]] = {
     "convnet": (convnet, 1.0, "MNIST ConvNet, batch 32"),
     "resnet50": (resnet50, 1.5, "ResNet50, 128×128, batch 8"),
     "transformer": (transformer, 1.3, "Transformer layer, 8×128 tokens"),
+    "nanogpt": (programs.nanogpt, 1.0, "nanoGPT, 4 layers, 12×64 letters"),
+    "lstm": (programs.lstm, 1.0, "LSTM language model, 20×35 words"),
+    "gru": (programs.gru, 1.0, "GRU language model, 20×35 words"),
+    "small_lstm": (programs.small_lstm, 0.6, "small LSTM, 8×12 words"),
+    "espcn": (programs.espcn, 1.0, "ESPCN, 4 pictures of 85×85"),
+    "vae": (programs.vae, 1.0, "VAE 784-400-20, batch 128"),
+    "dcgan": (programs.dcgan, 1.0, "DCGAN 64×64, batch 8"),
+    "gcn": (programs.gcn, 1.0, "GCN, 2,708 nodes, dense"),
+    "actor_critic": (programs.actor_critic, 0.6, "actor-critic, 50 steps"),
 }

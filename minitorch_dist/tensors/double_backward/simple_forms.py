@@ -21,7 +21,7 @@ from minitorch_dist.tensors.double_backward.recording_array import constant
 from minitorch_dist.tensors.ops.images import padding
 from minitorch_dist.tensors.ops.images.pooling import _images, _max_indices
 from minitorch_dist.tensors.ops.images.sliding import Axis, seen
-from minitorch_dist.tensors.ops.layers.recurrent import Gru, Lstm, Relu
+from minitorch_dist.tensors.ops.layers.recurrent_cells import Gru, Lstm, Relu
 from minitorch_dist.tensors.ops.shapes import joining
 
 Cells = Mapping[str, Any]
@@ -263,12 +263,12 @@ def _recurrent(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Seque
     outside = data @ into.t()
     outside = outside if first is None else outside + first
     rows: dict[int, Any] = {}
-    for start, end, n in cells["steps"]:
+    for places, n in cells["steps"]:
         inside = h[:n] @ state.t()
         inside = inside if second is None else inside + second
-        new, new_c = _step(cell, outside[start:end], inside, h[:n], None if c is None else c[:n])
+        new, new_c = _step(cell, outside[places], inside, h[:n], None if c is None else c[:n])
         new = new if shrink is None else new @ shrink.t()
-        rows[start] = new
+        rows[places.start] = new
         h = joining.cat([new, h[n:]], 0)
         c = c if c is None else joining.cat([new_c, c[n:]], 0)
     output = joining.cat([rows[start] for start in sorted(rows)], 0)

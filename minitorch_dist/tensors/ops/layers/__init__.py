@@ -1,6 +1,7 @@
 """The operations that networks are made of. `nn.functional` offers these under torch's names.
 
-linear  embedding  recurrent                           layers with weights
+linear  embedding                                      layers with weights
+recurrent (with recurrent_cells)                       layers with a state
 attention (with attention_checks)  tiled_attention     means weighted by how well two positions match
 multihead (with multihead_checks, multihead_masks)     attention in several subspaces
 activations  rectifiers  random_activations            functions between them

@@ -1,0 +1,60 @@
+"""The fast form of recurrent layers agrees with the simple one: results, last states and all gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch_dist as torch
+from minitorch_dist.tensors.double_backward.simple_forms import form_of
+from minitorch_dist.tensors.ops.layers import recurrent
+from minitorch_dist.tensors.ops.layers.recurrent_cells import CELLS
+
+FEATURES = 3
+
+
+def parts(mode: str, batch: int, rows: int, width: int, bias: bool, projection: int) -> list[Any]:
+    """Random data, states and weights of a layer"""
+    draw = np.random.default_rng(batch + width)
+    out, high = projection or width, CELLS[mode].gates * width
+
+    def normal(*shape: int) -> Any:
+        return torch.tensor(draw.standard_normal(shape), requires_grad=True)
+
+    return [
+        normal(rows, FEATURES), normal(batch, out), normal(batch, width) if mode == "LSTM" else None,
+        normal(high, FEATURES), normal(high, out),
+        normal(high) if bias else None, normal(high) if bias else None,
+        normal(projection, width) if projection else None,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", CELLS)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "width", "bias", "projection"),
+    [([1], 1, True, 0), ([3, 3, 3, 3], 4, True, 0), ([5, 3, 2, 2, 1], 3, False, 0), ([2, 1], 4, True, 2), ([0, 0], 2, True, 0)],
+)  # fmt: skip
+def test_fast_and_simple_agree(
+    mode: str, reverse: bool, sizes: list[int], width: int, bias: bool, projection: int
+) -> None:
+    projection = projection if mode == "LSTM" else 0
+    data, h, c, *weights = parts(mode, sizes[0], sum(sizes), width, bias, projection)
+    leaves = [t for t in (data, h, c, *weights) if t is not None]
+    fast = recurrent.layer(mode, data, sizes, h, c, weights, reverse)
+    back = fast[0].grad_fn.backward
+    form = form_of(back)
+    assert form is not None
+    _, simple = form(vars(back.__self__), leaves)
+    gradients = []
+    for results in (fast, simple):
+        losses = [
+            (t * torch.cos(torch.arange(t.numel()).double()).reshape(t.shape)).sum()
+            for t in results
+        ]
+        gradients.append(torch.autograd.grad(sum(losses), leaves))
+    for mine, theirs in ((fast, simple), gradients):
+        for a, b in zip(mine, theirs, strict=True):
+            np.testing.assert_allclose(a.detach().array, b.detach().array, rtol=1e-9, atol=1e-12)
