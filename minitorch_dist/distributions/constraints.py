@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.tensors.ops.along_axes.reductions import all as all_of
+import numpy as np
+
+from minitorch_dist.tensors.core.graph import result
 
 
 class Constraint:
@@ -40,7 +42,12 @@ class _Simplex(Constraint):
     event_dim = 1
 
     def check(self, value: Any) -> Any:
-        return all_of(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+        numbers = (
+            value.array
+        )  # this is asked for each die of a game, so it is one question and not six
+        sums = np.asanyarray(np.add.reduce(numbers, -1, np.float64)).astype(numbers.dtype)
+        fits = np.logical_and.reduce(numbers >= 0, -1) & (abs(sums - 1) < 1e-6)
+        return result(value, np.asanyarray(fits))
 
 
 class _GreaterThan(Constraint):
@@ -81,7 +88,12 @@ class _IntegerInterval(_Interval):
     is_discrete = True
 
     def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & super().check(value)
+        numbers = value.array
+        low, high = (getattr(end, "array", end) for end in (self.lower_bound, self.upper_bound))
+        fits = (numbers >= low) & (numbers <= high)
+        if numbers.dtype.kind not in "iub":
+            fits &= numbers == np.floor(numbers)
+        return result(value, np.asanyarray(fits))
 
 
 class _IndependentConstraint(Constraint):

@@ -140,10 +140,15 @@ def test_six_products_make_four_outputs() -> None:
         (2, 4, 3, 2),
     ],  # more zeros than the kernel reaches
 )
-@pytest.mark.parametrize("padding", [0, 1, 3])
+@pytest.mark.parametrize(("padding", "band"), [(0, 1), (1, winograd.BAND), (1, 1), (3, 1)])
 def test_winograd_is_the_simple_form(
-    size: tuple[int, int], columns: tuple[int, ...], padding: int
+    size: tuple[int, int],
+    columns: tuple[int, ...],
+    padding: int,
+    band: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(winograd, "BAND", band)  # 1: each row of tiles is a band of its own
     kernel, before, after, dilation = columns
     r = Axis(size[0], size[0] + 2 * padding - 2, 3, 1, padding)
     width = size[1] + before + after - dilation * (kernel - 1)

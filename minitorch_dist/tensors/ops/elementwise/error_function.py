@@ -70,8 +70,10 @@ def taylor(terms: int) -> tuple[float, ...]:
 
 def polynomial(coefficients: Sequence[float], x: Array) -> Array:
     """Horner's scheme, in one array"""
-    out = np.full_like(x, coefficients[0])
-    for c in coefficients[1:]:
+    first, second, *rest = coefficients
+    out: Array = x * x.dtype.type(first)
+    out += second
+    for c in rest:
         out *= x
         out += c
     return out
@@ -86,7 +88,7 @@ def in_blocks(function: Callable[[Array], Any], x: Array) -> Array:
     wide = np.float64 if x.dtype == np.float64 else np.float32
     for start in range(0, flat.size, BLOCK):
         part = slice(start, start + BLOCK)
-        out[part] = function(flat[part].astype(wide))
+        out[part] = function(flat[part].astype(wide, copy=False))
     return out.reshape(x.shape)
 
 
@@ -140,13 +142,13 @@ def erf_single(x: Array) -> Array:
 
 def erfc_values(x: Array) -> Array:
     """erfc of an array, in its type"""
+    return in_blocks(_erfc, x)
 
-    def block(x: Array) -> Any:
-        out = erfc_above_0(np.abs(x))
-        np.subtract(2, out, out=out, where=x < 0)
-        return out
 
-    return in_blocks(block, x)
+def _erfc(x: Array) -> Array:
+    out = erfc_above_0(np.abs(x))
+    np.subtract(2, out, out=out, where=x < 0)
+    return out
 
 
 def erfinv_values(x: Array) -> Array:
@@ -192,11 +194,32 @@ def erfinv(input: T) -> T:
     return record(out, "ErfinvBackward0", (x, lambda g: g / bell(out)), reads_result=True)
 
 
-def normal_cdf(x: Array) -> Any:
-    """The part of the normal distribution below x"""
+def normal_cdf(x: Array) -> Array:
+    """The part of the normal distribution below x: (1 + erf(x / √2)) / 2"""
+    return in_blocks(normal_cdf_of_block, x)
+
+
+def normal_cdf_of_block(x: Array) -> Array:
+    """The same of one block, for functions that go on with it while it is in the cache"""
     if x.dtype == np.float64:
-        return erfc_values(x * -math.sqrt(0.5)) * 0.5
-    out = erf_values(x * x.dtype.type(math.sqrt(0.5)))
-    out += 1
-    out *= 0.5
-    return out
+        return _erfc(x * -math.sqrt(0.5)) * 0.5
+    square = x * x
+    far = not square.max(initial=0) <= 18
+    if far:
+        x = np.clip(x, -4 * math.sqrt(2), 4 * math.sqrt(2))
+        square = x * x
+    out = polynomial(CDF_NUMERATOR, square)
+    out *= x
+    out /= polynomial(CDF_DENOMINATOR, square)
+    out += 0.5
+    return np.clip(out, 0, 1, out=out) if far else out
+
+
+def _of_half(coefficients: Sequence[float], times: float) -> tuple[float, ...]:
+    """The polynomial `times` P(x / 2), from that of P(x)"""
+    highest = len(coefficients) - 1
+    return tuple(times * c / 2 ** (highest - k) for k, c in enumerate(coefficients))
+
+
+CDF_NUMERATOR = _of_half(NUMERATOR, math.sqrt(0.5) / 2)
+CDF_DENOMINATOR = _of_half(DENOMINATOR, 1)

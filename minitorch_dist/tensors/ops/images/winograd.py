@@ -27,6 +27,7 @@ Winograd 1980 (Arithmetic Complexity of Computations, doi:10.1137/1.978161197036
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ G = np.array([[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0
 A = np.array([[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]])
 POINTS, OUTPUTS = 6, 4
 CHANNELS = 32  # fewer are not worth the sums
+BAND = 5 << 16  # elements of a band's tiles (1.3 MB of float32)
 
 
 def fits(w: Array, rows: Axis, columns: Axis) -> bool:
@@ -106,8 +108,30 @@ class Tiles:
         return self.matrices
 
 
+def bands(channels: int, rows: Axis, columns: Axis) -> Iterator[tuple[Axis, slice, slice]]:
+    """Cut tall images, so that a band's tiles stay in the cache.
+
+    Each band comes as an axis of its own, with the rows of pixels that it sees and the rows of outputs that it makes.
+    """
+    tiles = -(-rows.out // OUTPUTS)
+    each = POINTS * columns.kernel * channels * columns.out
+    count = max(1, min(tiles, -(-tiles * each // BAND)))
+    height = OUTPUTS * -(-tiles // count)
+    for first in range(0, rows.out, height):
+        after = min(first + height, rows.out)
+        top, bottom = first - rows.padding, after + rows.kernel - 1 - rows.padding
+        seen = slice(min(max(top, 0), rows.size), min(max(bottom, 0), rows.size))
+        band = rows._replace(size=seen.stop - seen.start, out=after - first, padding=max(0, -top))
+        yield band, seen, slice(first, after)
+
+
 def correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None:
     """Correlate the images x (N, C, H, W) with the kernels w (O, C, 3, KW), into `out`."""
+    for band, seen, made in bands(x.shape[1], rows, columns):
+        _correlate(x[:, :, seen], w, band, columns, out[:, :, made])
+
+
+def _correlate(x: Array, w: Array, rows: Axis, columns: Axis, out: Array) -> None:
     tiles, plan = Tiles(x, rows, columns), tiling(rows, columns)
     taps = G.astype(x.dtype) @ w.transpose(2, 0, 3, 1).reshape(3, -1)
     taps = taps.reshape(POINTS, len(w), -1)

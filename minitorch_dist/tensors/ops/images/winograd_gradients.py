@@ -16,34 +16,55 @@ import numpy as np
 
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.images.sliding import Axis
-from minitorch_dist.tensors.ops.images.winograd import OUTPUTS, POINTS, A, B, G, Tiles, flat, tiling
+from minitorch_dist.tensors.ops.images.winograd import (
+    OUTPUTS,
+    POINTS,
+    A,
+    B,
+    G,
+    Tiles,
+    bands,
+    flat,
+    tiling,
+)
 
 
 def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     """The gradient of the images, given that of the outputs."""
-    outputs, images = OutputGradients(g, rows, columns), _Images(g, w, rows, columns)
-    for grad, image in zip(g, images.array, strict=True):
-        images.find(outputs.load(grad), image)
-    return images.array
+    dx = np.zeros((len(g), w.shape[1], rows.size, columns.size), g.dtype, like=g)
+    for band, seen, made in bands(w.shape[1], rows, columns):
+        part = g[:, :, made]
+        outputs, images = OutputGradients(part, band, columns), _Images(part, w, band, columns)
+        for grad, result in zip(part, dx[:, :, seen], strict=True):
+            images.add(outputs.load(grad), result)
+    return dx
 
 
 def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     """The gradient of the kernels w (of which only the shape is read)."""
-    outputs, kernels = OutputGradients(g, rows, columns), _Kernels(x, w, rows, columns)
-    for grad, image in zip(g, x, strict=True):
-        kernels.add(outputs.load(grad), image)
-    return kernels.found()
+    dw = np.zeros(w.shape, g.dtype, like=g)
+    for band, seen, made in bands(w.shape[1], rows, columns):
+        part, pixels = g[:, :, made], x[:, :, seen]
+        outputs, kernels = OutputGradients(part, band, columns), _Kernels(pixels, w, band, columns)
+        for grad, image in zip(part, pixels, strict=True):
+            kernels.add(outputs.load(grad), image)
+        dw += kernels.found()
+    return dw
 
 
 def gradients(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> tuple[Array, Array]:
     """Those of the images and of the kernels, in one pass over g."""
-    outputs = OutputGradients(g, rows, columns)
-    images, kernels = _Images(g, w, rows, columns), _Kernels(x, w, rows, columns)
-    for grad, image, result in zip(g, x, images.array, strict=True):
-        at_points = outputs.load(grad)
-        kernels.add(at_points, image)
-        images.find(at_points, result)
-    return images.array, kernels.found()
+    dx, dw = np.zeros(x.shape, g.dtype, like=g), np.zeros(w.shape, g.dtype, like=g)
+    for band, seen, made in bands(w.shape[1], rows, columns):
+        part, pixels = g[:, :, made], x[:, :, seen]
+        outputs, kernels = OutputGradients(part, band, columns), _Kernels(pixels, w, band, columns)
+        images = _Images(part, w, band, columns)
+        for grad, image, result in zip(part, pixels, dx[:, :, seen], strict=True):
+            at_points = outputs.load(grad)
+            kernels.add(at_points, image)
+            images.add(at_points, result)
+        dw += kernels.found()
+    return dx, dw
 
 
 class OutputGradients:
@@ -88,7 +109,6 @@ class _Images:
 
     def __init__(self, g: Array, w: Array, rows: Axis, columns: Axis) -> None:
         (outputs, channels), kind, plan = w.shape[:2], g.dtype, tiling(rows, columns)
-        self.array = np.zeros((len(g), channels, rows.size, columns.size), kind)
         taps = G.astype(kind) @ w.transpose(2, 3, 1, 0).reshape(3, -1)
         self.taps = taps.reshape(POINTS, columns.kernel * channels, outputs)
         self.back = np.ascontiguousarray(B.T.astype(kind))
@@ -111,12 +131,12 @@ class _Images:
                 there, inside = slice(there.stop - 1, None), slice(inside.stop - 1, inside.stop)
             self.stores.append((self.rows[i][:, there, left], inside))
 
-    def find(self, at_points: Array, image: Array) -> None:
-        """The gradient of one image, from its output's, into `image`."""
+    def add(self, at_points: Array, image: Array) -> None:
+        """Add the gradient of one image, from its output's, to `image`. (Rows between two bands get parts of both.)"""
         np.matmul(self.taps, at_points, out=self.seen_by)
         for place, line in self.shifted:
             place += line
         np.matmul(self.back, self.points, out=flat(self.rows))
         self.rows[: POINTS - OUTPUTS, :, 1:] += self.rows[OUTPUTS:, :, :-1]
         for row, lines in self.stores:
-            image[:, lines, self.pixels] = row
+            image[:, lines, self.pixels] += row

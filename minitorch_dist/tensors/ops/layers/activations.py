@@ -19,7 +19,11 @@ from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.core.views import inplace as in_place
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops.elementwise.arithmetic import bool_error
-from minitorch_dist.tensors.ops.elementwise.error_function import normal_cdf
+from minitorch_dist.tensors.ops.elementwise.error_function import (
+    in_blocks,
+    normal_cdf,
+    normal_cdf_of_block,
+)
 from minitorch_dist.tensors.ops.elementwise.exponentials import logistic
 from minitorch_dist.tensors.promotion import floating, not_implemented
 
@@ -132,7 +136,7 @@ def gelu(input: T, approximate: str = "none") -> T:
 
 
 def _gelu(x: Array) -> Any:
-    return x * normal_cdf(x)
+    return in_blocks(lambda x: x * normal_cdf_of_block(x), x)
 
 
 def _gelu_slope(x: Array) -> Any:
