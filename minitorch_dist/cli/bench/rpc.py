@@ -22,8 +22,9 @@ from minitorch_dist.cli.bench.comm_worlds import free_port
 
 GOALS = {
     "int": 0.5, "method": 0.5, "remote": 0.5, "echo-1KB": 0.5, "echo-1MB": 1.0, "echo-16MB": 1.0,
-    "1000-async": 0.7, "train": 0.7,
+    "1000-async": 0.7, "train": 0.6,
 }  # fmt: skip
+MEAN_GOAL = 0.5  # of the geometric mean
 WORDS = {
     "int": "rpc_sync of an int", "method": "method of an RRef", "remote": "remote + to_here",
     "echo-1KB": "echo of 1 KB", "echo-1MB": "echo of 1 MB", "echo-16MB": "echo of 16 MB",
@@ -98,6 +99,7 @@ def main() -> int:
     options = parser.parse_args()
     has_torch = importlib.util.find_spec("torch") is not None
     worlds: list[RpcPair] = []
+    ratios: list[float] = []
     table = Table(title=f"tcp, 2 processes, medians of {options.pairs} turns", box=SIMPLE)
     for heading in ["call", "time", *(["torch", "ratio", "goal"] if has_torch else [])]:
         table.add_column(heading, justify="left" if heading == "call" else "right")
@@ -114,12 +116,17 @@ def main() -> int:
             row = [WORDS[what], duration(statistics.median(times[0]))]
             if has_torch:
                 ratio = statistics.median(a / b for a, b in zip(*times, strict=True))
+                ratios.append(ratio)
                 row += [duration(statistics.median(times[1])), f"{ratio:.2f}", f"≤ {GOALS[what]}"]
             table.add_row(*row)
     finally:
         for world in worlds:
             world.close()
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(table)
+    if ratios:
+        mean = statistics.geometric_mean(ratios)
+        console.print(f"geometric mean of the ratios: {mean:.2f}, goal ≤ {MEAN_GOAL}")
     return 0
 
 

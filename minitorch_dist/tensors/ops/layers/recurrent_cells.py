@@ -33,7 +33,7 @@ class RecurrentCell:
         raise NotImplementedError
 
     def factors(self, before: Array) -> Array:
-        """What the walk back multiplies to get the gradient of `inside`. `before`: h as each row found it"""
+        """The gradient of `inside`, but for the factors that only the walk back knows. `before`: h as each row found it"""
         raise NotImplementedError
 
     def back(self, rows: slice, dh: Array, dc: Array | None, factors: Array) -> None:
