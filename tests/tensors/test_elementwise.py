@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -212,8 +213,6 @@ def test_quiet_equals_the_naive_form_and_leaves_no_trace() -> None:
 
 
 def test_erf_to_the_last_digits() -> None:
-    import math
-
     x = np.concatenate([np.linspace(-6, 6, 4001), 10.0 ** np.arange(-300, 0, 10), [27, -27, 1e300]])
     ours = error_function.erf_values(x)
     np.testing.assert_allclose(ours, [math.erf(v) for v in x], rtol=4e-16, atol=0)
@@ -229,6 +228,15 @@ def test_erf_to_the_last_digits() -> None:
     np.testing.assert_allclose(
         error_function.erf_values(error_function.erfinv_values(y)), y, rtol=1e-14
     )
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1.2e-7), (np.float64, 1e-15)])
+def test_normal_cdf(dtype: Any, error: float) -> None:
+    x = np.concatenate([np.linspace(-9, 9, 2001), [np.inf, -np.inf, 1e30, -1e30, 0]]).astype(dtype)
+    exact = [math.erfc(-float(v) / math.sqrt(2)) / 2 for v in x]
+    found: Any = without_warnings.without_warnings(error_function.normal_cdf, x)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=error)
+    assert found[-5:-1].tolist() == [1, 0, 1, 0] and (np.diff(found[:2001]) >= -error).all()
 
 
 @pytest.mark.parametrize("size", [0, 1, 4095, 4096, 5000, 70_001])

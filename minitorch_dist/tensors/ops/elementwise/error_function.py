@@ -35,6 +35,10 @@ NUMERATOR = (1.98896279e-06, 2.840922223e-04, 3.865223314e-03, 5.304480351e-02, 
              1.128379142)  # fmt: skip
 DENOMINATOR = (3.741824182e-05, 1.181071039e-03, 1.5170719e-02, 0.1151772905, 0.504491576, 1.0)
 
+# (1 + tanh(x · P(x²))) / 2 is the normal distribution to 3e-8, as numpy's tanh is quick. P grows for ever, so tanh ends at ±1.
+CDF = (1.756213197e-09, -1.322647190e-07, 3.964759962e-06, -5.530626897e-05, -3.259481855e-05,
+       3.633308445e-02, 0.7978849415)  # fmt: skip
+
 
 def scaled_erfc(x: float) -> float:
     """exp(x²) erfc(x) of one number x >= 0, by the continued fraction where erfc itself is tiny."""
@@ -203,23 +207,9 @@ def normal_cdf_of_block(x: Array) -> Array:
     """The same of one block, for functions that go on with it while it is in the cache"""
     if x.dtype == np.float64:
         return _erfc(x * -math.sqrt(0.5)) * 0.5
-    square = x * x
-    far = not square.max(initial=0) <= 18
-    if far:
-        x = np.clip(x, -4 * math.sqrt(2), 4 * math.sqrt(2))
-        square = x * x
-    out = polynomial(CDF_NUMERATOR, square)
+    out = polynomial(CDF, x * x)
     out *= x
-    out /= polynomial(CDF_DENOMINATOR, square)
-    out += 0.5
-    return np.clip(out, 0, 1, out=out) if far else out
-
-
-def _of_half(coefficients: Sequence[float], times: float) -> tuple[float, ...]:
-    """The polynomial `times` P(x / 2), from that of P(x)"""
-    highest = len(coefficients) - 1
-    return tuple(times * c / 2 ** (highest - k) for k, c in enumerate(coefficients))
-
-
-CDF_NUMERATOR = _of_half(NUMERATOR, math.sqrt(0.5) / 2)
-CDF_DENOMINATOR = _of_half(DENOMINATOR, 1)
+    np.tanh(out, out=out)
+    out += 1
+    out *= 0.5
+    return out
