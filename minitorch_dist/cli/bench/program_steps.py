@@ -26,7 +26,7 @@ def nanogpt(t: Any) -> Step:
     nn, F = t.nn, t.nn.functional
     width, heads, length, letters, rows = 128, 4, 64, 65, 12
 
-    class Block(nn.Module):  # type: ignore[name-defined, misc]
+    class GptBlock(nn.Module):  # type: ignore[name-defined, misc]
         def __init__(self) -> None:
             super().__init__()
             self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -49,7 +49,7 @@ def nanogpt(t: Any) -> Step:
         def __init__(self) -> None:
             super().__init__()
             self.wte, self.wpe = nn.Embedding(letters, width), nn.Embedding(length, width)
-            self.h = nn.ModuleList([Block() for _ in range(4)])
+            self.h = nn.ModuleList([GptBlock() for _ in range(4)])
             self.ln_f = nn.LayerNorm(width)
             self.lm_head = nn.Linear(width, letters, bias=False)
             self.wte.weight = self.lm_head.weight

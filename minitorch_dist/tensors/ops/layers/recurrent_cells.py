@@ -48,7 +48,7 @@ class RecurrentCell:
         return d_inside
 
 
-class Tanh(RecurrentCell):
+class TanhStep(RecurrentCell):
     """h' = tanh(outside + inside)"""
 
     def step(self, rows: slice, inside: Array, h: Array, c: Array | None, new: Array) -> None:
@@ -180,7 +180,7 @@ def _less_square(tanh: Array) -> Array:
 
 
 CELLS: dict[str, type[RecurrentCell]] = {
-    "RNN_TANH": Tanh,
+    "RNN_TANH": TanhStep,
     "RNN_RELU": Relu,
     "LSTM": Lstm,
     "GRU": Gru,
