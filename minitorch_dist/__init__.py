@@ -759,6 +759,7 @@ _ROOMS = {
     "utils",
 }
 _FROM = {
+    "vmap": "func",
     "SerializationError": "serialization",
     "launch": "launching",
     "load": "serialization",

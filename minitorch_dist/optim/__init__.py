@@ -8,7 +8,7 @@ states          an optimizer's memory as plain data, and back
 lr_scheduler/   the rate as a function of the epoch
 """
 
-from minitorch_dist.optim import lr_scheduler as lr_scheduler
+from minitorch_dist.optim import lr_scheduler as lr_scheduler, swa_utils as swa_utils
 from minitorch_dist.optim.adadelta import Adadelta as Adadelta
 from minitorch_dist.optim.adagrad import Adagrad as Adagrad
 from minitorch_dist.optim.adam import Adam as Adam, AdamW as AdamW

@@ -614,3 +614,26 @@ def test_it_says_what_it_does() -> None:
     assert data["can_set_static_graph"] is True
     for times in data["buckets"]:
         assert 0 <= times["sent"] <= times["back"]
+
+
+def test_the_logging_data_tell_of_an_error() -> None:
+    """torch has these two names; a graph that changes under static_graph says so."""
+
+    def act(rank: int, size: int) -> Any:
+        found = []
+        for told in ({}, {"static_graph": True}):
+            model = DDP(Branches(), **told)
+            data = model._get_ddp_logging_data()
+            assert "has_error" not in data and data["dtypes"] == "float"
+            with pytest.raises(RuntimeError) as caught:
+                for which in ("both" if told else "left", "left"):
+                    model(mtd.ones(2, 3), which).sum().backward()
+            data = model._get_ddp_logging_data()
+            assert data["has_error"] == 1 and data["error"] in str(caught.value)
+            found.append(str(caught.value))
+        return found
+
+    for plain, static in on_ranks(2, act):
+        assert "static_graph" not in plain
+        assert "Your training graph has changed in this iteration" in static
+        assert "not compatible with static_graph set to True" in static

@@ -173,6 +173,30 @@ def averaged(f: Any, rank: int) -> Any:
     return state(model), made.state_dict()["step"]
 
 
+def ignored(f: Any, rank: int) -> Any:
+    """A parameter that DDP leaves alone keeps this rank's values and gradient."""
+    module = filled(f.nn.Sequential(f.nn.Linear(3, 3), f.nn.Linear(3, 2)), f.t)
+    with f.t.no_grad():
+        module[0].weight.add_(rank)
+    f.DDP._set_params_and_buffers_to_ignore_for_model(module, ["0.weight"])
+    f.DDP(module)(batch(f, 0, rank, 4, 3)).sum().backward()
+    return state(module), grads(module)
+
+
+def hooked(f: Any, rank: int) -> Any:
+    """Full backward hooks of the module, of a layer, and of DDP itself; the inputs need no gradient."""
+    module, seen = filled(f.nn.Sequential(f.nn.Linear(3, 3), f.nn.Linear(3, 2)), f.t), []
+    model = f.DDP(module)
+    for name, each in (("ddp", model), ("module", module), ("layer", module[1])):
+        each.register_full_backward_hook(
+            lambda _, given, made, name=name: seen.append(
+                (name, [g is None for g in given], [tuple(g.shape) for g in made])
+            )
+        )
+    model(batch(f, 0, rank, 4, 3)).sum().backward()
+    return seen, grads(module)
+
+
 def buckets(f: Any, rank: int, told: dict[str, Any], sizes: list[int]) -> Any:
     """How the parameters are divided, before and after the order of gradients is known."""
     layers = [f.nn.Linear(a, b) for a, b in itertools.pairwise(sizes)]
@@ -201,6 +225,8 @@ def calls(f: Any, rank: int) -> dict[str, Callable[[], Any]]:
         "fp16 hook": lambda: train(f, rank, hooks.fp16_compress_hook),
         "no_sync": lambda: accumulated(f, rank),
         "unused": lambda: unused(f, rank),
+        "ignored": lambda: ignored(f, rank),
+        "full backward hooks": lambda: hooked(f, rank),
         "join": lambda: joined(f, rank, True),
         "join by present": lambda: joined(f, rank, False),
         "join throws": lambda: thrown(f, rank),

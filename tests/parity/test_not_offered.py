@@ -16,7 +16,7 @@ from minitorch_dist import jit
 PAGE = Path(__file__).parents[2] / "docs" / "to_pytorch.md"
 CALLS = {
     "onnx": "export", "fx": "symbolic_trace", "export": "export", "hub": "load",
-    "ao.quantization": "quantize_dynamic", "jit": "save",
+    "ao.quantization": "quantize_dynamic", "jit": "save", "nn.utils.parametrizations": "weight_norm",
 }  # fmt: skip
 each = pytest.mark.parametrize("name", CALLS)
 

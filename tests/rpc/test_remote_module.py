@@ -54,10 +54,26 @@ def test_what_stays_there() -> None:
         layer = RemoteModule("w1", mtd.nn.Linear, (3, 2))
         layer.eval()  # reaches it (T2)
         assert not rpc.rpc_sync("w1", is_training, (layer.get_module_rref(),))
-        for name in ("parameters", "state_dict", "to", "zero_grad"):
+        for name in ("parameters", "state_dict", "to", "zero_grad", "modules", "children", "xpu"):
             with pytest.raises(ValueError, match=f"``{name}`` not supported for RemoteModule"):
                 getattr(layer, name)()
         with pytest.raises(ValueError, match=r"subclass of nn\.Module"):
             RemoteModule("w1", int)  # type: ignore[type-var]
 
     run(program, 2)
+
+
+def test_a_second_face_of_the_same_module() -> None:
+    def program(rank: int) -> None:
+        if rank:
+            return
+        first = RemoteModule("w1", mtd.nn.Linear, (3, 2))
+        second = RemoteModule.init_from_module_rref("w1/cpu", first.get_module_rref())
+        x = mtd.ones(4, 3)
+        assert mtd.equal(first(x), second(x)) and second.on == "w1" and second.device == "cpu"
+        assert mtd.equal(rpc.rpc_sync("w1", call, (second, x)), first(x))
+        assert len(second.remote_parameters()) == 2
+        with pytest.raises(ValueError, match="'w1', and `remote_device` says 'w2'"):
+            RemoteModule.init_from_module_rref("w2", first.get_module_rref())
+
+    run(program, 3)

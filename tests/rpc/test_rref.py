@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -297,3 +298,47 @@ def test_what_is_never_given_back_is_reported(
     assert record.levelname == "WARNING"
     assert "Counter, held by w0, created at test_rref.py" in record.message
     assert not record.args  # in words already: later there may be no worker to ask
+
+
+@rpc.functions.async_execution
+def no_future(x: Any) -> Any:
+    return x
+
+
+def future() -> Any:
+    return mtd.futures.Future()
+
+
+@pytest.mark.parametrize("owner", ["w0", "w1"])
+def test_the_future_of_its_creation(owner: str) -> None:
+    def program(rank: int) -> None:
+        if rank:
+            return
+        assert rpc.remote(owner, give_back, (7,))._get_future().wait() is None
+        late = rpc.remote(owner, time.sleep, (0.05,), timeout=0.01)
+        if owner == "w1":  # a worker's own calls have no time limit
+            with pytest.raises(RuntimeError, match="RPC ran for more than set timeout"):
+                late._get_future().wait()
+            with pytest.raises(RuntimeError, match="RPC ran for more than set timeout"):
+                late.to_here()
+        made = rpc.remote(owner, no_future, (1,))
+        with pytest.raises(RuntimeError, match=r"must return a torch\.futures\.Future object"):
+            made.to_here()
+
+    run(program, 2)
+
+
+def test_a_future_is_not_sent_and_says_why() -> None:
+    def program(rank: int) -> None:
+        if rank:
+            return
+        with pytest.raises(
+            Exception, match=r"args\[0\]: a Future cannot be sent: its value arrives"
+        ):
+            rpc.rpc_sync("w1", give_back, (future(),))
+        with pytest.raises(
+            Exception, match="the result of future on 'w1': a Future cannot be sent"
+        ):
+            rpc.rpc_sync("w1", future)
+
+    run(program, 2)

@@ -18,6 +18,7 @@ import numpy as np
 from minitorch_dist.distributed.codec import arrays, kinds
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, Unsendable
 from minitorch_dist.distributed.codec.faces import Reading, Writing, others
+from minitorch_dist.futures import Future
 from minitorch_dist.tensors.core.base import TensorBase
 
 MAX_VALUES: Final = 1 << 24
@@ -83,6 +84,11 @@ def write(writer: Writing, value: Any) -> None:
 
 def _refused(writer: Writing, value: Any, error: Exception) -> Unsendable:
     """Where in the object it is that cannot be pickled."""
+    if isinstance(value, Future):
+        return Unsendable(
+            "a Future cannot be sent: its value arrives in this process only; send wait()'s result, or return the "
+            "Future from a function with @rpc.functions.async_execution"
+        )
     fields = getattr(value, "__dict__", {})
     if id(value) in writer.blamed or not isinstance(fields, dict):
         fields = {}

@@ -74,6 +74,10 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
         if num_worker_threads < 1:
             raise ValueError(f"num_worker_threads must be positive, but got {num_worker_threads}")
         self.num_worker_threads = num_worker_threads
+        if not isinstance(device_maps, (Mapping, type(None))):
+            raise TypeError(
+                f"`device_maps` must be a dict from workers to maps of devices, not {device_maps!r}"
+            )
         self.device_maps: dict[str, dict[devices_.device, devices_.device]] = {}
         for name, device_map in (device_maps or {}).items():
             self.device_maps[name] = _to_map(device_map)

@@ -104,6 +104,16 @@ class RRef(Generic[T]):
             future = cast("RpcFuture[Any]", held.future.then(lambda done: type(done.value())))
         return future.wait() if blocking else future
 
+    def _get_future(self) -> Any:
+        """A Future that is done when the object is made; its error is why there will be none."""
+        held = self._held
+        future = held.creation if isinstance(held, UserRRef) else held.future
+        if future is None:
+            raise RuntimeError(
+                f"{self!r} came from another worker, which has the Future of its creation"
+            )
+        return future.then(lambda done: done.value() and None)
+
     def _ask(self, operation: int, what: Any, doing: str, timeout: Timeout) -> RpcFuture[Any]:
         """Ask the owner to do something with the object."""
         held = self._held
@@ -252,13 +262,15 @@ def make(
             held.future.set_exception(error)
 
     try:
-        agent.call(
+        ordered = agent.call(
             worker, serve.REMOTE, order, doing, seconds_of(timeout), settled=settled, site=site
         )  # fmt: skip
     except BaseException:  # it could not be sent
         if fork_id is not None:
             context.forks.pop(fork_id, None)
         raise
+    if isinstance(held, UserRRef):
+        held.creation = ordered
     return rref
 
 

@@ -81,6 +81,7 @@ class UserRRef:
         "children",
         "confirmed",
         "context",
+        "creation",
         "error",
         "fork_id",
         "id",
@@ -104,6 +105,7 @@ class UserRRef:
         self.children: dict[Id, int] = {}  # forks on their way, and to whom
         self.error: Exception | None = None  # why there will be no object
         self.type: Any = None  # of the object, once it was asked for
+        self.creation: Any = None  # the Future of the order to make it, if that was given here
 
     def is_over(self) -> bool:
         """Whether it may be given back: its handle is garbage, the owner has entered it, and its

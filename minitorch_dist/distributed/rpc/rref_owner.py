@@ -46,8 +46,11 @@ def _remote(agent: RpcAgent, src: int, asked: Any) -> tuple[str, Callable[[], An
         except Exception as error:
             _keep(entry, error=error)
             return None
-        if isinstance(result, Later) and isinstance(result.future, Future):
-            return Later(result.future.then(lambda done: _kept_later(entry, done)))
+        if isinstance(result, Later):
+            if isinstance(result.future, Future):
+                return Later(result.future.then(lambda done: _kept_later(entry, done)))
+            _keep(entry, error=serve.no_future(result.future, doing))
+            return None
         _keep(entry, result)
         return None
 

@@ -141,11 +141,7 @@ class RequestServer:
         if isinstance(result, Future):
             result.add_done_callback(lambda done: self._settle(message, done, doing, pack))
             return
-        error = RuntimeError(
-            "Functions decorated with @rpc.async_function must return a torch.futures.Future object, "
-            f"but got a {type(result).__name__} from {doing}"
-        )
-        self._fail(message, error, pack)
+        self._fail(message, no_future(result, doing), pack)
 
     def _settle(self, message: RpcMessage, future: Future[Any], doing: str, pack: Pack) -> None:
         try:
@@ -194,6 +190,13 @@ class Later:
 
     def __init__(self, future: Any) -> None:
         self.future = future
+
+
+def no_future(result: Any, doing: str) -> RuntimeError:
+    return RuntimeError(
+        "Functions decorated with @rpc.async_function must return a torch.futures.Future object, "
+        f"but got a {type(result).__name__} from {doing}"
+    )
 
 
 def call(agent: RpcAgent, src: int, asked: Any) -> tuple[str, Callable[[], Any]]:

@@ -140,6 +140,13 @@ class DistributedDataParallel(Module, Joinable):
         self._delayed = Delayed(self.process_group, delayed) if delayed else None
         self.reducer = self._make_reducer()
 
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(
+        module: Module, params_and_buffers_to_ignore: Sequence[str]
+    ) -> None:
+        """Name what DDP is to leave alone in `module`: neither compared, nor broadcast, nor averaged."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore  # type: ignore[assignment]
+
     def _trained(self) -> tuple[list[str], list[TensorBase]]:
         """The parameters to be reduced, in the order of registration, and their names."""
         found = [

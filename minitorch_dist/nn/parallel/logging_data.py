@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel.reducer import Reducer
+from minitorch_dist.tensors.ops.linear_algebra.products import C_NAMES
 
 
 class Wrapped(Protocol):
@@ -37,7 +38,7 @@ def of(ddp: Wrapped) -> dict[str, Any]:
         "iteration": reducer.iteration,
         "num_parameter_tensors": len(reducer.parameters),
         "total_parameter_size_bytes": sum(p.array.nbytes for p in reducer.parameters),
-        "dtypes": ", ".join(sorted({str(p.array.dtype) for p in reducer.parameters})),
+        "dtypes": ", ".join(sorted({C_NAMES[str(p.array.dtype)] for p in reducer.parameters})),
         "device_ids": ", ".join(str(index) for index in ddp.device_ids or ()),
         "output_device": -1 if ddp.output_device is None else ddp.output_device,
         "is_multi_device_module": int(ddp.is_multi_device_module),
@@ -61,6 +62,7 @@ def of(ddp: Wrapped) -> dict[str, Any]:
         **measured.times(),
         **reducer.totals.averages(),
         "buckets": measured.per_bucket(),
+        **({} if reducer.failure is None else {"has_error": 1, "error": reducer.failure}),
     }
 
 

@@ -99,6 +99,7 @@ class Reducer:
         self._steps_at_once = any("_in_backward_optimizers" in p.__dict__ for p in parameters)
         is_plain = not self.as_views and self.dtype is None and not self._steps_at_once
         self._stays = self.size == 1 and is_plain  # each gradient is its own average, where it is
+        self.failure: str | None = None  # the last error of a pass
         self.may_be_static = True  # so far the same parameters were used in every pass
         for number, p in enumerate(parameters):
             edge = graph.edge_of(p)
@@ -192,9 +193,10 @@ class Reducer:
         assert ask is not None
         return ask()
 
-    def leave(self) -> None:
-        """Let the pass that has just begun be none of ours."""
-        self._pass = None
+    def leave(self, error: RuntimeError) -> RuntimeError:
+        """Let the pass that has just begun be none of ours, because of `error`."""
+        self._pass, self.failure = None, str(error)
+        return error
 
     def _abandon(self) -> None:
         """Wait for what is still on its way from a pass that an error has ended."""
@@ -274,6 +276,7 @@ class Reducer:
             if self.iteration == 0:
                 self.rebuild()
         except BaseException as error:
+            self.failure = str(error)
             self._forget_unaveraged()
             advice.add(error, self.iteration)
             raise

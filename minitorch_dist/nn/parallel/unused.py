@@ -47,7 +47,7 @@ class ReducerState(Protocol):
     may_be_static: bool
 
     def fill(self, number: int) -> None: ...
-    def leave(self) -> None: ...
+    def leave(self, error: RuntimeError) -> RuntimeError: ...
 
 
 class Usage:
@@ -76,11 +76,9 @@ class Usage:
             with advising(reducer.iteration):
                 everywhere = gather(reducer.group, missing, len(reducer.parameters))
             if everywhere:
-                reducer.leave()
-                raise RuntimeError(explain(everywhere, reducer.names))
+                raise reducer.leave(RuntimeError(explain(everywhere, reducer.names)))
         elif missing:
-            reducer.leave()
-            raise self._complaint(reducer, missing)
+            raise reducer.leave(self._complaint(reducer, missing))
         return missing
 
     def keeps_back(self, reducer: ReducerState, number: int) -> bool:
@@ -91,8 +89,8 @@ class Usage:
         """The pass is over, and some gradients have not arrived."""
         raise self._complaint(reducer, reducer.lacking)
 
-    def _complaint(self, reducer: ReducerState, missing: set[int]) -> RuntimeError:
-        text = explain({reducer.group.rank(): missing}, reducer.names)
+    def _complaint(self, reducer: ReducerState, missing: set[int], why: str = "") -> RuntimeError:
+        text = explain({reducer.group.rank(): missing}, reducer.names) + why
         return tell(reducer.group, RuntimeError(text))
 
     def leaves_out(self, reducer: ReducerState, bucket: Bucket) -> bool:
@@ -131,6 +129,12 @@ class FindUnused(Usage):
         return everywhere(
             reducer.group, without_gradient(reducer, missing), len(reducer.parameters)
         )
+
+
+CHANGED = (
+    " Your training graph has changed in this iteration: these parameters were used in the first one. "
+    "This is not compatible with static_graph set to True."
+)
 
 
 class StaticGraph(Usage):
@@ -176,7 +180,7 @@ class StaticGraph(Usage):
                 reducer.fill(number)
         elif reducer.lacking:
             if not self.finds_unused:
-                raise self._complaint(reducer, reducer.lacking)
+                raise self._complaint(reducer, reducer.lacking, CHANGED)
             for number in sorted(reducer.lacking):
                 reducer.fill(number)
             reducer.missing |= reducer.lacking

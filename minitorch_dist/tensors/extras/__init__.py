@@ -10,6 +10,7 @@ They are written as those of `ops`, in rooms of the same names:
     statistics         counting, covariance, distances
     complex_numbers    questions about conjugates
     sparse             matrices by coordinates, and their products
+    grid_sampling      images seen at computed places
     methods            all of them as methods of a tensor
 
 The package's face offers them as functions. Nothing else imports them; `setup.cfg` and a test hold that. An operation

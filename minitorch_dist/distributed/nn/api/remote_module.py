@@ -16,7 +16,9 @@ from minitorch_dist.nn.modules.module import Module
 _NOT_HERE = (
     "register_buffer", "register_parameter", "add_module", "apply", "cuda", "cpu", "type", "float",
     "double", "half", "bfloat16", "to", "state_dict", "load_state_dict", "parameters",
-    "named_parameters", "buffers", "named_buffers", "requires_grad_", "zero_grad", "share_memory",
+    "named_parameters", "buffers", "named_buffers", "requires_grad_", "zero_grad", "share_memory", "children",
+    "named_children", "modules", "named_modules", "register_backward_hook", "register_forward_pre_hook",
+    "register_forward_hook", "register_full_backward_hook", "ipu", "xpu",
 )  # fmt: skip
 
 
@@ -38,14 +40,31 @@ class RemoteModule(Module):
             raise ValueError(
                 f"Expect `module_cls` to be a subclass of nn.Module, but got {module_cls!r}"
             )
-        super().__init__()
+        self._prepare(remote_device)
+        self.module_rref = rpc.rpc_sync(
+            self.on, _make, (module_cls, args or (), kwargs or {}, self.device)
+        )
+
+    @staticmethod
+    def init_from_module_rref(
+        remote_device: str, module_rref: Any, _module_interface_cls: Any = None
+    ) -> RemoteModule:
+        """Another face of a module that is there already, of which `get_module_rref` gave a reference."""
+        made = object.__new__(RemoteModule)
+        made._prepare(remote_device)
+        if module_rref.owner_name() != made.on:
+            raise ValueError(
+                f"the module is on {module_rref.owner_name()!r}, and `remote_device` says {made.on!r}"
+            )
+        made.module_rref = module_rref
+        return made
+
+    def _prepare(self, remote_device: str) -> None:
+        Module.__init__(self)
         where, _, self.device = remote_device.partition("/")
         self.device = self.device or "cpu"
         to: str | int = int(where.removeprefix("rank:")) if where.startswith("rank:") else where
         self.on = rpc.rpc_sync(to, rpc.get_worker_info).name
-        self.module_rref = rpc.rpc_sync(
-            self.on, _make, (module_cls, args or (), kwargs or {}, self.device)
-        )
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return rpc.rpc_sync(self.on, _forward, (self.module_rref, args, kwargs))
