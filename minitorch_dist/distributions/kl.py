@@ -12,9 +12,12 @@ from minitorch_dist.distributions.categorical import Categorical
 from minitorch_dist.distributions.distribution import Distribution
 from minitorch_dist.distributions.exponential import Exponential
 from minitorch_dist.distributions.independent import Independent, sum_rightmost
+from minitorch_dist.distributions.laplace import Laplace
+from minitorch_dist.distributions.multivariate_normal import MultivariateNormal
 from minitorch_dist.distributions.normal import Normal
 from minitorch_dist.distributions.uniform import Uniform
 from minitorch_dist.tensors.ops.layers.activations import softplus
+from minitorch_dist.tensors.ops.linear_algebra.solving import solve_triangular
 
 Formula: TypeAlias = Callable[[Any, Any], Any]
 FORMULAS: Final[dict[tuple[type, type], Formula]] = {}
@@ -62,6 +65,25 @@ def formula_for(p: type, q: type) -> Formula:
 def _normal(p: Normal, q: Normal) -> Any:
     ratio = (p.scale / q.scale).pow(2)
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p: Laplace, q: Laplace) -> Any:
+    ratio, apart = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + apart / q.scale + ratio * (-apart / p.scale).exp() - 1
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _normal_vectors(p: MultivariateNormal, q: MultivariateNormal) -> Any:
+    """½ (tr(Σq⁻¹ Σp) + dᵀ Σq⁻¹ d - n) + ½ log(|Σq| / |Σp|), by the roots of Σq."""
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be computed"
+        )
+    spread = solve_triangular(q.scale_tril, p.scale_tril, upper=False).pow(2).sum((-2, -1))
+    apart = solve_triangular(q.scale_tril, (q.loc - p.loc)[..., None], upper=False)
+    squares = spread + apart.pow(2).sum((-2, -1)) - p.event_shape[0]
+    return 0.5 * squares + q._half_log_det() - p._half_log_det()
 
 
 @register_kl(Uniform, Uniform)

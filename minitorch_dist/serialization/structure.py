@@ -238,5 +238,8 @@ def _describe(thing: Any) -> str:
 
 def _hint(thing: Any) -> str:
     if hasattr(thing, "state_dict"):
-        return "Save its state_dict() instead, and load it into a new one with load_state_dict()."
+        return (
+            "Save its state_dict() instead, and load it into a new one with load_state_dict(). (The object itself: "
+            "save(…, pickle_module=pickle), and load(…, weights_only=False), which runs code of the file.)"
+        )
     return f"A file holds values and no code. Possible are: {KINDS}."

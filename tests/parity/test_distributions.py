@@ -19,6 +19,7 @@ B = np.array([0.5, 1.5, 2.0])  # broadcasts with A
 P = np.array([[0.2, 0.5, 0.3], [0.9, 0.04, 0.06]])
 PARAMETERS = {
     "Normal": (A, B),
+    "Laplace": (A, B),
     "Uniform": (A, B + 3),
     "Exponential": (P + B,),
     "Bernoulli": (P,),
@@ -26,6 +27,7 @@ PARAMETERS = {
 }
 VALUES = {
     "Normal": np.array([[-3.0, 0.0, 0.7]]),
+    "Laplace": np.array([[-3.0, 0.0, 0.7]]),
     "Uniform": np.array([2.0, 1.25, 3.5]),
     "Exponential": np.array([[[0.0, 0.3, 7.0]]]),
     "Bernoulli": np.array([1.0, 0.0, 1.0]),
@@ -57,7 +59,7 @@ def test_values_and_gradients(name: str, dtype: Any) -> None:
     agree(lambda t, *p: of(t, name, *p).entropy(), *parameters)
     agree(lambda t, *p: of(t, name, *p).perplexity(), *parameters)
     agree(lambda t, v, *p: of(t, name, *p).log_prob(v), value, *parameters)
-    if name in ("Normal", "Uniform", "Exponential"):
+    if name in ("Normal", "Laplace", "Uniform", "Exponential"):
         agree(lambda t, v, *p: of(t, name, *p).cdf(v), value, *parameters)
         quantile = np.array([0.1, 0.5, 0.9], dtype)
         agree(lambda t, v, *p: of(t, name, *p).icdf(v), quantile, *parameters)
@@ -143,6 +145,7 @@ def test_all_values(name: str, expand: bool) -> None:
 
 OTHER = {
     "Normal": (A[:1] + 1, B + 1),
+    "Laplace": (A[:1] + 1, B + 1),
     "Uniform": (A - 1, B + 2.9),  # one of them does not cover the first
     "Exponential": (B,),
     "Bernoulli": (P[::-1].copy(),),
@@ -311,3 +314,66 @@ def test_a_policy_learns_which_arm_pays() -> None:
         (gradient,) = mtd.autograd.grad(loss, [logits])
         logits = (logits - gradient * 2).detach().requires_grad_()
     assert mtd.distributions.Categorical(logits=logits).probs[1] > 0.9
+
+
+# ------------------------------------------------------------------------------------------- vectors
+
+ROOT = np.array([[1.0, 0.0, 0.0], [0.5, 2.0, 0.0], [-0.3, 0.1, 0.7]])
+
+
+@pytest.mark.parametrize("how", ["scale_tril", "covariance_matrix", "precision_matrix"])
+def test_normal_vectors(how: str) -> None:
+    matrix = ROOT if how == "scale_tril" else ROOT @ ROOT.T
+
+    def made(t: Any, loc: Any, m: Any) -> Any:
+        return t.distributions.MultivariateNormal(loc, **{how: m})
+
+    for what in ("mean", "variance", "mode", "covariance_matrix", "precision_matrix", "scale_tril"):
+        agree(lambda t, a, m, w=what: getattr(made(t, a, m), w), A, matrix)
+    agree(lambda t, a, m: made(t, a, m).entropy(), A, matrix)
+    agree(lambda t, v, a, m: made(t, a, m).log_prob(v), A[::-1].copy() * 2, A, matrix)
+
+    def shapes(t: Any, a: Any, m: Any) -> Any:
+        d = made(t, a, m)
+        wide = d.expand((5, 2))
+        return [
+            tuple(s)
+            for s in (d.batch_shape, d.event_shape, d.sample((4,)).shape, wide.rsample().shape,
+                      wide.log_prob(d.mean).shape)
+        ]  # fmt: skip
+
+    tensors = [[t.from_numpy(x) for x in (A, matrix)] for t in (torch, mtd)]
+    assert shapes(torch, *tensors[0]) == shapes(mtd, *tensors[1])
+
+
+def test_divergence_of_vectors() -> None:
+    def program(t: Any, a: Any, m: Any, b: Any, n: Any) -> Any:
+        made = t.distributions.MultivariateNormal
+        return t.distributions.kl_divergence(made(a, scale_tril=m), made(b, n @ n.mT))
+
+    agree(program, A, ROOT, A[::-1].copy(), ROOT + np.eye(3))
+
+
+def test_vectors_spread_as_their_matrix_says() -> None:
+    mtd.manual_seed(0)
+    loc, root = mtd.from_numpy(A[0]), mtd.from_numpy(ROOT)
+    drawn = mtd.distributions.MultivariateNormal(loc, scale_tril=root).sample((20000,))
+    np.testing.assert_allclose(drawn.mean(0).numpy(), A[0], atol=0.06)
+    np.testing.assert_allclose(drawn.T.cov().numpy(), ROOT @ ROOT.T, atol=0.15)
+
+
+def test_one_matrix_is_wanted() -> None:
+    for t in (torch, mtd):
+        with pytest.raises(ValueError, match="Exactly one of covariance_matrix"):
+            t.distributions.MultivariateNormal(t.zeros(2))
+
+
+def test_the_others_are_refused_and_name_what_is_here() -> None:
+    from minitorch_dist.distributions import Beta, Gamma
+
+    for kind in (Beta, Gamma):
+        assert hasattr(torch.distributions, kind.__name__)
+        with pytest.raises(
+            NotImplementedError, match=r"is not offered\. Normal, MultivariateNormal"
+        ):
+            kind(1.0, 1.0)
