@@ -50,6 +50,9 @@ def meet(a, b):
     except Exception as error:
         asked = "a ValueError" if wanted is None else wanted
         raise AssertionError(f"{where} raises {type(error).__name__}, expected {asked}") from error
+    assert not (isinstance(found, ValueError) or found is ValueError), (
+        f"{where} returns a ValueError. `raise` it: then the caller stops, too"
+    )
     assert wanted is not None, (
         f"{where} is {found}, expected a ValueError: along some axis two sizes differ, and neither is 1"
     )

@@ -65,7 +65,8 @@ def freed():
         del row
         assert ledger.live == 0, (
             f"x and its views are deleted, and the ledger still says {ledger!r}. Either nobody crosses them "
-            "out, or something that you keep (an argument of finalize?) leads to the storage, so that it lives on"
+            "out, or something that you keep (an argument of finalize?) leads to the storage, so that it lives on. "
+            "Or leave() raised an error, which is printed above: it takes the bytes first"
         )
         assert ledger.by_category["gradient"] == 0, f"other bytes were crossed out: {ledger!r}"
 
@@ -86,6 +87,9 @@ def copies():
     with fresh() as ledger:
         x = books.Tensor(np.arange(6.0).reshape(2, 3), "parameter")
         copy = x.T.reshape(6)
+        assert not isinstance(copy, np.ndarray), (
+            "window gave the numpy array as it is. Make a Tensor that shows it"
+        )
         assert ledger.live == 96, (
             f"x.T.reshape(6) cannot be a view of x, numpy copies: 2 · 48 bytes; the ledger says {ledger!r}"
         )

@@ -136,6 +136,6 @@ def send_back(root, gradient):
         for following, vjp in node.edges:
             part = vjp(grad)
             # BLANK 2: add this part to what has arrived at `following`, if anything has (about 1 line)
-            # Others may hold the same array: make a new one, do not write into one that is there.
+            # A part is a numpy array. Others may hold the same one: make a new one, do not write into one that is there.
             grads[following] = grads[following] + part if following in grads else part
             # END

@@ -196,8 +196,8 @@ def as_the_library():
         if found != expected:
             rank = next(r for r, (f, e) in enumerate(zip(found, expected, strict=True)) if f != e)
             raise AssertionError(
-                f"α = {alpha} ps, β = {beta} ps: rank {rank} is done at {found[rank]} ps, and in "
-                f"sim.run at {expected[rank]} ps\n{shown(programs)}"
+                f"α = {alpha} ps, β = {beta} ps: rank {rank} is done at {picoseconds(found[rank])}, "
+                f"and in sim.run at {picoseconds(expected[rank])}\n{shown(programs)}"
             )
 
 

@@ -1,5 +1,6 @@
 """Lesson 08: what goes in comes out; the same bytes everywhere; nothing that a stranger made up."""
 
+import traceback
 import tracemalloc
 
 import letters
@@ -126,12 +127,19 @@ def refuses():
             except BadLetter:
                 pass
             except Exception as error:
+                said = f"{type(error).__name__}: {error}".removesuffix(": ")
+                does = f"raises {said}, expected a BadLetter"
+                if not told_by_the_learner(error):
+                    does = f"gets past your checks; numpy raises {said}"
                 raise AssertionError(
-                    f"{what}: {header[:70]} with {len(payload)} bytes gets past your checks; numpy raises "
-                    f"{type(error).__name__}: {error}"
+                    f"{what}: {header[:70]} with {len(payload)} bytes {does}"
                 ) from error
             if found:
-                taken = "gives None" if found[0] is None else f"is taken for {told(found[0])}"
+                taken = f"gives {found[0]!r}"
+                if isinstance(found[0], np.ndarray):
+                    taken = f"is taken for {told(found[0])}"
+                elif isinstance(found[0], BadLetter):
+                    taken += " and does not raise it"
                 raise AssertionError(
                     f"{what}: {header[:70]} with {len(payload)} bytes {taken}, expected a BadLetter"
                 )
@@ -141,6 +149,12 @@ def refuses():
             )
     finally:
         tracemalloc.stop()
+
+
+def told_by_the_learner(error):
+    """Whether it was raised in a line `raise …` or `assert …`."""
+    line = traceback.extract_tb(error.__traceback__)[-1].line or ""
+    return "raise " in line or line.startswith("assert ")
 
 
 def hostile():

@@ -80,6 +80,6 @@ def floor(size, nbytes, links):
 def bus_bandwidth(size, nbytes, picoseconds):
     """Bytes a second, as nccl-tests counts them: what each link carried if nothing was sent in vain.
 
-    It does not depend on the number of ranks, so it can be held against what the link is sold as.
+    For many bytes it hardly depends on the number of ranks. Then it can be compared with what the link is sold as.
     """
     return 2 * (size - 1) / size * nbytes / (picoseconds / 1e12)

@@ -209,22 +209,22 @@ def held() -> int:
 
 
 def places(file: Path) -> Iterator[str]:
-    """Where in this file the threads are, with the variables there. Rather in a line of the learner's that
-    called a given one than in the given one."""
+    """Where in this file the threads are, with the variables there. Given lines are named only if no thread
+    is in one of the learner's, or in what such a line called."""
     said, text = set(), file.read_text("utf-8")
-    for frame in sys._current_frames().values():
-        inside = [*_frames_in(file, frame)]
-        here = next((one for one in inside if is_blank(text, one.f_lineno)), None)
-        here = here or next(iter(inside), None)
+    stacks = [[*_frames_in(file, frame)] for frame in sys._current_frames().values()]
+    own = [next((one for one in inside if is_blank(text, one.f_lineno)), None) for inside in stacks]
+    for here in own if any(own) else [next(iter(inside), None) for inside in stacks]:
         if here is not None:
             values = ", ".join(
                 f"{name} = {value!r}" for name, value in list(here.f_locals.items())
                 if type(value) in (int, float, str, bool) and len(repr(value)) < 30
             )  # fmt: skip
+            line = text.split("\n")[here.f_lineno - 1].strip()
             place = f"{file.name}:{here.f_lineno}, in {here.f_code.co_name}"
             if place not in said:
                 said.add(place)
-                yield place + (f", where {values}" if values else "")
+                yield place + (f", where {values}" if values else "") + f": {line}"
 
 
 def _frames_in(file: Path, frame: FrameType | None) -> Iterator[FrameType]:

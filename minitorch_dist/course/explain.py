@@ -56,6 +56,8 @@ def _said(error: BaseException) -> str:
         return said
     if isinstance(error, KeyError):
         said = f"there is no {said} in it"
+    if isinstance(error, NotImplementedError) and re.match(r"lesson \d|$", str(error)):
+        said = "this line stands where your code belongs. Write yours, and delete it"
     return f"{type(error).__name__}: {said}"
 
 
@@ -110,7 +112,7 @@ def _values(frame: FrameType, line: int) -> str:
             if len(shown) <= SHORT:
                 found[name] = f"{name} = {shown}"
         elif isinstance(getattr(value, "shape", None), tuple):
-            found[name] = f"{name} of shape {tuple(value.shape)}"
+            found[name] = f"{name}.shape = {tuple(value.shape)}"
         elif value is not frame and name != "self" and not callable(value):
             shown = repr(value)
             is_short = len(shown) <= SHORT and " object at 0x" not in shown
@@ -185,9 +187,10 @@ def silent(text: str, ours: str) -> list[tuple[int, str]]:
         if empty:
             found.append((empty[0], f"{short} returns nothing here"))
         elif not _ends(function.body):
-            found.append(
-                (function.lineno, f"{short} can come to its end without a return, and gives None")
-            )
+            said = f"{short} can come to its end without a return, and gives None"
+            if _prints(function):
+                said += ". What it prints is seen by you, and not by its caller"
+            found.append((function.lineno, said))
     return found
 
 
@@ -222,6 +225,11 @@ def _returns(function: Function) -> list[ast.Return]:
 
 def _yields(function: Function) -> bool:
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _inside(function))
+
+
+def _prints(function: Function) -> bool:
+    calls = [node.func for node in _inside(function) if isinstance(node, ast.Call)]
+    return any(isinstance(one, ast.Name) and one.id == "print" for one in calls)
 
 
 def _is_nothing(value: ast.expr | None) -> bool:

@@ -50,8 +50,8 @@ def steps(lesson: Lesson, room: Path = ROOM) -> Iterator[Step]:
         concerned = {*mutant.caught_by, *mutant.passes}
         yield Step(
             f"mutant {mutant.name}",
-            lambda mutant=mutant, concerned=concerned: _killed(
-                mutant, judge(mutant.text, concerned)
+            lambda mutant=mutant, concerned=concerned: killed(
+                lesson, mutant, judge(mutant.text, concerned)
             ),  # type: ignore[misc]
         )
     for question in lesson.questions:
@@ -83,6 +83,8 @@ def _whole(lesson: Lesson) -> str:
         return "lesson.toml has no [[predict]]"
     if not (lesson.folder / "plot.py").exists():
         return "there is no plot.py"
+    if lesson.failure is None or lesson.failure.mutant not in {one.name for one in lesson.mutants}:
+        return "lesson.toml has no [failure] of one of its mutants"
     forward = [number for number in lesson.requires if number >= lesson.number]
     return f"it requires lessons that come later: {forward}" if forward else ""
 
@@ -107,13 +109,24 @@ def _solved(lesson: Lesson, verdict: CheckVerdict) -> str:
     return ""
 
 
-def _killed(mutant: Mutant, verdict: CheckVerdict) -> str:
+def killed(lesson: Lesson, mutant: Mutant, verdict: CheckVerdict) -> str:
+    """The lamps that it names are out, or burn; and of the lesson's failure the check says what lesson.toml says."""
     for name in mutant.caught_by:
         if verdict.lamps.get(name) is not False:
             return f"{name!r} should catch it, and does not:\n{verdict}"
     for name in mutant.passes:
         if verdict.lamps.get(name) is not True:
             return f"{name!r} should let it pass, and does not:\n{verdict}"
+    return other_failure(lesson, mutant, verdict)
+
+
+def other_failure(lesson: Lesson, mutant: Mutant, verdict: CheckVerdict) -> str:
+    """Empty if the check says of the lesson's failure what lesson.toml says."""
+    shown = lesson.failure
+    if shown is not None and shown.mutant == mutant.name:
+        said = verdict.said.get(shown.lamp, "nothing")
+        if not shown.is_what(said):
+            return f"lesson.toml has the failure\n{shown.said}\nand the check says\n{shown.lamp}: {said}"
     return ""
 
 

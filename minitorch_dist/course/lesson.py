@@ -1,7 +1,7 @@
 """The files in a lesson's folder.
 
 lessons/13_ring/
-  lesson.toml   title, question, why, time, questions to predict
+  lesson.toml   title, question, why, time, questions to predict, a failure to read (see `sample_failure`)
   text.md       the lesson, at most 600 words
   ring.py       the one source, with its blanks (see `source`)
   check.py      lamps (see `lamps`), and a picture
@@ -23,6 +23,7 @@ from functools import cached_property
 from pathlib import Path
 
 from minitorch_dist.course.fields import LessonError as LessonError, Titled, read_fields
+from minitorch_dist.course.sample_failure import SampleFailure
 from minitorch_dist.course.sizes import completed, hints, sized
 from minitorch_dist.course.source import Source, parse
 
@@ -34,7 +35,7 @@ ROOM = Path(
 )
 FOLDER = re.compile(r"(\d\d(?:\.5)?)_([a-z][a-z0-9_]*)")
 NEEDED = frozenset({"title", "question", "part", "file", "why", "seconds", "minutes"})
-MORE = frozenset({"requires", "exports", "whole", "given", "earlier", "predict", "bugs"})
+MORE = frozenset({"requires", "exports", "whole", "given", "earlier", "predict", "bugs", "failure"})
 HINTS = ("Nudge", "Plan", "Near code")
 
 
@@ -114,10 +115,16 @@ class Lesson(Titled):
         """The source with blanks of this size; of the names in `carried` a file asks no more."""
         return sized(self.source, size, tuple(self.whole), tuple(self.exports), carried)
 
+    @cached_property
+    def failure(self) -> SampleFailure | None:
+        """What the check says of one wrong version, and how to read it."""
+        return SampleFailure.of(self.fields["failure"]) if "failure" in self.fields else None
+
     @property
     def plain_text(self) -> str:
-        """The text where no page of ours is beside it: of links to them only the words."""
-        return re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", self.text)
+        """The text and its failure, where no page of ours is beside them: of links to pages only the words."""
+        whole = f"{self.text.rstrip()}\n\n{self.failure.page}" if self.failure else self.text
+        return re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", whole)
 
     @property
     def bridge(self) -> str:

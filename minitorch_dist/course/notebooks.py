@@ -1,6 +1,6 @@
 """A lesson as a notebook: `notebooks/13_ring.ipynb`, made by `mtd dev build`.
 
-title, question, text       what the lesson says
+title, question, text       what the lesson says, and a failure with its reading
 predict                     its questions; the measured answers are folded in
 the solution                one idea per cell; comments show where a learner's blanks are
 check, picture              of the functions that stand in the notebook (see `cells`)
@@ -58,6 +58,7 @@ def cells_of(lesson: Lesson, answers: Mapping[str, float]) -> list[NotebookCell]
             f"in the terminal: `mtd check {number}`.*"
         ),
         NotebookCell(lesson.text.strip().replace("](../../docs/", "](../docs/")),
+        *([NotebookCell(lesson.failure.page.strip())] if lesson.failure else []),
         *_questions(lesson, answers),
         *_solution(lesson),
         NotebookCell("## The check\n\n" + lesson.why),

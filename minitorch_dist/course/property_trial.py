@@ -16,8 +16,10 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -197,6 +199,10 @@ def _demand_a_test(test: object) -> None:
             "you thought of"
         )
     free = list(inspect.signature(test).parameters)
+    program = name.removeprefix("property_of_")
+    inner = inspect.signature(getattr(test, "hypothesis").inner_test)  # noqa: B009
+    if program in inner.parameters and program not in free:
+        raise AssertionError(f"the program comes first in {name}: def {name}({program}, …)")
     if len(free) != 1 and free != [
         "arguments",
         "kwargs",
@@ -218,13 +224,24 @@ def _listed(lines: Sequence[str]) -> str:
     return "".join(f"\n    {line}" for line in lines)
 
 
+def _failing_line(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f" ({Path(last.filename).name}:{last.lineno}: {last.line})" if last.line else ""
+    return f"an assert fails{where}"
+
+
 def _in_words(error: Exception) -> str:
     """The error, and the example upon which it came."""
     said = str(error).strip().split("\n")[0]
     kind = type(error).__name__
+    returned = re.search(r"should return None, but \w+ returned (.*?) instead", said)
+    if returned:
+        return f"it returns {returned[1]}. A property says no by an assert that fails"
     if isinstance(error, InvalidArgument | HypothesisException):
         return f"Hypothesis stops with {kind}: {said}"
-    head = (said or "an assert fails") if isinstance(error, AssertionError) else f"{kind}: {said}"
+    head = (
+        (said or _failing_line(error)) if isinstance(error, AssertionError) else f"{kind}: {said}"
+    )
     notes = "\n".join(getattr(error, "__notes__", []))
     found = re.search(r"^[A-Z][\w ]*: \w+\((.*?)^\)", notes, re.DOTALL | re.MULTILINE)
     if found is None:

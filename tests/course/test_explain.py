@@ -11,6 +11,7 @@ import pytest
 from minitorch_dist.course import source
 from minitorch_dist.course.explain import in_words, remarks, silent
 
+STILL_THERE = "this line stands where your code belongs. Write yours, and delete it"
 LESSON = '''
 def half(x):
     # BLANK 1: a half of it (about 1 line)
@@ -79,6 +80,12 @@ def test_what_the_check_cannot_use(tmp_path: Path) -> None:
         (AssertionError("two are missing"), "two are missing"),
         (KeyError((0, 1)), "KeyError: there is no (0, 1) in it"),
         (ValueError(), "ValueError: ValueError"),
+        (NotImplementedError(), f"NotImplementedError: {STILL_THERE}"),
+        (
+            NotImplementedError("lesson 1, blank 1: the right neighbour"),
+            f"NotImplementedError: {STILL_THERE}",
+        ),
+        (NotImplementedError("no halves here"), "NotImplementedError: no halves here"),
     ],
 )
 def test_its_first_line(error: BaseException, said: str, tmp_path: Path) -> None:
@@ -100,6 +107,7 @@ def test_its_first_line(error: BaseException, said: str, tmp_path: Path) -> None
         ("with x:\n    return x", []),
         ("match x:\n    case 1:\n        return 1\n    case _:\n        return 2", []),
         ("match x:\n    case 1:\n        return 1", ["half can come to its end without a return, and gives None"]),
+        ("print(x)", ["half can come to its end without a return, and gives None. What it prints is seen by you, and not by its caller"]),
         ("def inner():\n    pass\nreturn inner", []),
         ("yield x", []),
     ],

@@ -229,3 +229,33 @@ def test_mutants_of_a_lesson_as_programs() -> None:
     assert (ours.__name__, ours.__doc__, ours(2, 3)) == ("ours", "Ours.", 0)
     shout = named(lambda word: word.upper(), "shout", "Says it louder.")
     assert shout.__name__ == "shout" and shout("a") == "A"
+
+
+@given(numbers=numbers)
+def property_of_sort(sort: Any, numbers: list[int]) -> Any:
+    return sort(numbers) == sorted(numbers)
+
+
+@given(numbers, st.integers())
+def property_of_program(numbers: list[int], number: int, program: Any) -> None:
+    assert program(numbers) == sorted(numbers)
+
+
+@given(numbers=numbers)
+def property_without_words(sort: Any, numbers: list[int]) -> None:
+    if sort(numbers) != numbers:
+        raise AssertionError  # as an assert outside of pytest does
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        (property_of_sort, "it returns True. A property says no by an assert that fails"),
+        (property_of_program, "the program comes first in property_of_program: def property_of_program(program, …)"),
+        (property_without_words, "an assert fails (test_property_trial.py:"),
+    ],
+)  # fmt: skip
+def test_mistakes_that_people_type(test: Any, said: str) -> None:
+    with pytest.raises(AssertionError) as caught:
+        spares(test, [sorted])
+    assert said in str(caught.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import checking, lesson
+from minitorch_dist.course import checking, judging, lesson
 from minitorch_dist.course.lesson import Lesson, Mutant
 from minitorch_dist.course.source import unwritten
 from minitorch_dist.distributed import leftover_messages
@@ -75,6 +75,7 @@ def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
         assert verdict.lamps[name] is False, f"{name} does not catch it: {verdict}"
         said = verdict.said.get(name, "")
         assert not said.startswith(INCOMPLETE), f"{name} sees a part that is not there: {said}"
+    assert not judging.other_failure(one, mutant, verdict)
 
 
 def one_of_each_lesson(one: Lesson) -> list[Mutant]:
@@ -104,6 +105,8 @@ def test_a_mutant_passes_the_other_lamps(one: Lesson, mutant: Mutant, tmp_path: 
 @pytest.mark.parametrize("one", LESSONS, ids=named)
 def test_a_lesson_is_whole(one: Lesson) -> None:
     assert len(one.text.split()) <= 600
+    assert one.failure is not None and one.failure.mutant in [mutant.name for mutant in one.mutants]
+    assert len(one.failure.page.split()) <= 160
     assert len(one.hints) == 3 and all(one.hints)
     assert one.mutants and any(mutant.seen for mutant in one.mutants)
     assert len(one.questions) >= 1

@@ -231,7 +231,7 @@ def draw(
 def why_it_matters(page: Page, lesson: Lesson) -> None:
     page.say(marked(("Why it matters: ", "bold"), lesson.why))
     for address in lesson.fields.get("bugs", []):
-        page.say(f"seen: {address}", "dim", indent=2)
+        page.say(f"a real case: {address}", "dim", indent=2)
     page.say()
 
 
