@@ -21,6 +21,8 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 
 MOST_ARROWS = 12
+FEW = 2  # so many later complaints are told in full
+NAMES = 40  # columns for the names of their lamps
 LINES = 10  # of one complaint
 PRINTED = 12  # lines of what the code printed
 LONGEST = 200  # characters of one of them
@@ -161,8 +163,16 @@ def _complaints(page: Page, found: CheckVerdict, complaints: dict[str, str]) -> 
         if kind == _kind(said):
             page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same error"))
         else:
-            _complain(page, names, found.said[names[0]], 2)
+            _complain(page, names, _shortened(found.said[names[0]], page.width, len(alike)), 2)
     page.say()
+
+
+def _shortened(said: str, width: int, kinds: int) -> str:
+    """Of a later complaint so much that the first one stays on the screen: where there are many, two lines."""
+    if kinds <= FEW:
+        return said
+    head = " ".join(said.split())
+    return head if len(head) <= 2 * width - NAMES else f"{head[: 2 * width - NAMES]} …"
 
 
 def _complain(page: Page, names: list[str], said: str, most: int) -> None:
