@@ -70,6 +70,7 @@ class WorldScope:
         self.world: World | None = None
         self.clock = clock
         self.given = given  # what a launcher has decided for this rank
+        self.rpc_agent: Any = None  # RPC needs no world
         self.extras: dict[str, Any] = {}  # what needs no world: one object under the name of each
         self.at_end: list[Callable[[], None]] = []  # to call when this rank is over, last first
         self.interrupts: list[

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from minitorch_dist.optim import states
 from minitorch_dist.tensors import ledger
 from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle
-from minitorch_dist.tensors.core.without_warnings import silent
+from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_silence, silent
 from minitorch_dist.tensors.tensor import Tensor
 
 Group: TypeAlias = dict[str, Any]
@@ -236,15 +236,17 @@ class Optimizer:
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """`step` with the hooks around it. They see the optimizer as the first of `args`."""
 
-    silent_step = silent(step)
-
     @functools.wraps(step)
     def stepped(*args: Any, **kwargs: Any) -> Any:
         self: Optimizer = args[0]
         self._opt_called = True
         if self._step_pre or self._step_post or _before_every_step or _after_every_step:
-            return _step_with_hooks(silent_step, args, kwargs)
-        return silent_step(*args, **kwargs)
+            return _step_with_hooks(silent(step), args, kwargs)
+        before = enter_silence()
+        try:
+            return step(*args, **kwargs)
+        finally:
+            leave_silence(before)
 
     return stepped
 

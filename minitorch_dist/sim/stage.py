@@ -99,7 +99,7 @@ class SimulationStage:
                 return None
             self.clock.pause(crash.restart - self.clock.now())
             self._begin_again(rank)
-            place.extras, place.at_end = dict(extras), list(at_end)
+            place.extras, place.at_end, place.rpc_agent = dict(extras), list(at_end), None
             place.interrupts = list(interrupts)
             generator.install(random_state.clone_state())
 

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 import minitorch_dist as mtd
 from minitorch_dist.distributed import optim as distributed_optim, rpc, world
 from minitorch_dist.distributed.codec import kinds, registry, trust
+from minitorch_dist.distributed.codec.writer import _WRITERS, Writer
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import current
 from tests.distributed.codec.built import built
@@ -167,6 +168,16 @@ BEGIN: list[Any] = [  # so that there are objects to go on from
 ]
 
 
+class Attack:
+    """A value that writes itself as it likes."""
+
+    def __init__(self, write: Callable[[Writer], None]) -> None:
+        self.write = write
+
+
+_WRITERS[Attack] = lambda writer, attack: attack.write(writer)
+
+
 class Attacker:
     """Writes requests byte by byte, past all that a writer refuses."""
 
@@ -200,7 +211,11 @@ class Attacker:
     def ask(self, operation: int, asked: Any) -> bool:
         """Whether the answer was no error."""
         future = self.agent.call(
-            self.there, operation, lambda writer: self.value(writer, asked), "an attack", 20.0
+            self.there,
+            operation,
+            Attack(lambda writer: self.value(writer, asked)),
+            "an attack",
+            20.0,
         )
         try:
             future.wait()

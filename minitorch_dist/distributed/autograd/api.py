@@ -65,7 +65,7 @@ def _demand_all_used(agent: RpcAgent, context: Context, number: int, this: Distr
             seen.add(worker)
             asked[worker] = agent.call(
                 agent.worker(worker), serve.UNUSED,
-                lambda writer: writer.value((context.id, number)), "backward", is_system=True,
+                (context.id, number), "backward", is_system=True,
             )  # fmt: skip
         for worker in list(asked):
             found, others = asked.pop(worker).wait()

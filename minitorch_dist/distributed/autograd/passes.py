@@ -208,7 +208,7 @@ class DistributedPass:
         what = (self._context.id, self._number, self._retain, node.message, list(grads))
         try:
             agent.call(
-                agent.worker(node.src), serve.BACKWARD, lambda writer: writer.value(what),
+                agent.worker(node.src), serve.BACKWARD, what,
                 "backward", 0.0, settled=self._settled,
             )  # fmt: skip
         except Exception as error:

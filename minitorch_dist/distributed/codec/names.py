@@ -16,21 +16,12 @@ from minitorch_dist.distributed.codec.errors import UnknownName, Unsendable
 from minitorch_dist.distributed.codec.trust import Trust
 
 _found: dict[str, tuple[str, Any, Any]] = {}  # by name: its module's name, the module, and it
-_named: dict[Any, str] = {}  # objects that were sent, and are found by their names
+checked: dict[Any, str] = {}  # objects that were sent, and are found by their names
 MOST = 4096  # entries of either before it is cleared
 
 
 def name_of(thing: Any, trust: Trust) -> str:
-    """The name under which a peer finds this function or class; Unsendable if there is none."""
-    try:
-        known = _named.get(thing)
-    except TypeError:  # a method of something that cannot be hashed
-        known = None
-    return known if known is not None and trust.may_pickle else _checked_name(thing, trust)
-
-
-def _checked_name(thing: Any, trust: Trust) -> str:
-    """The name, if it leads to this very object."""
+    """The name under which a peer finds this very function or class; Unsendable if there is none."""
     name = registry.full_name(thing)
     kind = "a class" if isinstance(thing, type) else "a function"
     if "<lambda>" in name:
@@ -47,9 +38,9 @@ def _checked_name(thing: Any, trust: Trust) -> str:
                 "Register it with rpc.functions.register, or send a text that stands for it"
             )
         _check_that_it_leads_to(thing, name)
-    if len(_named) >= MOST:
-        _named.clear()
-    _named[thing] = name
+    if len(checked) >= MOST:
+        checked.clear()
+    checked[thing] = name
     return name
 
 

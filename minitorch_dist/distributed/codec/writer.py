@@ -58,22 +58,12 @@ class Writer:
         write = _WRITERS.get(type(value)) or _by_ancestry(value)
         write(self, value)
 
-    def named(self, name: str, value: Any) -> None:
-        """As `value`; errors begin with the name."""
-        try:
-            self.value(value)
-        except Unsendable as error:
-            raise error.inside(name) from None
-
     def begin(self, count: int) -> None:
         """A tuple of so many values follows."""
         self.out += kinds.KIND_AND_COUNT.pack(kinds.TUPLE, count)
 
     def text(self, text: str) -> None:
-        try:
-            encoded = text.encode()
-        except UnicodeEncodeError:
-            encoded = text.encode(errors="surrogatepass")
+        encoded = text.encode(errors="surrogatepass")
         self.out += kinds.COUNT.pack(len(encoded))
         self.out += encoded
 
@@ -114,7 +104,9 @@ class Writer:
 
     def items(self, kind: int, items: Iterable[Any], count: int) -> None:
         self.out += kinds.KIND_AND_COUNT.pack(kind, count)
-        self._deeper()
+        self._depth += 1
+        if self._depth > kinds.MAX_DEPTH:
+            raise _too_deep()
         place = -1
         try:
             for place, item in enumerate(items):  # noqa: B007 - named by the error
@@ -125,7 +117,9 @@ class Writer:
 
     def pairs(self, kind: int, value: dict[Any, Any]) -> None:
         self.out += kinds.KIND_AND_COUNT.pack(kind, len(value))
-        self._deeper()
+        self._depth += 1
+        if self._depth > kinds.MAX_DEPTH:
+            raise _too_deep()
         key: Any = None
         try:
             for key, item in value.items():
@@ -135,13 +129,12 @@ class Writer:
             raise error.inside(f"[{key!r}]") from None
         self._depth -= 1
 
-    def _deeper(self) -> None:
-        self._depth += 1
-        if self._depth > kinds.MAX_DEPTH:
-            raise Unsendable(f"containers nested deeper than {kinds.MAX_DEPTH}")
-
     def __repr__(self) -> str:
         return f"<Writer, {len(self.out)} bytes and {len(self.buffers)} buffers>"
+
+
+def _too_deep() -> Unsendable:
+    return Unsendable(f"containers nested deeper than {kinds.MAX_DEPTH}")
 
 
 # -------------------------------------------------------------------------------- one for each type
@@ -288,9 +281,9 @@ def _named(writer: Writer, value: Any) -> None:
     self = getattr(value, "__self__", None)
     if self is not None and not isinstance(self, type | type(np)):
         return _pickled(writer, value)  # a method of some object, such as [].append
-    name = names.name_of(value, writer.trust)
+    is_known = writer.trust is Trust.FULL and value in names.checked
     writer.out.append(kinds.NAMED)
-    writer.text(name)
+    writer.text(names.checked[value] if is_known else names.name_of(value, writer.trust))
     return None
 
 

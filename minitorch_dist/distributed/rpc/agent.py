@@ -21,6 +21,7 @@ from threading import Lock  # noqa: TID251 - guards the parts; nothing waits in 
 from typing import Any, Final, TypeVar
 
 from minitorch_dist.distributed import world
+from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.rpc.call import Caller, RpcFuture
 from minitorch_dist.distributed.rpc.members import DeviceNames, WorkerInfo, WorkerTable
 from minitorch_dist.distributed.rpc.message import (
@@ -33,7 +34,7 @@ from minitorch_dist.distributed.rpc.message import (
     RpcMessage,
     Sender,
 )
-from minitorch_dist.distributed.rpc.pool import DeadlineThread, Job, WorkerPool, is_ours
+from minitorch_dist.distributed.rpc.pool import DeadlineThread, Job, WorkerPool, is_ours, runs_job
 from minitorch_dist.distributed.rpc.retry import Retry
 from minitorch_dist.distributed.rpc.serve import RequestServer
 from transports.clock import PICO, Deadline, Thread
@@ -57,6 +58,7 @@ class RpcAgent(RpcInbox):
         self.transport, self.clock, self.me = transport, transport.clock, me
         self.timeout = timeout
         self.is_real = not self.clock.is_virtual
+        self.trust = trust.of_peers()
         self.workers = WorkerTable([me])
         self.names = DeviceNames(me, {})
         self.is_growing = False  # workers join and leave one by one
@@ -123,14 +125,17 @@ class RpcAgent(RpcInbox):
 
     def wait_for(self, future: RpcFuture[Any], deadline: Deadline | None = None) -> None:
         """Wait until a future is done; in real time the calling thread drives the transport meanwhile."""
-        was_job = self.pool.begin_wait()
+        pool, is_job = self.pool, runs_job.get()
+        pool.visits += not is_ours.get()
+        if is_job:
+            pool.count_as_waiting(1)
         try:
-            if self.is_real:
-                self._drive_for(future, deadline)
-            else:
-                future.settle(deadline)
+            self._drive_for(future, deadline) if self.is_real else future.settle(deadline)
         finally:
-            self.pool.end_wait(was_job)
+            if is_job:
+                pool.count_as_waiting(-1)
+            if pool.is_deep:
+                pool.wake_driver()
 
     def _drive_for(self, future: RpcFuture[Any], deadline: Deadline | None) -> None:
         """Drive until the future is done. A function that arrives meanwhile runs in another thread."""
@@ -212,12 +217,11 @@ class RpcAgent(RpcInbox):
 
     # -------------------------------------------------------------------------------- what is due
 
-    def next_instant(self) -> int | None:
-        """When something is due, in the clock's picoseconds; None if nothing is."""
+    def next_instant(self) -> float:
+        """When something is due, in the clock's picoseconds; infinite if nothing is."""
         upcoming = self.caller.calls.next_instant()
-        if self.is_real and self.holds_refs():
-            soon = self.clock.now() + PICO // 2  # dropped references are released twice a second
-            return soon if upcoming is None else min(upcoming, soon)
+        if self.is_real and self.holds_refs():  # dropped references are released twice a second
+            return min(upcoming, self.clock.now() + PICO // 2)
         return upcoming
 
     def do_what_is_due(self) -> None:
@@ -243,17 +247,16 @@ class RpcAgent(RpcInbox):
         return f"<RpcAgent of {self.me.name!r}, {state}, {self.caller!r}, {self.pool!r}, {self.transport!r}>"
 
 
-KEY: Final = "rpc"
 NOT_INITIALIZED: Final = "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."
 
 
 def is_here() -> bool:
-    return KEY in world.place().extras
+    return world.place().rpc_agent is not None
 
 
 def current() -> RpcAgent:
     """This worker's agent; torch's RuntimeError before `init_rpc`."""
-    agent = world.place().extras.get(KEY)
+    agent: RpcAgent | None = world.place().rpc_agent
     if agent is None:
         raise RuntimeError(NOT_INITIALIZED)
-    return agent  # type: ignore[no-any-return]
+    return agent

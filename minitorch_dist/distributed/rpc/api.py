@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-from minitorch_dist.distributed.codec import Unsendable, Writer
+from minitorch_dist.distributed.codec import Unsendable
 from minitorch_dist.distributed.exceptions import RpcTimeout, WorkerLost
 from minitorch_dist.distributed.rpc import functions, serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
@@ -89,11 +89,13 @@ def _call(
     to: Any, func: Callable[..., Any], args: Sequence[Any] | None,
     kwargs: Mapping[str, Any] | None, timeout: float | timedelta,
 ) -> RpcFuture[Any]:  # fmt: skip
-    agent = current()
-    named = agent.workers.by_name.get(to) if isinstance(to, str) else None
-    worker, write = named or agent.workers.find(to), request(func, args, kwargs)
+    agent, asked = current(), request(func, args, kwargs)
+    worker = (agent.workers.by_name.get(to) if type(to) is str else None) or agent.workers.find(to)
     seconds = timeout if type(timeout) is float else seconds_of(timeout)
-    return agent.call(worker, serve.CALL, write, func, seconds)
+    try:
+        return agent.call(worker, serve.CALL, asked, func, seconds)
+    except Unsendable as error:
+        raise in_words(error, asked) from None
 
 
 @contextmanager
@@ -117,22 +119,26 @@ def noted(future: RpcFuture[T]) -> RpcFuture[T]:
 
 def request(
     func: Callable[..., Any], args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None
-) -> Callable[[Writer], None]:
-    """A function that writes (func, args, kwargs). Its errors name the argument."""
+) -> tuple[Any, ...]:
+    """The function, its arguments and its keywords: a CALL asks for them."""
     if not callable(func):
         raise TypeError("function should be callable.")
-    args, kwargs = tuple(args or ()), dict(kwargs or {})
+    return func, tuple(args or ()), dict(kwargs or {})
 
-    def write(writer: Writer) -> None:
-        writer.begin(3)
-        try:
-            writer.value(func)
-        except Unsendable as error:
-            raise error.inside(functions.name_of(func)) from None
-        writer.named("args", args)
-        writer.named("kwargs", kwargs)
 
-    return write
+def in_words(error: Unsendable, asked: tuple[Any, ...], within: str = "") -> Unsendable:
+    """The error about a part of a request: it names the function or the argument, and not the place in a tuple.
+
+    `within` is the place of `asked` in what was written. Its last two parts are `args` and `kwargs`.
+    """
+    count = len(asked)
+    names = {count - 2: "args", count - 1: "kwargs", 0: functions.name_of(asked[0])}
+    for place, name in names.items():
+        start = f"{within}[{place}]"
+        if error.where.startswith(start):
+            error.where = name + error.where.removeprefix(start)
+            break
+    return error
 
 
 # ------------------------------------------------------------------------------------- gathering
@@ -202,9 +208,7 @@ def _all_gather(
         agent.workers.find(name)
     which = names, ours.visits[names]
     ours.visits[names] += 1
-    future = agent.call(
-        leader, serve.GATHER, lambda writer: writer.value((which, obj)), "_all_gather", seconds
-    )
+    future = agent.call(leader, serve.GATHER, (which, obj), "_all_gather", seconds)
     try:
         return dict(future.wait())
     except RpcTimeout:
@@ -223,7 +227,7 @@ def _missing(agent: RpcAgent, which: Which) -> str:
     leader = agent.workers.find(which[0][0])
     try:
         found = agent.call(
-            leader, serve.ABSENT, lambda writer: writer.value(which), "_all_gather", PATIENCE,
+            leader, serve.ABSENT, which, "_all_gather", PATIENCE,
             is_system=True,
         ).wait()  # fmt: skip
     except RuntimeError:

@@ -22,11 +22,11 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import inf
 from threading import Lock  # noqa: TID251 - guards the numbers; nothing waits in here
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.codec import Writer
 from minitorch_dist.distributed.exceptions import RpcError, RpcTimeout, WorkerLost
 from minitorch_dist.distributed.rpc import functions
 from minitorch_dist.distributed.rpc.members import WorkerInfo
@@ -41,7 +41,7 @@ from minitorch_dist.distributed.rpc.message import (
     autograd,
     context_id,
 )
-from minitorch_dist.distributed.rpc.pool import Job
+from minitorch_dist.distributed.rpc.pool import Job, is_ours
 from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
 from transports.errors import PeerLost, TransportClosed
@@ -98,7 +98,7 @@ class PendingCall:
         self.id = 0  # it gets its number when it is complete
         self.to, self.doing, self.timeout, self.is_system = to, doing, timeout, is_system
         self.started = agent.clock.now()
-        self.end: int | None = self.started + round(timeout * PICO) if timeout > 0 else None
+        self.end = self.started + round(timeout * PICO) if timeout > 0 else inf
         self.future: RpcFuture[Any] | None = RpcFuture(agent, self.awaited)
         self.parts: list[Any] = []  # of its request, until that is sent
         self.site = ""  # the caller's line
@@ -180,11 +180,8 @@ class PendingCalls(dict[int, PendingCall]):
     def all(self) -> list[PendingCall]:
         return list(self.values())
 
-    def enter(self, call: PendingCall) -> int | None:
-        """Give the call its number. The result is the instant at which something is due of it.
-
-        Each number belongs to a call in here as soon as it is given.
-        """
+    def enter(self, call: PendingCall) -> float:
+        """Give the call its number, which belongs to it at once. The result is when something is due of it."""
         with self._lock:
             call.id = next(self._numbers)
             self[call.id] = call
@@ -194,13 +191,13 @@ class PendingCalls(dict[int, PendingCall]):
         """A number for a message that nobody answers."""
         return next(self._numbers)
 
-    def next_instant(self) -> int | None:
+    def next_instant(self) -> float:
         """When something is due of some call."""
-        return min((call.end for call in self.all() if call.end is not None), default=None)
+        return min((call.end for call in self.all()), default=inf)
 
     def over(self, now: int) -> list[PendingCall]:
         """Give up the calls whose time is over."""
-        late = [call for call in self.all() if call.end is not None and now >= call.end]
+        late = [call for call in self.all() if now >= call.end]
         found = [call for call in late if self.pop(call.id, None) is not None]
         self._given_up.update(call.id for call in found)
         self.has_given_up = self.has_given_up or bool(found)
@@ -230,9 +227,8 @@ class Caller:
     # ------------------------------------------------------------------------------------ making
 
     def call(
-        self, to: WorkerInfo, operation: int, write: Callable[[Writer], None], doing: object,
-        timeout: float = -1.0, is_system: bool = False,
-        settled: Settled | None = None, keeps: object = None,
+        self, to: WorkerInfo, operation: int, asked: Any, doing: object, timeout: float = -1.0,
+        is_system: bool = False, settled: Settled | None = None, keeps: object = None,
         site: str | None = None,
     ) -> RpcFuture[Any]:  # fmt: skip
         """Send a request. The result is the future of its answer. A value that cannot be sent raises here.
@@ -244,32 +240,34 @@ class Caller:
         agent = self._agent
         if not agent.is_open:
             raise self._is_shut(doing)
-        if agent.dropped_refs and not is_system:
-            agent.release_dropped_refs()
         call = self.Call(agent, to, doing, agent.timeout if timeout < 0 else timeout, is_system)
-        future = call.future
-        assert future is not None
-        writer = RpcWriter(to.id, partial(agent.names.name_at, to))
-        writer.out.append(operation)
-        write(writer)
+        call.settled, call.keeps, future = settled, keeps, call.future
+        writer = RpcWriter(to.id, partial(agent.names.name_at, to), agent.trust)
+        writer.request(operation, asked)
         if not is_system:
-            call.site = callsite() if site is None else site
-            context = context_id.get()
-            writer.value(None if context is None else autograd().pack(writer, to.id, context))
-            with self._lock:
-                self.issued[to.id] += 1
+            self._complete_for_user(call, writer, site)
         if writer.notes:
             writer.depart()
-        agent.pool.visit()
-        call.parts, call.settled, call.keeps = [writer.out, *writer.buffers], settled, keeps
+        call.parts = [writer.out, *writer.buffers]
         instant = self.calls.enter(call)  # now that it is written: that may have made other calls
-        if instant is not None:
+        if instant < agent.deadlines.wakes:
             agent.deadlines.expect(instant)
         try:
             self._request(call)
         except (PeerLost, TransportClosed) as error:
             self._fail(call, call.unsent(error))
         return future
+
+    def _complete_for_user(self, call: PendingCall, writer: RpcWriter, site: str | None) -> None:
+        """A user's request tells its context of autograd. It is counted, and its line is noted for errors."""
+        agent, context = self._agent, context_id.get()
+        if agent.dropped_refs:
+            agent.release_dropped_refs()
+        agent.pool.visits += not is_ours.get()
+        call.site = callsite() if site is None else site
+        writer.value(None if context is None else autograd().pack(writer, call.to.id, context))
+        with self._lock:
+            self.issued[call.to.id] += 1
 
     def _is_shut(self, doing: object) -> RpcError:
         me = self._agent.me.name
@@ -284,9 +282,8 @@ class Caller:
     def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
         """Send a request that needs no answer, if its worker is still there."""
         if self._agent.is_open:
-            writer = RpcWriter(to.id, str)
-            writer.out.append(operation)
-            writer.value(what)
+            writer = RpcWriter(to.id, str, self._agent.trust)
+            writer.request(operation, what)
             self._sender.notify(to.id, self.calls.new_number(), [writer.out, *writer.buffers])
 
     # ------------------------------------------------------------------------------------- ending
@@ -295,16 +292,24 @@ class Caller:
         """An answer or a failure has come. It is a job if functions of the user wait for it."""
         call = self.calls.pop(message.id, None)
         if call is None:
-            is_late = self.calls.was_given_up(message.id)
-            return partial(_release_objects, message) if is_late else None
+            return self._take_late(message)
         if call.has_callbacks:
             return partial(self._answered, call, message)
         self._answered(call, message)
         return None
 
+    def _take_late(self, message: RpcMessage) -> Job | None:
+        """Nobody waits for this answer any more. Reading it lets go of the references in it."""
+
+        def release() -> None:
+            with suppress(Exception):
+                RpcReader(message.parts, self._agent.trust).value()
+
+        return release if self.calls.was_given_up(message.id) else None
+
     def _answered(self, call: PendingCall, message: RpcMessage) -> None:
         """Complete the call with the answer or the failure that has come."""
-        reader = RpcReader(message.parts)
+        reader = RpcReader(message.parts, self._agent.trust)
         try:
             value, load = reader.value(), reader.value()
             if load is not None:
@@ -313,10 +318,7 @@ class Caller:
             error.add_note(f"(while reading the answer to {call})")
             call.finish(error=error)
             return
-        if message.kind == ANSWER:
-            call.finish(value)
-        else:
-            call.finish(error=call.failure(value))
+        call.finish(value, None if message.kind == ANSWER else call.failure(value))
 
     def lose(self, worker: int, reason: str) -> Job | None:
         """A worker is gone: its calls will not be answered."""
@@ -355,9 +357,3 @@ class Caller:
 
     def __repr__(self) -> str:
         return f"<Caller, {len(self.calls)} calls without an answer>"
-
-
-def _release_objects(message: RpcMessage) -> None:
-    """Nobody waits for an answer any more. Reading it lets go of the references in it."""
-    with suppress(Exception):
-        RpcReader(message.parts).value()

@@ -16,7 +16,7 @@ from typing import Any, Final
 from minitorch_dist.distributed import backends, bootstrap, rendezvous, slow_start, world
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.rpc.agent import KEY, RpcAgent, is_here
+from minitorch_dist.distributed.rpc.agent import RpcAgent, is_here
 from minitorch_dist.distributed.rpc.join import Membership, new_transport
 from minitorch_dist.distributed.rpc.members import (
     DeviceNames,
@@ -169,22 +169,22 @@ def _come_together(
             bootstrap.depart(root, me.id, str(generation), size)
         raise
     agent.sign_off = lambda: bootstrap.depart(root, me.id, str(generation), size)
-    world.place().extras[KEY] = agent  # before the first request: its function may make calls
+    world.place().rpc_agent = agent  # before the first request: its function may make calls
     agent.begin(workers)
 
 
 def _join(agent: RpcAgent, store: Store, maps: dict[str, dict[str, str]]) -> None:
     """Join the workers that are there already, and take part."""
     membership = Membership(agent, agent.transport, store)
-    extras = world.place().extras
+    here = world.place()
     try:
         workers = membership.join(maps)
         agent.say_goodbye, agent.sign_off = membership.say_goodbye, membership.strike
-        extras[KEY] = agent
+        here.rpc_agent = agent
         agent.begin(workers)
         membership.greet()
     except BaseException:
-        extras.pop(KEY, None)
+        here.rpc_agent = None
         membership.strike()
         agent.close(patience=5.0)
         raise

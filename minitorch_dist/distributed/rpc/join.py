@@ -185,7 +185,7 @@ class Membership:
 
     def _say(self, to: WorkerInfo, operation: int, what: Any) -> RpcFuture[Any]:
         return self._agent.call(
-            to, operation, lambda writer: writer.value(what), "init_rpc" if what else "shutdown",
+            to, operation, what, "init_rpc" if what else "shutdown",
             PATIENCE, is_system=True,
         )  # fmt: skip
 

@@ -26,7 +26,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.codec import Reader, Writer, trust
+from minitorch_dist.distributed.codec import Reader, Writer
+from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.distributed.mail.receives import DISCARD
 from minitorch_dist.tensors.devices import device
 from transports.contract import Sink, Transport
@@ -131,18 +132,23 @@ class RpcInbox:
         if len(header) != HEADER.size:
             return self._refuse(src, f"it sent a header of {len(header)} bytes")
         kind, flags, part, parts, id, floor = HEADER.unpack(header)
+        message = RpcMessage(src, kind, flags, id, floor, [])
+        if parts != 1 or part or kind >= WAKE:
+            return self._unusual_sink(message, part, parts, nbytes)
+        return IncomingPart(nbytes, partial(self._arrived, message))
+
+    def _arrived(self, message: RpcMessage, view: memoryview) -> None:
+        message.parts.append(view)
+        self.arrived.append(message)
+
+    def _unusual_sink(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
+        """Of a message in several parts, of one to oneself, or of one that should not be."""
+        kind, src = message.kind, message.src
         if kind > WAKE or part >= parts or (kind >= PROBE and parts != 1):
             return self._refuse(src, f"it sent part {part} of {parts} of a message of kind {kind}")
         if kind == WAKE:
             return DISCARD
-        if parts > 1:
-            message = RpcMessage(src, kind, flags, id, floor, [])
-            return self._sink_of_part(message, part, parts, nbytes)
-
-        def arrived(view: memoryview) -> None:
-            self.arrived.append(RpcMessage(src, kind, flags, id, floor, [view]))
-
-        return IncomingPart(nbytes, arrived)
+        return self._sink_of_part(message, part, parts, nbytes)
 
     def _sink_of_part(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
         key = message.src, message.kind, message.id
@@ -207,10 +213,14 @@ class RpcWriter(Writer):
 
     __slots__ = ("notes", "to")
 
-    def __init__(self, to: int, device_name: Callable[[device], str]) -> None:
-        super().__init__(device_name, trust=trust.of_peers())
+    def __init__(self, to: int, device_name: Callable[[device], str], trusted: Trust) -> None:
+        super().__init__(device_name, trust=trusted)
         self.to = to
         self.notes: dict[int, tuple[int, Callable[[], None]]] = {}
+
+    def request(self, operation: int, asked: Any) -> None:
+        self.out.append(operation)
+        self.value(asked)
 
     def note(self, act: Callable[[], None]) -> None:
         """Call `act` when the message goes out with the value that was remembered last."""
@@ -228,8 +238,8 @@ class RpcReader(Reader):
 
     __slots__ = ()
 
-    def __init__(self, parts: list[memoryview]) -> None:
-        super().__init__(parts[0], parts[1:], trust.of_peers())
+    def __init__(self, parts: list[memoryview], trusted: Trust) -> None:
+        super().__init__(parts[0], parts[1:], trusted)
 
 
 # ------------------------------------------------------------------ for distributed autograd

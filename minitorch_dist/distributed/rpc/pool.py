@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from transports.clock import PICO, Thread
@@ -35,7 +36,7 @@ LONG_NAP: Final = 0.016
 
 
 is_ours: ContextVar[bool] = ContextVar("is_ours", default=False)  # a thread of some worker
-_runs_job: ContextVar[bool] = ContextVar("runs_job", default=False)
+runs_job: ContextVar[bool] = ContextVar("runs_job", default=False)  # for a peer
 
 
 class WorkerPool:
@@ -53,9 +54,11 @@ class WorkerPool:
         self.most = 0  # threads there ever were at once
         self.inline = 0  # the number of the function that the driver runs; 0 if it runs none
         self._count = 0
-        self.visits = 0  # how often a thread of the user made a call or waited
+        self.visits = (
+            0  # how often a thread of the user made a call or waited: it drives now and then
+        )
         self.guests: list[object] = []  # a future for each thread that drives while it waits
-        self._is_deep = False  # the driver sleeps as long as such a thread drives
+        self.is_deep = False  # the driver sleeps as long as such a thread drives
         self._is_awaited = False  # a thread waits until nothing runs
         self._is_closed = False
 
@@ -125,11 +128,11 @@ class WorkerPool:
 
     def _run(self, job: Job) -> None:
         """Run a job that was counted as running."""
-        token = _runs_job.set(True)
+        token = runs_job.set(True)
         try:
             job()
         finally:
-            _runs_job.reset(token)
+            runs_job.reset(token)
             with self._changed:
                 self.running -= 1
                 if self._is_awaited:
@@ -164,10 +167,10 @@ class WorkerPool:
 
     def _doze(self, nap: float) -> None:
         with self._changed:
-            self._is_deep = nap > NAP
+            self.is_deep = nap > NAP
             if not self._is_closed:
                 self._changed.wait(nap)
-            self._is_deep = False
+            self.is_deep = False
 
     def _run_here(self, me: object, job: Job) -> bool:
         """Run a function in the driver's thread. False if another thread drives now."""
@@ -199,33 +202,18 @@ class WorkerPool:
 
     # ---------------------------------------------------------------------------------- waiting
 
-    def begin_wait(self) -> bool:
-        """The calling thread begins to wait for an answer. True if it runs a function of ours."""
-        self.visit()
-        is_job = _runs_job.get()
-        if is_job:
-            self._count_as_waiting(1)
-        return is_job
+    def wake_driver(self) -> None:
+        """No other thread drives any more: the driver need not sleep to the end of its nap."""
+        with self._changed:
+            self._changed.notify_all()
 
-    def end_wait(self, was_job: bool) -> None:
-        if was_job:
-            self._count_as_waiting(-1)
-        if self._is_deep:
-            with self._changed:
-                self._changed.notify_all()
-
-    def _count_as_waiting(self, more: int) -> None:
-        """A function begins to wait (1), or runs again (-1)."""
+    def count_as_waiting(self, more: int) -> None:
+        """A function begins to wait for an answer (1), or runs again (-1)."""
         with self._changed:
             self.running -= more
             self.waiting += more
             if more > 0:  # another one may begin in its place
                 self._begin_job()
-
-    def visit(self) -> None:
-        """A thread of the user makes a call or waits: it will drive now and then."""
-        if not is_ours.get():
-            self.visits += 1
 
     def close(self) -> None:
         """All threads end once they have nothing to run. Not called by one of them."""
@@ -245,11 +233,6 @@ class WorkerPool:
         )
 
 
-def runs_job() -> bool:
-    """Whether the calling thread runs a function for a peer."""
-    return bool(_runs_job.get())
-
-
 QUIET: Final = 40  # looks without a slow function before the deadline thread sleeps
 
 
@@ -264,7 +247,7 @@ class DeadlineThread:
         self._agent = agent
         self._changed = agent.clock.condition("the next deadline")
         self._is_closed = self._is_attentive = False
-        self._next: int | None = None  # when it will wake by itself
+        self.wakes = inf  # by itself, at this instant
         self._thread: Thread | None = None
 
     def begin(self) -> None:
@@ -277,14 +260,12 @@ class DeadlineThread:
                 self._is_attentive = True
                 self._changed.notify_all()
 
-    def expect(self, instant: int) -> None:
-        """Something will be due then."""
-        upcoming = self._next
-        if upcoming is None or instant < upcoming:
-            with self._changed:
-                if self._next is None or instant < self._next:
-                    self._next = instant
-                    self._changed.notify_all()
+    def expect(self, instant: float) -> None:
+        """Something will be due before it wakes by itself."""
+        with self._changed:
+            if instant < self.wakes:
+                self.wakes = instant
+                self._changed.notify_all()
 
     def _live(self) -> None:
         seen, quiet = 0, 0
@@ -293,11 +274,11 @@ class DeadlineThread:
             with self._changed:
                 if self._is_closed:
                     return
-                self._next = None  # a thread that makes a call now comes to the lock
-                self._next = self._agent.next_instant()
+                self.wakes = inf  # a thread that makes a call now comes to the lock
+                self.wakes = self._agent.next_instant()
                 left = None
-                if self._next is not None:
-                    left = max(0.0, (self._next - self._agent.clock.now()) / PICO)
+                if self.wakes != inf:
+                    left = max(0.0, (self.wakes - self._agent.clock.now()) / PICO)
                 if self._is_attentive:
                     left = NAP if left is None else min(left, NAP)
                 if left is None or left > 0:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from minitorch_dist.distributed.exceptions import RpcError
@@ -75,10 +76,9 @@ class RetriedCall(PendingCall):
         self.is_known = False  # whether its worker has said that it has the request
         self.probed = self.started  # when its worker was asked for the answer last
 
-    def due(self) -> int:
+    def due(self) -> float:
         """When something is due of it: its end, or the next question for its answer."""
-        asked = self.probed + RETRY
-        return asked if self.end is None else min(self.end, asked)
+        return min(self.end, self.probed + RETRY)
 
     def whereabouts(self) -> str:
         if self.is_known:
@@ -93,7 +93,7 @@ class RetriedCalls(PendingCalls):
         super().__init__()
         self._clock = clock
 
-    def enter(self, call: PendingCall) -> int | None:
+    def enter(self, call: PendingCall) -> float:
         """Its request may be sent again, so it is copied: its arrays may be written to meanwhile.
 
         `floor` never passes a call that has a number and is not sent yet.
@@ -108,8 +108,8 @@ class RetriedCalls(PendingCalls):
         with self._lock:
             return min(list(self), default=id)
 
-    def next_instant(self) -> int | None:
-        return min((call.due() for call in self.retried()), default=None)
+    def next_instant(self) -> float:
+        return min((call.due() for call in self.retried()), default=inf)
 
     def retried(self) -> list[RetriedCall]:
         return [call for call in self.all() if isinstance(call, RetriedCall)]
@@ -139,7 +139,7 @@ class RetryingCaller(Caller):
     def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
         """Make a call of it, since it has to arrive."""
         with suppress(RpcError):
-            self.call(to, operation, lambda writer: writer.value(what), "word", 0.0, is_system=True)
+            self.call(to, operation, what, "word", 0.0, is_system=True)
 
     def take(self, message: RpcMessage) -> Job | None:
         self._sender.send_if_there(message.src, DONE, message.id)

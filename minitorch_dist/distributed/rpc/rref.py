@@ -16,10 +16,9 @@ from typing import Any, Final, Generic, TypeVar, cast
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.codec import DamagedEncoding, Unsendable, faces
 from minitorch_dist.distributed.codec.errors import shown
-from minitorch_dist.distributed.codec.writer import Writer
 from minitorch_dist.distributed.rpc import functions, serve
 from minitorch_dist.distributed.rpc.agent import current, is_here
-from minitorch_dist.distributed.rpc.api import noted, request
+from minitorch_dist.distributed.rpc.api import in_words, noted, request
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.constants import UNSET_RPC_TIMEOUT
 from minitorch_dist.distributed.rpc.members import WorkerInfo
@@ -124,7 +123,7 @@ class RRef(Generic[T]):
             return failed
         asked: tuple[Any, ...] = (tuple(held.id), what)
         return agent.call(
-            self.owner(), operation, lambda writer: writer.value(asked), doing, seconds_of(timeout),
+            self.owner(), operation, asked, doing, seconds_of(timeout),
             keeps=self,
         )  # fmt: skip
 
@@ -150,7 +149,7 @@ class RRef(Generic[T]):
             what: tuple[Any, ...] = (backward, (self, dist_autograd_ctx_id, retain_graph), {})
             agent = self._held.context.agent
             agent.call(
-                self.owner(), serve.CALL, lambda writer: writer.value(what), "backward"
+                self.owner(), serve.CALL, what, "backward"
             ).wait()  # fmt: skip
 
     def __reduce__(self) -> Any:
@@ -185,11 +184,13 @@ class Proxy:
                 raise held.error
             asked = (tuple(held.id), name, args, kwargs)
             if self._how == "remote":
-                return make(rref.owner(), serve.METHOD, _writes(asked), name, self._timeout)
-            future = held.context.agent.call(
-                rref.owner(), serve.METHOD, _writes(asked), name, seconds_of(self._timeout),
-                keeps=rref,
-            )  # fmt: skip
+                return make(rref.owner(), serve.METHOD, asked, name, self._timeout)
+            try:
+                future = held.context.agent.call(
+                    rref.owner(), serve.METHOD, asked, name, seconds_of(self._timeout), keeps=rref
+                )
+            except Unsendable as error:
+                raise in_words(error, asked) from None
             return noted(future) if self._how == "rpc_async" else future
 
         if self._how == "rpc_sync":
@@ -198,20 +199,6 @@ class Proxy:
 
     def __repr__(self) -> str:
         return f"<{self._how} proxy of {self._rref!r}>"
-
-
-def _writes(asked: tuple[Any, ...]) -> Callable[[Writer], None]:
-    """A function that writes (id, name, args, kwargs). Its errors name the argument."""
-    id, name, args, kwargs = asked
-
-    def write(writer: Writer) -> None:
-        writer.begin(4)
-        writer.value(id)
-        writer.value(name)
-        writer.named("args", args)
-        writer.named("kwargs", kwargs)
-
-    return write
 
 
 def remote(
@@ -230,7 +217,7 @@ def remote(
 def make(
     worker: WorkerInfo,
     operation: int,
-    write: Callable[[Writer], None],
+    asked: tuple[Any, ...],
     doing: str,
     timeout: Timeout,
 ) -> RRef[Any]:
@@ -247,11 +234,7 @@ def make(
         held = context.forks[fork_id] = UserRRef(context, worker.id, id, fork_id, site)
     rref = RRef._of(held)
 
-    def order(writer: Writer) -> None:
-        writer.begin(5)
-        for part in (tuple(id), None if fork_id is None else tuple(fork_id), site, operation):
-            writer.value(part)
-        write(writer)
+    order = tuple(id), None if fork_id is None else tuple(fork_id), site, operation, asked
 
     def settled(_: Any, error: Exception | None) -> None:
         if isinstance(held, UserRRef):
@@ -265,9 +248,11 @@ def make(
         ordered = agent.call(
             worker, serve.REMOTE, order, doing, seconds_of(timeout), settled=settled, site=site
         )  # fmt: skip
-    except BaseException:  # it could not be sent
+    except BaseException as error:  # it could not be sent
         if fork_id is not None:
             context.forks.pop(fork_id, None)
+        if isinstance(error, Unsendable):
+            raise in_words(error, asked, f"[{len(order) - 1}]") from None
         raise
     if isinstance(held, UserRRef):
         held.creation = ordered

@@ -258,7 +258,7 @@ class RRefContext:
         """Ask a worker for something, without waiting for the answer."""
         try:
             return self.agent.call(
-                self.agent.worker(to), operation, lambda writer: writer.value(what), "an RRef", 0.0,
+                self.agent.worker(to), operation, what, "an RRef", 0.0,
                 is_system=True, settled=settled,
             )  # fmt: skip
         except DistError as error:

@@ -94,7 +94,7 @@ class RequestServer:
     def _handle(self, message: RpcMessage) -> None:
         """Carry out an operation of our own. It does not wait, and runs nothing of the user's."""
         try:
-            reader = RpcReader(message.parts)
+            reader = RpcReader(message.parts, self._agent.trust)
             handler = handler_for(reader.byte())
             result = handler(self._agent, message.src, reader.value())
         except Exception as error:
@@ -111,7 +111,7 @@ class RequestServer:
         doing, result = "a request", None
         pack: Pack = no_load
         try:
-            reader = RpcReader(message.parts)
+            reader = RpcReader(message.parts, self._agent.trust)
             runner = runner_for(reader.byte())
             asked, load = reader.value(), reader.value()
             reader.end()
@@ -166,7 +166,7 @@ class RequestServer:
     def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack) -> None:
         src, agent = message.src, self._agent
         name_there = partial(agent.names.name_at, agent.worker(src), is_answer=True)
-        writer = RpcWriter(src, name_there)
+        writer = RpcWriter(src, name_there, agent.trust)
         writer.value(value)
         writer.value(pack(writer, src))
         if writer.notes:

@@ -22,7 +22,7 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.exceptions import DistError, DistTimeout, WorkerLost
 from minitorch_dist.distributed.mail.mailbox import SLOW, SLOW_VARIABLE
 from minitorch_dist.distributed.rpc import serve
-from minitorch_dist.distributed.rpc.agent import KEY, RpcAgent, current
+from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT
 from minitorch_dist.distributed.rpc.pool import runs_job
@@ -158,7 +158,7 @@ class Ending:
         issued, served = dict(agent.caller.issued), dict(agent.server.served)
         said = (number, issued, served, not agent.caller.calls.has_given_up)
         future = agent.call(
-            agent.worker(LEADER), serve.JOIN, lambda writer: writer.value(said), "shutdown",
+            agent.worker(LEADER), serve.JOIN, said, "shutdown",
             0.0, is_system=True,
         )  # fmt: skip
         self._wait(future, self._who)
@@ -175,7 +175,7 @@ class Ending:
         """The workers for which rank 0 waits, in words."""
         agent = self._agent
         future = agent.call(
-            agent.worker(LEADER), serve.MISSING, lambda writer: writer.value(None), "shutdown",
+            agent.worker(LEADER), serve.MISSING, None, "shutdown",
             1.0, is_system=True,
         )  # fmt: skip
         agent.wait_for(future, agent.clock.deadline(1.0))
@@ -218,7 +218,7 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
     calls under way fail. In a world that workers join one by one, only our own work has to be done.
     """
     agent = current()
-    if runs_job():
+    if runs_job.get():
         raise RuntimeError(
             "rpc.shutdown was called by a function that runs for a peer: it would wait for itself. "
             "Call it in the worker's own program"
@@ -246,7 +246,7 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
 
 def _leave(agent: RpcAgent) -> None:
     here = world.place()
-    here.extras.pop(KEY, None)
+    here.rpc_agent = None
     if leave_behind in here.at_end:
         here.at_end.remove(leave_behind)
         here.interrupts.remove(agent.transport.close)
@@ -259,6 +259,6 @@ def _leave(agent: RpcAgent) -> None:
 
 def leave_behind() -> None:
     """Our rank is over and did not shut RPC down: do it now."""
-    agent = world.place().extras.get(KEY)
+    agent = world.place().rpc_agent
     if agent is not None:
         _leave(agent)

@@ -27,8 +27,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minitorch_dist.tensors.core import base, device_labels, grad_mode, observers, rare_cases
+from minitorch_dist.tensors.core import base, grad_mode, observers, rare_cases
 from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.device_labels import CPU
 from minitorch_dist.tensors.core.graph import AccumulateGrad, Edge, Gradient, Node
 from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_silence
 
@@ -83,8 +84,7 @@ class NodeTask:
     __slots__ = ("awaits", "grads", "node", "owned", "priority")
 
     def __init__(self, node: Node) -> None:
-        self.node = node
-        self.priority = node.sequence
+        self.node, self.priority = node, node.sequence
         self.awaits = 0  # edges along which a gradient, or word that there is none, is to come
         self.grads: list[Gradient] = [None] * node.outputs
         self.owned = [False] * node.outputs  # may be added to in place
@@ -112,7 +112,7 @@ class NodeTask:
             return
         total = self.grads[output] = np.asanyarray(present + grad)
         self.owned[output] = True
-        if self.node.device is not device_labels.CPU:
+        if self.node.device is not CPU:
             observers.memory.arrived((total,), self.node.device)
 
     def __repr__(self) -> str:
@@ -131,11 +131,10 @@ def count_edges(roots: Sequence[Edge]) -> dict[Node, NodeTask]:
         for edge in stack.pop():
             if edge is not None:
                 node = edge[0]
-                task = tasks.get(node)
-                if task is None:
-                    task = tasks[node] = NodeTask(node)
+                if node not in tasks:
+                    tasks[node] = NodeTask(node)
                     stack.append(node.edges)
-                task.awaits += 1
+                tasks[node].awaits += 1
     return tasks
 
 
@@ -147,6 +146,7 @@ class BackwardPass:
     wanted: Targets | None
     outer: BackwardPass | None = None
     """The pass during which this one began (a re-entrant checkpoint's does)."""
+    retain_graph: bool = False
     kept: dict[TensorBase, Any] | None = None
     """Where gradients of leaves are collected; None: in their `.grad`."""
     callbacks: list[Callable[[], None]] = field(default_factory=list)
@@ -176,57 +176,50 @@ def run(
 ) -> None:
     """Send the gradients of `roots` back. Every leaf collects its gradient in `.grad`, unless it is not `wanted`."""
     tasks = count_edges([edge for edge, _ in roots])
-    if observers.passes:
-        observers.begins(tasks)
-    if wanted is not None:
-        wanted.begin(tasks)
-    ready: list[NodeTask] = []
-    for (node, output), grad in roots:
-        if tasks[node].arrive(output, grad, owned=False):
-            heappush(ready, tasks[node])
-    this = BackwardPass(tasks, wanted, current.get())
-    outer = current.set(this)
-    mode = grad_mode.mode.set(grad_mode.OFF)  # gradients are not recorded themselves
-    try:
-        silence = enter_silence()  # gradients may be inf or nan
-        try:
-            _walk(tasks, ready, wanted, retain_graph)
-        finally:
-            leave_silence(silence)
+    this = BackwardPass(tasks, wanted, current.get(), retain_graph)
+    if wanted is not None or observers.passes:
+        _tell_of(this)
+    outer, mode, silence = current.set(this), grad_mode.mode.set(grad_mode.OFF), enter_silence()
+    try:  # gradients are not recorded; they may be inf or nan
+        _walk(this, roots)
         for callback in this.callbacks:  # a callback may queue another
             callback()
     finally:
+        leave_silence(silence)
         grad_mode.mode.reset(mode)
         current.reset(outer)
 
 
-def _walk(
-    tasks: dict[Node, NodeTask],
-    ready: list[NodeTask],
-    wanted: Targets | None,
-    retain_graph: bool,
-) -> None:
+def _tell_of(this: BackwardPass) -> None:
+    """A pass begins: others may want to know which nodes it goes to."""
+    observers.begins(this.tasks)
+    if this.wanted is not None:
+        this.wanted.begin(this.tasks)
+
+
+def _walk(this: BackwardPass, roots: Sequence[tuple[Edge, Array]]) -> None:
     """Run every node that can be reached, newest first."""
-    cpu, all_attended = device_labels.CPU, wanted is not None or bool(observers.around)
-    results: Sequence[Gradient]
-    grad: Gradient
+    ready: list[NodeTask] = []
+    for (node, output), grad in roots:
+        if this.tasks[node].arrive(output, grad, owned=False):
+            heappush(ready, this.tasks[node])
     while ready:
-        task = heappop(ready)
-        node, grads, owns = task.node, task.grads, task.node.owns
-        del task.grads  # used gradients are freed before the next node allocates
-        if all_attended or node.hooks is not None or node.device is not cpu:
-            results, owns = rare_cases.attend(node, grads, task.owned, wanted, retain_graph)
-        elif isinstance(node, AccumulateGrad):
-            node.collect(grads[0], task.owned[0])
-            continue
-        else:
-            results = node.run(grads)
-            if not retain_graph:
-                node.release()
-        for edge, grad in zip(node.edges, results, strict=True):
-            if edge is not None:
-                child = tasks[edge[0]]
-                if child.arrive(edge[1], grad, owns):
-                    heappush(ready, child)
-        del grads, results
-        grad = None
+        _run_node(heappop(ready), this, ready)
+
+
+def _run_node(task: NodeTask, this: BackwardPass, ready: list[NodeTask]) -> None:
+    """Run one node, and hand on the gradients of its inputs. Those that it was given are free afterwards."""
+    node, grads, owns, tasks = task.node, task.grads, task.node.owns, this.tasks
+    del task.grads
+    if this.wanted is not None or observers.around or node.hooks or node.device is not CPU:
+        results, owns = rare_cases.attend(node, grads, task.owned, this.wanted, this.retain_graph)
+    elif isinstance(node, AccumulateGrad):
+        node.collect(grads[0], task.owned[0])
+        return
+    else:
+        results = node.run(grads)
+        if not this.retain_graph:
+            node.release()
+    for edge, grad in zip(node.edges, results, strict=True):
+        if edge is not None and tasks[edge[0]].arrive(edge[1], grad, owns):
+            heappush(ready, tasks[edge[0]])

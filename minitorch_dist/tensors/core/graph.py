@@ -44,6 +44,10 @@ The maker is a node. For a leaf it is True, for a tensor outside of the graph Fa
 """
 Vjp: TypeAlias = "Callable[[Array], Array]"
 Vjps: TypeAlias = "Sequence[Vjp | None]"  # one for each edge; None where the edge is
+Input: TypeAlias = tuple[
+    T, *tuple[Any, ...]
+]  # a tensor, its vjp, and the tensors that this one reads
+Inputs: TypeAlias = "Sequence[Input[Any]]"
 
 RESULT: Final = "result"
 _count = itertools.count()
@@ -65,46 +69,47 @@ _INFERENCE: Final = (
 
 
 def record(
-    array: Any,
-    name: str,
-    first: tuple[T, *tuple[Any, ...]],
-    *more: tuple[Any, ...],
-    reads_result: bool = False,
+    array: Any, name: str, first: Input[T], *more: Input[Any], reads_result: bool = False
 ) -> T:
     """The tensor that holds `array`, computed from the inputs `first, *more`.
 
     Each input is `(tensor, vjp)` or `(tensor, vjp, *read)`. `vjp` maps the gradient of the result to that of the
     tensor. It reads the tensors `read` (and the result, with `reads_result`), or if None, a value of its own.
     """
-    device, is_recording = first[0].storage.device, current_mode() == ON
-    requires = False
-    edges: list[Edge | None] = []
-    vjps: list[Vjp | None] = []
-    reads: list[Any] = []
-    for item in (first, *more):
+    inputs, device, may_require = (first, *more), first[0].storage.device, False
+    for item in inputs:
         tensor = item[0]
         if tensor.storage.device is not device:
-            device = common_device([each[0] for each in (first, *more)])
-        wants_grad = is_recording and (tensor._requires_grad or tensor._base is not None)
-        edge = edge_of(tensor) if wants_grad else None
-        edges.append(edge)
-        vjps.append(None if edge is None else item[1])
-        if edge is not None:
-            requires = True
-            reads += item[2:]
+            device = common_device([each[0] for each in inputs])
+        may_require = may_require or tensor._requires_grad or tensor._base is not None
     out: T = base.new(first[0].plain, array, device)
     if observers.operations:
-        observers.operated(name, [item[0].array for item in (first, *more)], (out.array,))
-    if requires:
-        noted = [read_now(read) for read in reads if read is not None]  # all are up to date now
-        if reads_result:
-            noted.append((out.storage, 0, out.array, RESULT, 0))
-        node = out._grad_fn = KINDS[name](name, tuple(edges), device, vjps)
-        node.reads = noted if reads or reads_result else None
-        out._requires_grad = True
-        if device is not CPU:
-            observers.memory.kept(node, [out])
+        observers.operated(name, [item[0].array for item in inputs], (out.array,))
+    if may_require and current_mode() == ON:
+        _note_down(out, name, inputs, reads_result)
     return out
+
+
+def _note_down(out: TensorBase, name: str, inputs: Inputs, reads_result: bool) -> None:
+    """Let a new node be what made `out`, if an input needs a gradient."""
+    edges, vjps, reads = [], [], []
+    for item in inputs:
+        edge = edge_of(item[0])
+        edges.append(edge)
+        vjps.append(None if edge is None else item[1])
+        reads.append(() if edge is None else item[2:])
+    if not any(edges):
+        return
+    noted = [
+        read_now(read) for some in reads for read in some if read is not None
+    ]  # up to date now
+    if reads_result:
+        noted.append((out.storage, 0, out.array, RESULT, 0))
+    node = out._grad_fn = KINDS[name](name, tuple(edges), out.storage.device, vjps)
+    node.reads = noted if any(reads) or reads_result else None
+    out._requires_grad = True
+    if node.device is not CPU:
+        observers.memory.kept(node, [out])
 
 
 def edge_of(tensor: TensorBase) -> Edge | None:
@@ -151,41 +156,40 @@ class Node:
     arrays this node returns belong to nobody else, so a leaf may keep them without copying.
     """
 
-    __slots__ = ("backward", "device", "edges", "hooks", "name_", "outputs", "owns",
-                 "reads", "sequence", "vjps")  # fmt: skip
+    backward: Callable[..., Sequence[Gradient]] | None = None
+    reads: list[Read] | None = None
+    outputs: int = 1
+    owns: bool = False
+    hooks: Any = None
 
     def __init__(
         self, name: str, edges: Edges, device: Device = CPU, vjps: Vjps | None = None
     ) -> None:
-        self.name_ = name
-        self.edges = edges
+        self.name_, self.edges, self.device, self.vjps = name, edges, device, vjps
         self.sequence = next(_count)
-        self.backward: Callable[..., Sequence[Gradient]] | None = None
-        self.vjps = vjps
-        self.reads: list[Read] | None = None
-        self.outputs = 1
-        self.owns = False
-        self.device = device
-        self.hooks: Any = None
         if observers.on:
             observers.recorded(self)
 
     def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
         """The gradients of the inputs, given those of the outputs: one (or None) per edge."""
-        vjps, backward, grad = self.vjps, self.backward, grads[0]  # another thread may release them
+        vjps, grad = self.vjps, grads[0]  # another thread may release them
         if self.reads is not None:
             self.check_versions()
             if grad is not None and grad.dtype.kind == "c":
                 return self.run_complex(grads)
-        if vjps is not None:
-            if grad is not None:
-                return [None if vjp is None else vjp(grad) for vjp in vjps]
-        elif backward is None:
+        if vjps is None or grad is None:
+            return self.run_joint(grads)
+        return [None if vjp is None else vjp(grad) for vjp in vjps]
+
+    def run_joint(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
+        """As `run`, by one function for all gradients (see `joint`), or with no gradient at all."""
+        backward = self.backward
+        if self.vjps is None and backward is None:
             self.recall()
             return self.run(grads)
-        elif grad is not None or self.outputs > 1:
-            return backward(*grads)
-        return [None] * len(self.edges)
+        if backward is None or (grads[0] is None and self.outputs == 1):
+            return [None] * len(self.edges)
+        return backward(*grads)
 
     def run_complex(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
         """The gradients of the inputs, where those of the outputs are complex and values are read.
@@ -222,13 +226,10 @@ class AccumulateGrad(Node):
     The leaf owns this node; the node only knows the leaf, so that deleting a parameter frees it.
     """
 
-    __slots__ = ("leaf",)
-
     def __init__(self, leaf: TensorBase) -> None:
-        super().__init__("AccumulateGrad", ())
+        super().__init__("AccumulateGrad", (), leaf.storage.device)
         self.sequence = LEAVES_FIRST
         self.leaf = weakref.ref(leaf)
-        self.device = leaf.storage.device
 
     def collect(self, grad: Gradient, is_ours: bool) -> None:
         """Add a complete gradient to the leaf. If `is_ours`, nobody else has this array."""
@@ -269,7 +270,7 @@ class _Kinds(dict[str, type[Any]]):
     base: type[Node] = Node  # `tensors.autograd.nodes` puts a class with torch's methods here
 
     def __missing__(self, name: str) -> type[Any]:
-        return self.setdefault(name, type(name, (self.base,), {"__slots__": ()}))
+        return self.setdefault(name, type(name, (self.base,), {}))
 
 
 KINDS = _Kinds(AccumulateGrad=AccumulateGrad)

@@ -45,13 +45,13 @@ def mul(input: T, other: T | Number) -> T:
     )
 
 
-def compute(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Any:
-    """function(x, y), silently; operands that it does not take are an error in torch's words."""
+def compute(function: Callable[..., Any], *operands: Any) -> Any:
+    """function(*operands), silently; operands that it does not take are an error in torch's words."""
     before = enter_silence()
     try:
-        return function(x, y)
+        return function(*operands)
     except (ValueError, TypeError):
-        raise rare_cases.misfit(function, x, y) from None
+        raise rare_cases.misfit(function, *operands) from None
     finally:
         leave_silence(before)
 
@@ -145,11 +145,16 @@ def binary(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
         try:
             return operation(self, other)
         except NotAnOperand:
-            if isinstance(other, np.ndarray):
-                return operation(self, rare_cases.taken_in(self, other))
-            return NotImplemented
+            return _with_foreign(operation, self, other)
 
     return operator
+
+
+def _with_foreign(operation: Callable[..., Any], self: Any, other: Any) -> Any:
+    """An array is taken in as a tensor; anything else may know the answer itself."""
+    if isinstance(other, np.ndarray):
+        return operation(self, rare_cases.taken_in(self, other))
+    return NotImplemented
 
 
 def reflected(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
@@ -175,13 +180,16 @@ def numpy_names(function: F) -> F:
 
     @functools.wraps(function)
     def renamed(*args: Any, **kwargs: Any) -> Any:
-        if "axis" in kwargs and "dim" not in kwargs:
-            kwargs["dim"] = kwargs.pop("axis")
-        if "keepdims" in kwargs and "keepdim" not in kwargs:
-            kwargs["keepdim"] = kwargs.pop("keepdims")
-        return function(*args, **kwargs)
+        return function(*args, **(_in_torch_names(kwargs) if kwargs else kwargs))
 
     return renamed  # type: ignore[return-value]
+
+
+def _in_torch_names(options: dict[str, Any]) -> dict[str, Any]:
+    for numpy_name, name in (("axis", "dim"), ("keepdims", "keepdim")):
+        if numpy_name in options and name not in options:
+            options[name] = options.pop(numpy_name)
+    return options
 
 
 def axes(dim: Dims, ndim: int) -> tuple[int, ...]:
@@ -212,13 +220,10 @@ def axis(dim: int, ndim: int) -> int:
 
 
 def spread(grad: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: bool) -> Array:
-    """Undo a reduction: repeat the gradient along the axes that were reduced.
-
-    The result may be a read-only view: for few elements a copy is quicker than numpy's broadcast.
-    """
+    """Undo a reduction: repeat the gradient along the axes that were reduced, perhaps as a read-only view."""
     if not keepdim and shape:
         grad = grad.reshape([1 if i in over else n for i, n in enumerate(shape)])
-    if math.prod(shape) > 10_000:
+    if math.prod(shape) > 10_000:  # for few elements a copy is quicker
         return np.broadcast_to(grad, shape)
     out = np.empty(shape, grad.dtype, like=np.asanyarray(grad))
     out[...] = grad
@@ -228,11 +233,7 @@ def spread(grad: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: 
 def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
     """The sum of a floating array, computed in its own type; that of halves in float32."""
     kind = np.float32 if x.itemsize == 2 else x.dtype
-    before = enter_silence()
-    try:
-        out = add_up(x, over, kind, None, keepdim)
-    finally:
-        leave_silence(before)
+    out = compute(add_up, x, over, kind, None, keepdim)
     return out if kind is x.dtype else np.asanyarray(out).astype(x.dtype)
 
 

@@ -37,7 +37,7 @@ class SumAs(Protocol):
 promote: Promote = _nobody
 swapped: Swapped = _nobody
 scaled: Callable[[Any, Any, Any], Any] = _nobody
-misfit: Callable[[Callable[..., Any], Any, Any], Exception] = _nobody
+misfit: Callable[..., Exception] = _nobody
 attend: Callable[..., tuple[Any, bool]] = _nobody
 sum_as: SumAs = _nobody
 taken_in: Callable[[Any, Any], Any] = _nobody

@@ -5,7 +5,7 @@
     everything else                                   the type that comes in
 
 An operation says at its definition to which row it belongs (`lower`, `full`); outside of a block that costs one look
-at a context variable. Casts are recorded like any other operation, so gradients arrive in the type of what was cast;
+at a context variable. These are operations of several numpy steps, so numpy gives no warning in them. Casts are recorded like any other operation, so gradients arrive in the type of what was cast;
 float64 is left alone. A parameter is cast once per block, not once per use (`cache`). So its gradients from
 several uses are added up in the lower type, as in torch.
 """
@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_silence
 from minitorch_dist.tensors.ops.elementwise.conversion import move
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,7 +68,11 @@ def _casting(function: F, convert: Callable[[Any, Casting], Any]) -> F:
         if asked is not None:
             args = tuple([convert(one, asked) for one in args])
             kwargs = {name: convert(one, asked) for name, one in kwargs.items()}
-        return function(*args, **kwargs)
+        before = enter_silence()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            leave_silence(before)
 
     return cast(F, casting)
 

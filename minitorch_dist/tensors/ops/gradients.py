@@ -36,19 +36,21 @@ def backward_from(
     if gradient is None and inputs is None and not create_graph:
         engine.run([_root(self)], bool(retain_graph))
     else:
-        weights = None if gradient is None else as_tuple(gradient)
-        backward(self, weights, retain_graph, create_graph, inputs=inputs)
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 def _root(tensor: TensorBase, index: int = 0) -> tuple[Edge, Array]:
     """Where the gradient of a single element starts: with 1."""
-    edge, x = _edge_of_root(tensor, index), tensor.array
-    if x.size != 1 or x.dtype.kind == "c":
-        raise _needs_a_weight(x)
+    edge, x = graph.edge_of(tensor), tensor.array
+    if edge is None or x.size != 1 or x.dtype.kind == "c":
+        raise _no_root(tensor, index)
     return edge, np.ones(x.shape, x.dtype, like=x)
 
 
-def _needs_a_weight(x: Array) -> RuntimeError:
+def _no_root(tensor: TensorBase, index: int) -> RuntimeError:
+    """Why no gradient can start here without a weight."""
+    _edge_of_root(tensor, index)
+    x = tensor.array
     real = f"real scalar outputs but got {dtypes.FROM_NUMPY[x.dtype]}" if x.size == 1 else ""
     return RuntimeError(f"grad can be implicitly created only for {real or 'scalar outputs'}")
 

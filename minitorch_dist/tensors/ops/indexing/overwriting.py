@@ -45,7 +45,8 @@ def both(
         array = dense(input.array)
         change.write(array)
         mine: Any = (input, change.keep, *change.reads)
-        others = [] if change.source is None else [(change.source, change.hand_on, *change.reads)]
+        source = change.source
+        others: list[Any] = [] if source is None else [(source, change.hand_on, *change.reads)]
         out: T = record(array, change.name, mine, *others)
         return out
 

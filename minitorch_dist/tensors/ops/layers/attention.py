@@ -21,7 +21,6 @@ from minitorch_dist.tensors import distributions, dtypes, flops, generator
 from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.layers.attention_checks import (
     check_numbers,
@@ -32,7 +31,6 @@ from minitorch_dist.tensors.ops.layers.attention_checks import (
 
 
 @autocasting.lower
-@silent
 def scaled_dot_product_attention(
     query: T,
     key: T,

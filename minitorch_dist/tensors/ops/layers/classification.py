@@ -16,15 +16,13 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
-from minitorch_dist.tensors.core.without_warnings import silent, without_warnings
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.layers.losses import reduction_of
+from minitorch_dist.tensors.ops.layers.losses import REDUCTIONS, reduction_of
 
 
 @autocasting.full
-@silent
 def nll_loss(
     input: T,
     target: T,
@@ -35,10 +33,11 @@ def nll_loss(
     reduction: str = "mean",
 ) -> T:
     """-input[target]: `input` holds log probabilities, (N, C), (C) or (N, C, d1, …)."""
-    reduction = reduction_of(reduction, size_average, reduce)
+    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
+        reduction = reduction_of(reduction, size_average, reduce)
     choice = ClassChoice(input, target, weight, ignore_index, reduction)
     x = input.array
-    out = choice.reduce(-without_warnings(np.multiply, choice.pick(x), choice.weights))
+    out = choice.reduce(-(choice.pick(x) * choice.weights))
 
     def backward(grad: Array) -> Array:
         whole = np.zeros(x.shape, x.dtype, like=x)
@@ -49,7 +48,6 @@ def nll_loss(
 
 
 @autocasting.full
-@silent
 def cross_entropy(
     input: T,
     target: T,
@@ -61,7 +59,8 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> T:
     """nll_loss of log_softmax; `target` holds class indices, or a probability for every class."""
-    reduction = reduction_of(reduction, size_average, reduce)
+    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
+        reduction = reduction_of(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if (
@@ -150,7 +149,7 @@ def _with_probabilities(
     rows = x.size // classes if classes else 0
     out = values if reduction == "none" else np.asanyarray(values.sum())
     if reduction == "mean":
-        out = without_warnings(np.divide, out, work.dtype.type(rows))
+        out = np.asanyarray(out / work.dtype.type(rows))
     want_input, want_target = wants(input, target)
 
     def backward(grad: Array) -> tuple[Array | None, ...]:
@@ -230,7 +229,7 @@ class ClassChoice:
         if self.reduction == "none":
             return np.asanyarray(values)
         total = np.asanyarray(np.add.reduce(values, axis=None))
-        return total if self.reduction == "sum" else without_warnings(np.divide, total, self.total)
+        return total if self.reduction == "sum" else np.asanyarray(total / self.total)
 
     def spread(self, grad: Array) -> Array:
         """The gradient of the reduced loss, per row; zero for rows that are ignored."""

@@ -15,7 +15,6 @@ from minitorch_dist.tensors import dtypes, flops
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.linear_algebra.products import count, misfit, product, same_dtype
 
@@ -31,9 +30,8 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
     if x.shape[1] != w.shape[1]:
         raise misfit(x.shape, w.shape[::-1])
     if bias is None:
-        out = without_warnings(_dot, x, w.T)
         made = record(
-            out,
+            _dot(x, w.T),
             "MmBackward0",
             (input, lambda g: _dot(g, w), weight),
             (weight, lambda g: _dot(g.T, x), input),
@@ -43,9 +41,8 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
         shape = b.shape
         if b.dtype is not x.dtype or shape != w.shape[:1]:
             _check_bias(bias, (len(x), len(w)), x.dtype)
-        out = without_warnings(_affine, x, w, b)
         made = record(
-            out,
+            _affine(x, w, b),
             "AddmmBackward0",  # bias first: in torch's order leaves collect, and buckets fill
             (bias, lambda g: np.add.reduce(g) if g.shape[1:] == shape else sum_to(g, shape)),
             (input, lambda g: _dot(g, w), weight),

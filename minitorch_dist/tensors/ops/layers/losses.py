@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -27,11 +27,14 @@ from minitorch_dist.tensors.shape_arrays.array import has_numbers
 Derivative: TypeAlias = "Callable[[], Array]"
 
 
+REDUCTIONS: Final = ("none", "mean", "sum")
+
+
 def reduction_of(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
     """The reduction that is meant, be it said in the old way or the new one."""
     if size_average is not None or reduce is not None:
         return _old_reduction(size_average, reduce)
-    if reduction not in ("none", "mean", "sum"):
+    if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
 
@@ -40,7 +43,7 @@ def _old_reduction(size_average: bool | None, reduce: bool | None) -> str:
     old = "none" if reduce is False else "sum" if size_average is False else "mean"
     warnings.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{old}' instead.",
-        stacklevel=4,
+        stacklevel=5,
     )
     return old
 
@@ -104,7 +107,6 @@ def minus(x: Array, y: Array) -> Array:
 
 
 @autocasting.full
-@silent
 def mse_loss(
     input: T,
     target: T,
@@ -138,7 +140,6 @@ def weighted(losses: T, weight: T, reduction: str) -> T:
 
 
 @autocasting.full
-@silent
 def l1_loss(
     input: T,
     target: T,
@@ -220,7 +221,6 @@ def _knee(
 
 
 @autocasting.full
-@silent
 def binary_cross_entropy(
     input: T,
     target: T,
@@ -267,7 +267,6 @@ def _weight(weight: TensorBase | None, like: Array) -> Any:
 
 
 @autocasting.full
-@silent
 def binary_cross_entropy_with_logits(
     input: T,
     target: T,
@@ -310,7 +309,6 @@ def binary_cross_entropy_with_logits(
 
 
 @autocasting.full
-@silent
 def kl_div(
     input: T,
     target: T,
