@@ -12,8 +12,9 @@ that pass other lists are not wired to strangers. Groups that only their members
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
 from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.groups import NON_MEMBER, Group, everybody, is_member
@@ -21,6 +22,8 @@ from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.world import current
+
+UNMET: Final = "groups are made without a meeting"  # among the extras of a world
 
 
 def new_group(
@@ -247,7 +250,21 @@ def _check_ranks(ranks: Sequence[int], world_size: int) -> None:
             )
 
 
+@contextmanager
+def without_meeting() -> Iterator[None]:
+    """Groups that are made inside wait for nobody. That is for programs that are known to make the same groups on all
+    ranks, and in which making them shall take no time: torch's ranks meet in the store, and send each other nothing."""
+    extras = current().extras
+    extras[UNMET] = True
+    try:
+        yield
+    finally:
+        del extras[UNMET]
+
+
 def _meet(group: Group, operation: str, ranks: Sequence[int], timeout: float | None) -> None:
     """Wait for those who make the group with us: an operation of `group`, about these ranks."""
+    if UNMET in group.world.extras:
+        return
     said = Fingerprint(operation, shape=wire.short(ranks, len(ranks)))
     collectives.barrier(group, How(timeout=timeout), said)

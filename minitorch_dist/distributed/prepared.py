@@ -174,7 +174,7 @@ def links_of(group: Group) -> Links:
         costs = group.board.board.costs if group.board else group.world.transport.costs
         found = Links() if costs is None else Links.measured(*costs)
     assert isinstance(found, Links)
-    return found
+    return found.among(group.ranks)
 
 
 def prepare(

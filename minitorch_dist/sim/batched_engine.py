@@ -37,8 +37,10 @@ from minitorch_dist.distributed.prepared import (
     Execute,
     MakeVector,
     PreparedCall,
+    links_of,
 )
 from minitorch_dist.distributed.schedules import arrivals, choice, crowd
+from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim import declared, lockstep, payloadless, values
 from minitorch_dist.sim.light_collectives import LightCollectives
@@ -73,6 +75,7 @@ class BatchedEngine:
         self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
         self._pending: dict[tuple[int, int], PendingCollective] = {}
         self._wires: dict[int, declared.DeclaredLinks | None] = {}
+        self._links: dict[int, Links] = {}  # by group, as its choices see them
         self._nodes: dict[int, Integers | None] = {}  # by group: each rank's node, if they differ
         self._last: dict[int, int] = {}  # by rank: when the last message of a meeting reached it
         self._moved: dict[Any, lockstep.Moved] = {}
@@ -91,11 +94,19 @@ class BatchedEngine:
         self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
         """All ranks share what was chosen for one of them."""
-        key = group.size(), collective, said, nbytes, algorithm, len(choice.changes)
+        links = self._links_of(group)
+        key = group.size(), links, collective, said, nbytes, algorithm, len(choice.changes)
         found = self._chosen.get(key)
         if found is None:
             found = OVER_TRANSPORT.choose(group, collective, said, nbytes, algorithm)
             self._chosen[key] = found
+        return found
+
+    def _links_of(self, group: Group) -> Links:
+        number = group.channel.number
+        found = self._links.get(number)
+        if found is None:
+            found = self._links[number] = links_of(group)
         return found
 
     def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:

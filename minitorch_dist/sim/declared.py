@@ -80,10 +80,12 @@ def wires_of(topology: Topology, ranks: Sequence[int], adding: int = 0) -> Decla
     own."""
     if isinstance(topology, Uniform):
         return _wires([topology.link], None, adding)
-    if isinstance(topology, TwoLevel) and topology.nic == "per_gpu":
+    if isinstance(topology, TwoLevel) and topology.nic != "per_node":
         node = np.array([topology.node(rank) for rank in ranks], np.int64)
         if (node == node[0]).all():
             return _wires([topology.intra], None, adding)
+        if topology.nic == "beside":
+            return None
         return _wires([topology.intra, topology.inter], Halves(node), adding)
     if isinstance(topology, Matrix):
         kinds: dict[Link, int] = {}

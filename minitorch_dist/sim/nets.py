@@ -79,7 +79,7 @@ NAMED: dict[str, tuple[Callable[..., Topology], str, str]] = {
         topology.two_level,
         "nodes gpus intra inter",
         "two_level:nodes=4,gpus=8,intra=2us/150GB/s,inter=5us/100Gb/s, with nic=per_node where ranks "
-        "share a card",
+        "share a card, or nic=beside where each has one beside its ports in the node",
     ),
     "mesh": (mesh, "shape link", "mesh:shape=4x8,link=1us/100Gb/s"),
     "torus": (torus, "shape link", "torus:shape=4x4x4,link=1us/100Gb/s"),

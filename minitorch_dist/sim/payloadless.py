@@ -109,6 +109,9 @@ class Traffic:
             else:
                 clock.at(instant, act)
 
+    def receiver(self, message: int) -> CollectiveRank:
+        return self.seats[self.rows.to[message]]
+
     def stop(self) -> None:
         """Nobody goes on; messages on their way do not arrive."""
         self.is_stopped = True
@@ -151,9 +154,8 @@ class CollectiveRank:
                     self.at, self.awaits = at, what
                     return
             elif kind == SEND:
-                of, medium = traffic.rows, traffic.medium
-                dst = traffic.seats[of.to[what]]
-                medium.transmit(Light(medium, self, dst, what, of.nbytes[what]))
+                medium, nbytes = traffic.medium, traffic.rows.nbytes[what]
+                medium.transmit(Light(medium, self, traffic.receiver(what), what, nbytes))
             elif kind == ADD:
                 if what:
                     self.at = at + 1

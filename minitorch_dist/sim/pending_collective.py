@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,9 @@ class PendingCollective:
         return [rank for rank in range(self.size) if rank not in self.came]
 
     def begin(
-        self, medium: Medium, rows: payloadless.Rows, ranks: Sequence[int]
-    ) -> payloadless.Traffic:
+        self, medium: Medium, rows: payloadless.Rows, ranks: Sequence[int],
+        kind: Callable[..., payloadless.Traffic] = payloadless.Traffic,
+    ) -> payloadless.Traffic:  # fmt: skip
         """From now on its messages go one by one, and each rank is done when its row of acts is over."""
 
         def over(rank: int) -> None:
@@ -51,7 +52,7 @@ class PendingCollective:
                 self.under_way.discard(self)
             self.go_on([rank])
 
-        traffic = self.traffic = payloadless.Traffic(medium, rows, ranks, over)
+        traffic = self.traffic = kind(medium, rows, ranks, over)
         self.under_way.add(self)
         return traffic
 

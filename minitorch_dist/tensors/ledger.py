@@ -22,7 +22,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -88,6 +88,7 @@ class Ledger:
         self.overall = MemoryWatch()  # since the start, or since `reset_peak`
         self.watches = [self.overall]
         self.entered = self.entered_bytes = self.refused = self.most_arrays = 0  # ever
+        self.allocator: Any = None  # told of each array (see `sim.caching_allocator`)
         self._entries: dict[int, LedgerEntry] = {}
         self._freed: deque[LedgerEntry] = deque()
         self._lock = Lock()
@@ -113,6 +114,8 @@ class Ledger:
                 self.entered += 1
                 self.entered_bytes += entry.nbytes
                 self.most_arrays = max(self.most_arrays, len(self._entries))
+                if self.allocator is not None:
+                    self.allocator.take(key, entry.nbytes)
                 self._mark_peaks()
                 return
         raise OutOfMemoryError(self._refusal(array, entry))
@@ -138,7 +141,28 @@ class Ledger:
                 return "other"
             self.live -= entry.nbytes
             self.by_category[entry.category] -= entry.nbytes
+            if self.allocator is not None:
+                self.allocator.give(entry.key)
             return entry.category
+
+    def category_of(self, array: Array) -> str:
+        with self._lock:
+            entry = self._entries.get(id(root(array)))
+            return "other" if entry is None else entry.category
+
+    def change(self, nbytes: Mapping[str, int]) -> None:
+        """So many bytes more, or less, in these categories, without arrays: for work that is not carried out."""
+        with self._lock:
+            self._settle()
+            for name, more in nbytes.items():
+                self.live += more
+                self.by_category[name] += more
+            self._mark_peaks()
+
+    def passed(self, nbytes: Mapping[str, int]) -> None:
+        """For a moment there were so many bytes more, or less, in these categories."""
+        self.change(nbytes)
+        self.change({name: -more for name, more in nbytes.items()})
 
     def _settle(self) -> None:
         """Cross out what was freed since the last look."""
@@ -148,6 +172,8 @@ class Ledger:
                 del self._entries[entry.key]
                 self.live -= entry.nbytes
                 self.by_category[entry.category] -= entry.nbytes
+                if self.allocator is not None:
+                    self.allocator.give(entry.key)
 
     def _mark_peaks(self) -> None:
         for watch in self.watches:
@@ -173,6 +199,11 @@ class Ledger:
             self._settle()
             return Snapshot(str(self.device), self.live, dict(self.by_category), self.overall.peak,
                             dict(self.overall.by_category), self.budget, len(self._entries))  # fmt: skip
+
+    def entries(self) -> list[LedgerEntry]:
+        with self._lock:
+            self._settle()
+            return list(self._entries.values())
 
     def held(self) -> list[LiveArray]:
         """All live arrays, the largest first."""

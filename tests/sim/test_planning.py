@@ -104,6 +104,9 @@ LAYOUTS = [
     TrainingLayout(shards=2, micro=2, reshards=False),
     TrainingLayout(replicas=2, shards=2, micro=2),
     TrainingLayout(pipeline=2, replicas=2, shards=2, micro=2, reshards=False),
+    TrainingLayout(shards=2, context=2, micro=2),
+    TrainingLayout(shards=2, micro=2, ahead=True),
+    TrainingLayout(pipeline=2, tensor=2, shards=2, context=2, micro=2),
     TrainingLayout(tensor=2, micro=2),
     TrainingLayout(tensor=2, shards=2, micro=2, sequence=False),
     TrainingLayout(pipeline=2, micro=2, checkpoint="selective"),
@@ -130,7 +133,20 @@ def test_shapes_take_what_numbers_take_and_layouts_learn_the_same(layout: Traini
         )  # fmt: skip
     assert [each["peak"] for each in numbers.results] == [each["peak"] for each in shapes.results]
     learnt = [float(sum(each["losses"])) for each in numbers.results if each["losses"]]
+    if layout.context > 1:  # each has a part of the sequences
+        assert len(set(learnt)) > 1
+        learnt = [sum(learnt) / len(learnt)]
     assert learnt == pytest.approx([alone(model)] * len(learnt), rel=1e-4)
+
+
+@pytest.mark.parametrize("kernels", ["single", "joined"])
+@pytest.mark.parametrize("checkpoint", ["none", "selective"])
+def test_kernels_change_times_and_not_numbers(kernels: str, checkpoint: str) -> None:
+    layout, model = TrainingLayout(micro=2, checkpoint=checkpoint), LLAMA.changed(kernels=kernels)
+    numbers, shapes = (step(model, layout, each) for each in (False, True))
+    assert numbers.time == shapes.time and numbers.results[0]["peak"] == shapes.results[0]["peak"]
+    assert (shapes.time > step(LLAMA, layout, True).time) == (kernels == "single")
+    assert float(sum(numbers.results[0]["losses"])) == pytest.approx(alone(LLAMA), rel=1e-4)
 
 
 @pytest.mark.parametrize("layout", [TrainingLayout(micro=2, checkpoint="selective"),

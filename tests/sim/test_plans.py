@@ -98,7 +98,8 @@ def test_bytes_by_kind_of_link_are_those_of_the_collectives() -> None:
     here = cluster("h100", shards, "nvlink2+400G")
     found, _ = search.run(model, layout, here, model.layers, 1, False)
     assert found["bytes within nodes"] + found["bytes between nodes"] == every
-    assert 0 < found["bytes within nodes"] < found["bytes between nodes"]
+    # Between the two nodes first, one shard from each rank; then in a node, two of them.
+    assert found["bytes within nodes"] == 2 * found["bytes between nodes"]
     alike = cluster("h100", shards, "sim://?latency=2us&rate=450GB/s")
     assert search.run(model, layout, alike, model.layers, 1, False)[0]["bytes all links"] == every
 
@@ -166,7 +167,8 @@ def test_replicas_of_shards_are_tried() -> None:
 
 
 def test_within_nodes_shards_are_faster_than_over_all() -> None:
-    """Where the links between nodes are what the step waits for: by the formula, and by the run."""
+    """Where the links between nodes are what the step waits for: by the formula, and by the run. A gather over all nodes
+    sends as little between them as replicas do, so it is not much."""
     here = cluster("h100", 8, "nvlink4+10G")
     model = MODEL.changed(layers=2, width=512, ffn=1536, batch=8)
     every, node = TrainingLayout(shards=8), TrainingLayout(shards=4, replicas=2)
@@ -174,7 +176,7 @@ def test_within_nodes_shards_are_faster_than_over_all() -> None:
         lambda layout: formula.estimate(model, layout, here).seconds,
         lambda layout: search.simulated(model, layout, here).seconds,
     ):
-        assert seconds(node) < 0.7 * seconds(every)
+        assert 0.8 * seconds(every) < seconds(node) < seconds(every)
 
 
 @pytest.mark.parametrize("reshards", [True, False])

@@ -156,6 +156,9 @@ class Medium:
         self.witness: Callable[..., None] | None = None  # told of each send, and of computations
         self.carried: Callable[[int, int, int], None] | None = None
         """Told of each end of a message that has landed: its rank, and from when to when it held the port."""
+        self.make_way: Callable[[int, int], Way] = (
+            self._way
+        )  # where ranks stand for others, it is theirs
         self._ways: dict[tuple[int, int], Way] = {}
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}
@@ -221,7 +224,7 @@ class Medium:
             if way is None:
                 if len(ways) >= MOST_WAYS:
                     ways.clear()  # they are made again
-                way = ways[pair] = self._way(src, dst)
+                way = ways[pair] = self.make_way(src, dst)
             hold = way.hold if nbytes == way.nbytes else way.measure(nbytes)
             if injector is not None:
                 hold = injector.hold(src, dst, hold)

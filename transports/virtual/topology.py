@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from transports.quantities import byte_time, span
 
@@ -128,10 +128,14 @@ class Uniform:
         return Route(self.link, src, dst)
 
 
+NICS: Final = ("per_gpu", "beside", "per_node")
+
+
 @dataclass(frozen=True)
 class TwoLevel:
-    """Rank r sits on node r // gpus. Messages between nodes go through network cards: one for each
-    rank (`nic="per_gpu"`: the rank's own ports) or one that a node's ranks share ("per_node")."""
+    """Rank r sits on node r // gpus. Messages between nodes go through network cards. `nic="per_gpu"`: those of
+    the rank's only ports, so that one message waits for the other. "beside": each rank has one beside its ports in
+    the node, and uses both at once. "per_node": one that a node's ranks share."""
 
     nodes: int
     gpus: int
@@ -140,8 +144,8 @@ class TwoLevel:
     nic: str = "per_gpu"
 
     def __post_init__(self) -> None:
-        if self.nic not in ("per_gpu", "per_node"):
-            raise ValueError(f"nic is 'per_gpu' or 'per_node', not {self.nic!r}")
+        if self.nic not in NICS:
+            raise ValueError(f"nic is one of {', '.join(NICS)}, not {self.nic!r}")
 
     def route(self, src: int, dst: int) -> Route:
         here, there = self.node(src), self.node(dst)
@@ -149,6 +153,8 @@ class TwoLevel:
             return Route(self.intra, src, dst)
         if self.nic == "per_gpu":
             return Route(self.inter, src, dst)
+        if self.nic == "beside":
+            return Route(self.inter, ("nic", src), ("nic", dst))
         return Route(self.inter, ("node", here), ("node", there))
 
     def node(self, rank: int) -> int:

@@ -19,6 +19,7 @@ TARGETS = {
     "plan": "minitorch_dist.cli.bench.plan",
     "sim": "minitorch_dist.cli.bench.sim",
     "train": "minitorch_dist.cli.bench.train",
+    "reach": "minitorch_dist.cli.bench.reach",
     "rpc": "minitorch_dist.cli.bench.rpc",
 }
 KEEP = "--keep-pins"

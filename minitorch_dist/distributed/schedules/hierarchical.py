@@ -10,6 +10,8 @@
     N nodes of G    rounds                      bytes a rank sends               total messages
     all_reduce      2(G-1) inside               2(G-1)/G n inside                2p(G-1) + 2p(N-1)
                     + 2(N-1) between            + 2(N-1)/(GN) n between = 2(p-1)/p n
+    reduce_scatter  G-1 inside, N-1 between     (G-1)/G n inside                 p(G-1) + p(N-1)
+    all_gather                                  + (N-1)/(GN) n between = (p-1)/p n
     broadcast       ⌈lg N⌉ + ⌈lg G⌉             ≤ n (⌈lg N⌉ + ⌈lg G⌉)            p-1
 
 All steps are rings (broadcast: binomial trees). Only 1/G of the vector crosses between nodes per
@@ -31,6 +33,45 @@ from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Receive, 
 
 def one_per_rank_and_place(size: int, per_node: int) -> int:
     return size
+
+
+@schedule(chunks=one_per_rank_and_place, per_node=8)
+def reduce_scatter(rank: Rank, size: int, per_node: int = 8) -> Steps:
+    """Inside a node, each place collects the chunks of all ranks with its place; then those travel between nodes."""
+    places = math.gcd(size, per_node)
+    nodes = size // places
+    node, place = rank // places, rank % places
+    right = node * places + (place + 1) % places
+    left = node * places + (place - 1) % places
+    for step in range(places - 1):
+        out, into = (place - step - 1) % places, (place - step - 2) % places
+        yield Exchange(right, _of_place(out, places, nodes), left, _of_place(into, places, nodes), reduce=True)  # fmt: skip
+    ahead, behind = (rank + places) % size, (rank - places) % size
+    for step in range(nodes - 1):
+        out, into = (node - step - 1) % nodes, (node - step - 2) % nodes
+        yield Exchange(ahead, out * places + place, behind, into * places + place, reduce=True)
+
+
+@schedule(chunks=one_per_rank_and_place, per_node=8)
+def all_gather(rank: Rank, size: int, per_node: int = 8) -> Steps:
+    """The same backwards: between nodes first, while a rank has only its own chunk."""
+    places = math.gcd(size, per_node)
+    nodes = size // places
+    node, place = rank // places, rank % places
+    ahead, behind = (rank + places) % size, (rank - places) % size
+    for step in range(nodes - 1):
+        out, into = (node - step) % nodes, (node - step - 1) % nodes
+        yield Exchange(ahead, out * places + place, behind, into * places + place)
+    right = node * places + (place + 1) % places
+    left = node * places + (place - 1) % places
+    for step in range(places - 1):
+        out, into = (place - step) % places, (place - step - 1) % places
+        yield Exchange(right, _of_place(out, places, nodes), left, _of_place(into, places, nodes))
+
+
+def _of_place(place: Rank, places: int, nodes: int) -> tuple[Rank, ...]:
+    """The chunks of all ranks with this place in their nodes."""
+    return tuple(node * places + place for node in range(nodes))
 
 
 @schedule(chunks=one_per_rank_and_place, per_node=8)

@@ -17,7 +17,9 @@ doi:10.1006/jpdc.1997.1346.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,10 @@ class Links:
         """How long it is on the wire before it reaches the other port."""
         return self.wire
 
+    def among(self, ranks: Sequence[int]) -> Links:
+        """The links between some ranks of the world."""
+        return self
+
     @property
     def alike(self) -> bool:
         """Whether all pairs of ranks cost the same."""
@@ -74,6 +80,18 @@ class TwoLevelLinks(Links):
 
     def delay(self, source: Any, to: Any) -> Any:
         return self._choose(source, to, self.wire, self.outer.wire)
+
+    def among(self, ranks: Sequence[int]) -> Links:
+        """Where as many of them share each node, one after the other, their nodes are smaller ones of the same kind."""
+        nodes = [rank // self.per_node for rank in ranks]
+        runs = [len(list(run)) for _, run in groupby(nodes)]
+        if len(set(runs)) != 1 or len(runs) != len(set(nodes)):
+            return self
+        if runs[0] == 1:
+            return self.outer
+        if len(runs) == 1:
+            return Links(self.alpha, self.beta, self.gamma, self.wire)
+        return self if runs[0] == self.per_node else replace(self, per_node=runs[0])
 
     def _choose(self, source: Any, to: Any, inside: Any, between: Any) -> Any:
         same = np.asarray(source) // self.per_node == np.asarray(to) // self.per_node

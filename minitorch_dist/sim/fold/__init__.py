@@ -3,10 +3,11 @@
     program ──► a representative of each role runs it; what it begins is noted, and nothing is sent
                      │  its trace: computing, collectives, messages, waits
                      ▼
-    every rank replays the trace of its role, in the real clock, on the real network
+    every rank replays the trace of its role, in the real clock, on the real network:
+    one rank of each class, where ranks do everything at the same instants; else all of them
 
-Only the program's Python is folded. Clocks, ports and messages are those of all ranks, so times and bytes are
-those of the full run, on every network. A role is a set of ranks that take the same branches.
+Times and bytes are those of the full run, on every network. A role is a set of ranks that take the same branches. A class is a
+part of a role whose ranks also have equal messages, over equal links, with ranks of equal classes.
 
     acts        the parts of a trace
     rank_number a rank that notices which ranks a comparison tells apart
@@ -16,6 +17,9 @@ those of the full run, on every network. A role is a set of ranks that take the 
     recording   a rank that runs the program alone, and notes what it begins
     peers       what the others would have sent, where it has numbers
     replaying   a rank that does what a trace says
+    repeats     micro-batches that do what earlier ones did, and are noted instead of run
+    classes     ranks that do everything at the same instants
+    class_replay  one rank of each class replays
     folding     both halves, one after the other; and the run in full where they do not fit
 """
 

@@ -22,6 +22,8 @@ from minitorch_dist.sim.fold.acts import (
     NotedMessage,
     ObjectsExchanged,
 )
+from minitorch_dist.sim.fold.class_replay import ClassReplay
+from minitorch_dist.sim.fold.classes import NotAlike
 from minitorch_dist.sim.fold.peers import PeerContents
 from minitorch_dist.sim.fold.rank_number import Table
 from minitorch_dist.sim.fold.recording import NotingStream, OperationTrace, ToldBesides
@@ -43,6 +45,10 @@ class Folded:
 
     roles: tuple[Role, ...]
     refused: str = ""
+    classes: int = (
+        0  # of ranks that do all at the same instants; 0: every rank had a clock of its own
+    )
+    undivided: str = ""  # why there are no classes
 
     def role_of(self) -> dict[int, int]:
         """The role of each rank."""
@@ -53,7 +59,8 @@ class Folded:
             return f"not folded: {self.refused}"
         ran = sum(1 + len(role.witnesses) for role in self.roles)
         ranks = sum(len(role.ranks) for role in self.roles)
-        return f"folded: {len(self.roles)} roles; {ran} of {ranks} ranks ran the program"
+        clocks = f"; {self.classes} clocks" if self.classes else ""
+        return f"folded: {len(self.roles)} roles; {ran} of {ranks} ranks ran the program{clocks}"
 
 
 Fold = bool | Folded | Callable[[int], Hashable]
@@ -80,7 +87,7 @@ def run(
             **options | {"speeds": None, "prepared": session.prepare, "timelines": False},
         )  # fmt: skip
         session.check()
-        report = run_all(session.replay, world_size, **options)
+        report = session.replayed(run_all, options)
     except Exception as error:
         if world_size <= LARGEST:
             full = run_all(fn, world_size, args, kwargs, **options)
@@ -116,6 +123,7 @@ class Recording:
         self.peers = PeerContents(self.role_table)
         self._rules: dict[int, str | Table] = {}  # by message: how its other end is found
         self._held: dict[int, HeldMessages] = {}  # by rank, the most that was worth a line
+        self.count, self.undivided = 0, ""  # of classes; or why there are none
         self._changed: Any = None
         self._stage: SimulationStage | None = None
 
@@ -278,6 +286,16 @@ class Recording:
     def trace_of(self, rank: int) -> OperationTrace:
         return self.traces[self.role_table.first[int(self.role_table.of[rank])]]
 
+    def replayed(self, run_all: Run, options: dict[str, Any]) -> Report[Any]:
+        """The replay: by one rank of each class, or by all ranks where they do not fall into classes."""
+        try:
+            by_class = ClassReplay(self, options)
+        except NotAlike as why:
+            self.undivided = str(why)
+            return run_all(self.replay, self.size, **options)
+        self.count = len(by_class.classes.first)
+        return by_class.run(run_all)
+
     def replay(self) -> None:
         here = world.current()
         here.mailbox.held.told = lambda found: self._held.update({found.rank: found})
@@ -290,10 +308,11 @@ class Recording:
         ranks = [replace(rank, peak_bytes=self.trace_of(rank.rank).peak) for rank in report.ranks]
         results = [self.trace_of(rank).result for rank in range(self.size)]
         roles = self.role_table.roles()
+        folded = Folded(roles, "", self.count, self.undivided)
         lines = report.timelines
         if lines is not None:
             lines = replace(lines, said_roles=tuple(tuple(role.ranks) for role in roles))
-        return replace(report, ranks=ranks, results=results, folded=Folded(roles), timelines=lines)
+        return replace(report, ranks=ranks, results=results, folded=folded, timelines=lines)
 
 
 def difference(one: OperationTrace, other: OperationTrace) -> str:

@@ -143,7 +143,7 @@ class Replayer:
         object_collectives.travel(group, act.name, act.schedule, chunks, act.root)
 
     def make(self, act: GroupsMade) -> None:
-        for number in _own_parts(act).get(self.rank, ()):
+        for number in own_parts(act).get(self.rank, ()):
             name, ranks = act.parts[number]
             self.groups.append(
                 self.world.group_kind(
@@ -156,7 +156,7 @@ class Replayer:
 
 
 @cache
-def _own_parts(act: GroupsMade) -> dict[int, Sequence[int]]:
+def own_parts(act: GroupsMade) -> dict[int, Sequence[int]]:
     """Which of these groups each rank is in."""
     found: dict[int, list[int]] = {}
     for number, (_, ranks) in enumerate(act.parts):

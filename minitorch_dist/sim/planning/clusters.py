@@ -1,6 +1,7 @@
 """The GPUs that a plan is for: their device, their number, and the network between them.
 
     nvlink8+400G     nodes of 8 GPUs joined by NVLink; each GPU has a port of 400 Gb/s to the other nodes
+                     beside that of NVLink, and uses both at once
     two_level:…      or any network that `mtd simulate --net` takes
 
 The rate of NVLink is that of the device's generation, each way, from NVIDIA's data sheets.
@@ -78,16 +79,16 @@ def _network(net: str, device: Device, gpus: int, slower: float) -> Network:
         if net.lower().startswith("nvlink"):
             raise ValueError(f"no network is called {net!r}; write it like nvlink8+400G")
         return _slower(nets.read(net), slower)
-    generation = device.name.partition("-")[0]
-    if generation not in NVLINK:
+    generation = next((word for word in device.name.split("-") if word in NVLINK), "")
+    if not generation:
         raise ValueError(
             f"{device.name} has no NVLink that is known here ({', '.join(NVLINK)} have). Say "
             "two_level:nodes=…,gpus=…,intra=2us/448GB/s,inter=5us/400Gb/s"
         )
     size = int(words[1])
     topology = two_level(
-        -(-gpus // size), size, link(INSIDE, NVLINK[generation]), link(OUTSIDE, f"{words[2]}Gb/s")
-    )
+        -(-gpus // size), size, link(INSIDE, NVLINK[generation]), link(OUTSIDE, f"{words[2]}Gb/s"), "beside"
+    )  # fmt: skip
     return _slower(Network(topology), slower)
 
 

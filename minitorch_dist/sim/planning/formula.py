@@ -48,7 +48,7 @@ def memory(model: ModelSizes, layout: TrainingLayout) -> dict[str, float]:
     layer = model.layer_parameters / layout.tensor
     table = model.words * model.width / layout.tensor
     own = layers * layer + table * (2 if layout.pipeline == 1 else 1)
-    tokens = layout.micro * model.sequence
+    tokens = layout.micro * model.sequence / layout.context
     whole = 2 * layer + table if layout.reshards else own
     accumulates = layout.micro_batches(model) > 1
     gradient = HALF * (own if accumulates else 2 * layer + table) + SINGLE * own / layout.shards
@@ -91,7 +91,7 @@ def _seconds(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> 
     device = cluster.device
     peak = device.peak_of("bfloat16") * device.top
     memory_rate = float(device.bandwidth)
-    tokens, micro = layout.micro * model.sequence, layout.micro_batches(model)
+    tokens, micro = layout.micro * model.sequence / layout.context, layout.micro_batches(model)
     layers = -(-model.layers // layout.all_stages) * layout.stages
     again = AGAIN[layout.checkpoint]
     attention = 2 * model.sequence * model.width  # half of all pairs are masked
@@ -118,7 +118,7 @@ def _tensor(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> f
     """Eight collectives of an activation in each layer."""
     if layout.tensor == 1:
         return 0.0
-    nbytes = HALF * layout.micro * model.sequence * model.width
+    nbytes = HALF * layout.micro * model.sequence / layout.context * model.width
     rate = cluster.rate(layout.tensor <= cluster.per_node)
     return 8 * nbytes * (layout.tensor - 1) / layout.tensor / rate
 
@@ -127,13 +127,20 @@ def _data(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, own: f
     """FSDP gathers parameters and scatters gradients; replicas sum their shards. Stages of a pipeline keep what they
     have gathered until the last micro-batch."""
     found, summed = 0.0, NUMBERS[model.gradients]
-    rate = cluster.rate(layout.tensor * layout.shards <= cluster.per_node)
     if layout.shards > 1:
-        share = (layout.shards - 1) / layout.shards
         each = 1 + layout.reshards
         gathers = 1 if layout.pipeline > 1 else layout.micro_batches(model) * each
-        found += own * share * (HALF * gathers + summed) / rate
+        once = _gathering(cluster, layout.tensor, layout.shards)
+        found += own * (HALF * gathers + summed) * once
     if layout.replicas > 1:
-        rate = cluster.rate(layout.tensor * layout.data <= cluster.per_node)
-        found += 2 * summed * own / layout.shards * (layout.replicas - 1) / layout.replicas / rate
+        once = _gathering(cluster, layout.tensor * layout.shards, layout.replicas)
+        found += 2 * summed * own / layout.shards * once
     return found
+
+
+def _gathering(cluster: GpuCluster, stride: int, ranks: int) -> float:
+    """Seconds to gather a byte among ranks so far apart: first between nodes, then within them."""
+    inside = max(1, min(ranks, cluster.per_node // stride))
+    nodes = ranks // inside
+    within = (inside - 1) / inside / cluster.rate(True)
+    return within + (nodes - 1) / (nodes * inside) / cluster.rate(False)

@@ -2,7 +2,8 @@
 
     ranks = pipeline × replicas × shards × tensor        the last one varies fastest: it stays within a node
 
-`shards` ranks share the parameters as FSDP does; `replicas` of them hold the same ones, and sum their gradients.
+`shards` ranks share the parameters as FSDP does; `replicas` of them hold the same ones, and sum their gradients. Of the
+shards, `context` neighbours have parts of the same sequences.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class TrainingLayout:
     schedule: str = "1F1B"
     stages: int = 1  # of each rank
     reshards: bool = True  # whether gathered parameters are given back after forward
+    ahead: bool = False  # whether the next layer is gathered while this one computes, as where a host runs ahead
+    context: int = 1  # ranks that a sequence is cut over; they are shards, too
     sequence: bool = True  # whether tensor parallelism cuts the sequence between layers
 
     @property
@@ -39,7 +42,7 @@ class TrainingLayout:
     @property
     def data(self) -> int:
         """How many ranks have data of their own."""
-        return self.shards * self.replicas
+        return self.shards * self.replicas // self.context
 
     def micro_batches(self, model: ModelSizes) -> int:
         return model.batch // (self.data * self.micro)
@@ -53,6 +56,8 @@ class TrainingLayout:
                  ("tp", self.tensor), ("pp", self.pipeline)) if v > 1]  # fmt: skip
         if self.pipeline > 1:
             words.append(f"{self.stages} stages each" if self.stages > 1 else self.schedule)
+        if self.context > 1:
+            words.append(f"cp {self.context}")
         words.append(f"micro {self.micro}")
         if self.checkpoint != "none":
             words.append(self.checkpoint)
@@ -69,6 +74,8 @@ class TrainingLayout:
             words.append(
                 f"pp{self.pipeline}" + (f"×{self.stages}" if self.schedule != "1F1B" else "")
             )
+        if self.context > 1:
+            words.append(f"cp{self.context}")
         words.append(f"micro{self.micro}")
         if self.checkpoint != "none":
             words.append(self.checkpoint)
@@ -88,9 +95,16 @@ def faults(layout: TrainingLayout, model: ModelSizes, gpus: int) -> Iterator[str
                         ("words", model.words), ("sequence", model.sequence), ("width", model.width)):  # fmt: skip
         if whole % layout.tensor:
             yield f"tp = {layout.tensor} does not divide {name} = {whole}"
+    if layout.context > 1:
+        if layout.shards % layout.context:
+            yield f"cp = {layout.context} does not divide {layout.shards} shards"
+        if model.sequence % (2 * layout.context * layout.tensor):
+            yield f"cp = {layout.context} does not divide sequence = {model.sequence} in two parts for each rank"
+        if not model.is_gated or model.attention == "whole":
+            yield "cp needs kind = llama, and attention in tiles"
     if model.layers < layout.all_stages:
         yield f"{model.layers} layers are fewer than {layout.all_stages} stages"
-    if model.batch % (layout.data * layout.micro):
+    if model.batch % max(1, layout.data * layout.micro):
         yield (
             f"a batch of {model.batch} is no multiple of {layout.data} ranks with data × micro-batches of "
             f"{layout.micro}"

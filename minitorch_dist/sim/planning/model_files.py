@@ -10,6 +10,7 @@ words = 128256        # of the vocabulary
 sequence = 8192
 batch = 2048          # sequences in a step
 attention = "tiles"   # if not said; "whole" writes the weights of all pairs to memory, and knows dropout = 0.1
+kernels = "usual"     # if not said; "single" as torch runs a layer, "joined" as torch.compile does (see `kernels`)
 gradients = "float32" # if not said; or "bfloat16": in which they are summed over the ranks
 """
 
@@ -24,6 +25,7 @@ from typing import Any, Final
 
 KINDS: Final = ("llama", "gpt")
 ATTENTION: Final = ("tiles", "whole")
+KERNELS: Final = ("usual", "single", "joined")
 NUMBERS: Final = {"float32": 4, "bfloat16": 2}  # and their bytes
 SHIPPED: Final = Path(__file__).with_name("models")
 NEEDED: Final = ("kind", "layers", "width", "heads", "words", "sequence", "batch")
@@ -46,6 +48,7 @@ class ModelSizes:
     attention: str = "tiles"  # or "whole": the weights of all pairs are written to memory
     dropout: float = 0.0  # of these weights
     gradients: str = "float32"  # in which they are summed over the ranks
+    kernels: str = "usual"  # of pointwise operations: or "single", "joined" (see `kernels`)
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -69,6 +72,8 @@ class ModelSizes:
             )
         if self.dropout and self.attention == "tiles":
             raise ValueError(f'{self.name}: dropout needs attention = "whole"')
+        if self.kernels not in KERNELS:
+            raise ValueError(f"{self.name}: kernels are {', '.join(KERNELS)}, not {self.kernels!r}")
         if self.gradients not in NUMBERS:
             raise ValueError(
                 f"{self.name}: gradients are {' or '.join(NUMBERS)}, not {self.gradients!r}"
@@ -145,7 +150,7 @@ def read(name: str) -> ModelSizes:
         if word not in allowed:
             said = nearest(word, allowed)
             raise ValueError(f"{name}: a model has no {word!r}{said}; it has {', '.join(NEEDED)}, "
-                             "kv_heads, ffn, attention, dropout, gradients and source")  # fmt: skip
+                             "kv_heads, ffn, attention, dropout, gradients, kernels and source")  # fmt: skip
     missing = [word for word in NEEDED if word not in row]
     if missing:
         raise ValueError(f"{name}: {' and '.join(missing)} missing; a line is like layers = 32")

@@ -232,15 +232,15 @@ def run(
     """A step with so many layers in each stage and so many micro-batches; and how it was folded."""
     report = step(model, layout, cluster, layers, micro, fold)
     last = max(report.ranks, key=lambda each: each.time)
-    use = last.device
+    end, use = last.time, last.device
     assert use is not None
     in_stage = layout.tensor * layout.data
     found = {
-        "seconds": report.time / PICO,
+        "seconds": end / PICO,
         "computing": use.compute / PICO,
         "sending": use.communication / PICO,
-        "waiting": _idle(report, last) / PICO,
-        "idle": sum(_idle(report, each) for each in report.ranks) / layout.ranks / PICO,
+        "waiting": _idle(end, last) / PICO,
+        "idle": sum(_idle(end, each) for each in report.ranks) / layout.ranks / PICO,
         "sent": float(max(each.bytes_sent for each in report.ranks)),
         **{f"{LINKS}{kind}": float(nbytes) for kind, nbytes in _links(report).items()},
         **{
@@ -267,11 +267,26 @@ def step(
     )  # fmt: skip
 
 
-def _idle(report: Report[Any], rank: RankReport) -> int:
-    """Picoseconds of the whole step in which it neither computes nor sends nor receives."""
+def whole_step(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> Report[Any]:
+    """A step with all layers and micro-batches. A short one proves the roles first, so that each is run by one rank."""
+    few = min(layout.micro_batches(model), short_counts(layout)[0])
+    small = model.changed(layers=layout.all_stages, batch=layout.data * layout.micro * few)
+    options: dict[str, Any] = {
+        "net": cluster.network, "shapes": True, "speeds": dict(cluster.speeds),
+        "device": replace(cluster.device, memory=ROOM),
+    }  # fmt: skip
+    fold: Fold = roles_of(model, layout)
+    proof = runner.run(train, layout.ranks, (small, layout), fold=fold, **options)
+    if proof.folded is not None and not proof.folded.refused:
+        fold = proof.folded
+    return runner.run(train, layout.ranks, (model, layout), fold=fold, **options)
+
+
+def _idle(end: int, rank: RankReport) -> int:
+    """Picoseconds of a step until `end` in which it neither computes nor sends nor receives."""
     use = rank.device
     assert use is not None
-    return report.time - use.compute - use.communication
+    return end - use.compute - use.communication
 
 
 def _links(report: Report[Any]) -> dict[str, int]:

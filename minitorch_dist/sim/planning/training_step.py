@@ -8,15 +8,24 @@ but the first. Building the model sends no bytes and computes nothing, so the ru
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import minitorch_dist as torch
+from minitorch_dist.distributed import new_groups
 from minitorch_dist.distributed.device_mesh import DeviceMesh, init_device_mesh
 from minitorch_dist.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from minitorch_dist.distributed.pipelining import PipelineStage, get_schedule_class
+from minitorch_dist.distributed.pipelining.stage import SavedForward, as_tuple
+from minitorch_dist.distributed.world import current
 from minitorch_dist.sim import inside
+from minitorch_dist.sim.caching_allocator import CachingAllocator
+from minitorch_dist.sim.fold import repeats
 from minitorch_dist.sim.planning import cutting
+from minitorch_dist.sim.planning.context_attention import own_part
 from minitorch_dist.sim.planning.layouts import TrainingLayout, layers_of
 from minitorch_dist.sim.planning.model_files import ModelSizes
 from minitorch_dist.sim.planning.parallel_loss import cross_entropy
@@ -24,6 +33,7 @@ from minitorch_dist.sim.planning.transformer import TransformerPart
 from minitorch_dist.tensors import ledger, pools
 
 AXES = ("pp", "dp", "fsdp", "tp")
+CONTEXT = "the mesh of context parallelism"  # among the extras of a world
 
 
 def train(
@@ -40,6 +50,7 @@ def train(
                 optimizer.state[p] = optimizer.start(p, group)
     if pools.pool():
         ledger.of("cuda").reset_peak()  # the model was whole while it was built
+        reserves = CachingAllocator.of(ledger.of("cuda"))
     take = _pipelined if layout.pipeline > 1 else _accumulated
     losses = []
     for _ in range(steps):
@@ -47,7 +58,8 @@ def train(
         optimizer.step()
         optimizer.zero_grad()
     peak = ledger.of("cuda").snapshot().peak_by_category if pools.pool() else {}
-    return {"losses": losses, "peak": peak}
+    reserved = reserves.reserved if pools.pool() else 0
+    return {"losses": losses, "peak": peak, "reserved": reserved}
 
 
 def pass_through(
@@ -62,8 +74,8 @@ def pass_through(
     else:
         part = built(model, layout, mesh, 0, dtype)
     part.set_requires_gradient_sync(False)
-    words = given = _words(model, layout.micro)
-    size = layout.micro, model.sequence // layout.tensor, model.width
+    words = given = _words(model, layout)
+    size = layout.micro, model.sequence // (layout.tensor * layout.context), model.width
     for number in range(2):
         if is_last:
             given = torch.empty(
@@ -76,7 +88,21 @@ def pass_through(
 
 def _mesh(layout: TrainingLayout) -> DeviceMesh:
     sizes = layout.pipeline, layout.replicas, layout.shards, layout.tensor
-    return init_device_mesh("cuda", sizes, mesh_dim_names=AXES)
+    with new_groups.without_meeting():
+        mesh = init_device_mesh("cuda", sizes, mesh_dim_names=AXES)
+        mesh["dp", "fsdp"]  # its groups are made, if it needs any
+    return mesh
+
+
+def _context(layout: TrainingLayout) -> Any:
+    """The group of the ranks that have parts of the same sequences."""
+    extras = current().extras
+    if CONTEXT not in extras:
+        rest = layout.ranks // (layout.context * layout.tensor)
+        sizes = rest, layout.context, layout.tensor
+        with new_groups.without_meeting():
+            extras[CONTEXT] = init_device_mesh("cuda", sizes, mesh_dim_names=("rest", "cp", "tp"))
+    return extras[CONTEXT]["cp"].get_group()
 
 
 def _stages(rank: int, layout: TrainingLayout) -> list[int]:
@@ -88,9 +114,11 @@ def built(
     model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, stage: int, dtype: str
 ) -> TransformerPart:
     """One stage, cut and sharded."""
-    part = TransformerPart(model, layers_of(model, layout, stage), layout.checkpoint)
+    context = _context(layout) if layout.context > 1 else None
+    part = TransformerPart(model, layers_of(model, layout, stage), layout.checkpoint, context)
     if layout.tensor > 1:
-        cutting.cut(part, mesh["tp"], model, layout.sequence)
+        own = model.changed(sequence=model.sequence // layout.context)
+        cutting.cut(part, mesh["tp"], own, layout.sequence)
     policy = MixedPrecisionPolicy(
         param_dtype=getattr(torch, dtype), reduce_dtype=getattr(torch, model.gradients)
     )
@@ -101,13 +129,20 @@ def built(
             unit, mesh=mesh["dp", "fsdp"], mp_policy=policy, reshard_after_forward=not keeps,
             src_data_rank=None,
         )  # fmt: skip
+    if layout.ahead:
+        for unit, following in itertools.pairwise(each for each in units if each is not None):
+            unit.set_modules_to_forward_prefetch([following])
     return part
 
 
-def _words(model: ModelSizes, count: int) -> Any:
-    """Words to learn: the same for all, since only sizes matter here."""
+def _words(model: ModelSizes, layout: TrainingLayout) -> Any:
+    """Words to learn: the same for all, since only sizes matter here. With `context` each rank has its part."""
     torch.manual_seed(0)
-    return torch.randint(model.words, (count, model.sequence), device="cuda")
+    words = torch.randint(model.words, (layout.micro, model.sequence), device="cuda")
+    if layout.context == 1:
+        return words
+    group = _context(layout)
+    return own_part(words, group.rank(), group.size(), 1)
 
 
 def _accumulated(
@@ -116,32 +151,61 @@ def _accumulated(
     """One micro-batch after another; gradients are reduced with the last one."""
     (part,), count = parts, layout.micro_batches(model)
     group = mesh["tp"].get_group()
-    losses = []
-    for number in range(count):
+    run = repeats.of(count) or run_each
+
+    def taken(number: int) -> Any:
         part.set_requires_gradient_sync(number == count - 1)
-        words = _words(model, layout.micro)
+        words = _words(model, layout)
         loss = cross_entropy(part(words), words, group) / count
         loss.backward()
-        losses.append(loss.detach())
-    return losses
+        return loss.detach()
+
+    return [run("a pass", number, partial(taken, number)) for number in range(count)]
+
+
+def run_each(name: str, number: int, run: Callable[[], Any], drop: Any = None) -> Any:
+    return run()
+
+
+class RepeatedStage(PipelineStage):
+    """A stage whose micro-batches may be noted instead of run, where one rank stands for others (see `fold.repeats`)."""
+
+    def __init__(self, run: Any, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.run = run
+
+    def forward_one_chunk(self, chunk: int, args: Any, *given: Any) -> Any:
+        usual = partial(super().forward_one_chunk, chunk, args, *given)
+        output = self.run(f"forward of stage {self.stage_index}", chunk, usual)
+        if self.has_backward and chunk not in self._held:
+            self._held[chunk] = SavedForward(args, as_tuple(output))
+        return output
+
+    def backward_one_chunk(self, chunk: int, *given: Any, **more: Any) -> Any:
+        usual = partial(super().backward_one_chunk, chunk, *given, **more)
+        drop = partial(self._held.pop, chunk)
+        return self.run(f"backward of stage {self.stage_index}", chunk, usual, drop)
 
 
 def _pipelined(
     model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, parts: Any, stages: list[int]
 ) -> list[Any]:
     count, group = layout.micro_batches(model), mesh["tp"].get_group()
+    run = repeats.of(count) or run_each
     pipe = [
-        PipelineStage(part, stage, layout.all_stages, "cuda", group=mesh["pp"].get_group())
+        RepeatedStage(run, part, stage, layout.all_stages, "cuda", group=mesh["pp"].get_group())
         for part, stage in zip(parts, stages, strict=True)
     ]
 
+    numbers = itertools.count()
+
     def loss(logits: Any, words: Any) -> Any:
-        return cross_entropy(logits, words, group) / count
+        return run("the loss", next(numbers), lambda: cross_entropy(logits, words, group) / count)
 
     one_stage = layout.stages == 1
     schedule: Any = get_schedule_class(layout.schedule)
     schedule = schedule(pipe[0] if one_stage else pipe, count, loss_fn=loss, scale_grads=False)
-    words = _words(model, layout.micro).repeat(count, 1)
+    words = _words(model, layout).repeat(count, 1)
     losses: list[Any] = []
     given = (words,) if 0 in stages else ()
     target = words if layout.all_stages - 1 in stages else None

@@ -17,7 +17,10 @@ import numpy as np
 
 import minitorch_dist as torch
 from minitorch_dist import nn
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn import functional as F
+from minitorch_dist.sim.planning import kernels
+from minitorch_dist.sim.planning.context_attention import context_attention, gathered, own_part
 from minitorch_dist.sim.planning.kept_results import KeptResults, WeightMatrix, attention
 from minitorch_dist.sim.planning.model_files import ModelSizes
 from minitorch_dist.sim.planning.whole_attention import whole_attention
@@ -25,17 +28,11 @@ from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from minitorch_dist.utils.checkpoint import checkpoint
 
 
-def turns(length: int, size: int) -> tuple[Any, Any]:
+def turns(length: int, size: int) -> tuple[Any, ...]:
     """Cosine and sine of the angle by which each position turns each pair of a head's numbers."""
     speeds = 1.0 / 500000.0 ** (torch.arange(0, size, 2).float() / size)
     angles = torch.outer(torch.arange(length).float(), speeds)
     return torch.cos(angles), torch.sin(angles)
-
-
-def turned(x: Any, cosine: Any, sine: Any) -> Any:
-    """Each pair (first half, second half) of the last dimension, turned."""
-    first, second = x.chunk(2, -1)
-    return torch.cat([first * cosine - second * sine, second * cosine + first * sine], -1)
 
 
 class SelfAttention(nn.Module):
@@ -49,6 +46,9 @@ class SelfAttention(nn.Module):
             model.attention == "whole",
             model.dropout,
         )
+        self.turned = kernels.TURNS[model.kernels]
+        self.copies = model.heads // model.kv_heads if model.kernels == "single" else 1
+        self.context: ProcessGroup | None = None  # over which the sequence is cut
         self.query = WeightMatrix(model.width, model.width, bias=bias)
         self.key = WeightMatrix(model.width, shared, bias=bias)
         self.value = WeightMatrix(model.width, shared, bias=bias)
@@ -61,9 +61,19 @@ class SelfAttention(nn.Module):
             for matrix in (self.query, self.key, self.value)
         )
         if turn is not None:
-            q, k = turned(q, *turn), turned(k, *turn)
+            q, k = self.turned(q, *turn), self.turned(k, *turn)
+        group = self.context
+        if group is not None:
+            k, v = (gathered(each, group, length * group.size()) for each in (k, v))
         q, k, v = (each.transpose(1, 2) for each in (q, k, v))
-        seen = whole_attention(q, k, v, self.dropout) if self.is_whole else attention(q, k, v)
+        if self.copies > 1:
+            k, v = kernels.repeated(k, self.copies), kernels.repeated(v, self.copies)
+        if group is not None:
+            seen = context_attention(q, k, v, group.rank(), group.size())
+        elif self.is_whole:
+            seen = whole_attention(q, k, v, self.dropout)
+        else:
+            seen = attention(q, k, v)
         return self.out(seen.transpose(1, 2).reshape(rows, length, -1))
 
 
@@ -74,17 +84,24 @@ class FeedForward(nn.Module):
         self.gate = WeightMatrix(model.width, model.ffn, bias=False) if model.is_gated else None
         self.up = WeightMatrix(model.width, model.ffn, bias=bias)
         self.down = WeightMatrix(model.ffn, model.width, bias=bias)
+        self.gated = kernels.GATES[model.kernels]
 
     def forward(self, x: Any) -> Any:
         if self.gate is None:
             return self.down(F.gelu(self.up(x)))
-        return self.down(F.silu(self.gate(x)) * self.up(x))
+        return self.down(self.gated(self.gate(x), self.up(x)))
+
+
+def norm_of(model: ModelSizes) -> Any:
+    if not model.is_gated:
+        return nn.LayerNorm
+    return kernels.SingleRMSNorm if model.kernels == "single" else nn.RMSNorm
 
 
 class TransformerLayer(nn.Module):
     def __init__(self, model: ModelSizes, how: str) -> None:
         super().__init__()
-        norm = nn.RMSNorm if model.is_gated else nn.LayerNorm
+        norm = norm_of(model)
         self.how = how
         self.norm1, self.norm2 = norm(model.width), norm(model.width)
         self.attention, self.mlp = SelfAttention(model), FeedForward(model)
@@ -141,8 +158,11 @@ class Positions(nn.Module):
 class TransformerPart(nn.Module):
     """Some of the layers, with the embedding before the first one and the logits behind the last one."""
 
-    def __init__(self, model: ModelSizes, layers: range, how: str) -> None:
+    def __init__(
+        self, model: ModelSizes, layers: range, how: str, context: ProcessGroup | None = None
+    ) -> None:
         super().__init__()
+        self.context = context
         self.has_turns, self.size = model.is_gated, model.head
         self.sequence = model.sequence
         self.begin = Positions(model) if layers.start == 0 else None
@@ -150,9 +170,11 @@ class TransformerPart(nn.Module):
         self.norm: Any = None
         self.logits: Any = None
         if layers.stop == model.layers:
-            self.norm = nn.RMSNorm(model.width) if model.is_gated else nn.LayerNorm(model.width)
+            self.norm = norm_of(model)(model.width)
             self.logits = WeightMatrix(model.width, model.words, bias=False)
         self.turn: Any = None
+        for layer in self.layers:
+            layer.attention.context = context
         for number, layer in zip(layers, self.layers, strict=True):
             fill(layer, 1 + number)
         for seed, module in ((0, self.begin), (1 + model.layers, self.logits)):
@@ -163,10 +185,11 @@ class TransformerPart(nn.Module):
         if self.begin is not None:
             x = self.begin(x)
         if self.has_turns and self.turn is None:
-            self.turn = tuple(
-                each.to(x.device).to(x.dtype).unsqueeze(1)
-                for each in turns(self.sequence, self.size)
-            )
+            found = turns(self.sequence, self.size)
+            if self.context is not None:
+                rank, count = self.context.rank(), self.context.size()
+                found = tuple(own_part(each, rank, count, 0) for each in found)
+            self.turn = tuple(each.to(x.device).to(x.dtype).unsqueeze(1) for each in found)
         for layer in self.layers:
             x = layer(x, self.turn)
         return x if self.logits is None else self.logits(self.norm(x))

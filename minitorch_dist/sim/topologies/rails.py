@@ -65,34 +65,34 @@ class Rails:
         """All ports are stations of the way, since a message may pass a third GPU's."""
         (node, here), (other, there) = self.place(src), self.place(dst)
         if node == other:
-            return self._way(src, dst, self._inside(src, dst))
+            return self.way(src, dst, self.inside(src, dst))
         if here == there:
-            return self._way(src, dst, self._outside(src, dst))
+            return self.way(src, dst, self.outside(src, dst))
         if not self.spines:
             proxy = node * self.gpus + there
-            inside = self._inside(src, proxy)
-            return self._way(src, dst, (*inside, *self._outside(proxy, dst, self.nvlink.latency)))
-        out, into = self._outside(src, dst)
+            inside = self.inside(src, proxy)
+            return self.way(src, dst, (*inside, *self.outside(proxy, dst, self.nvlink.latency)))
+        out, into = self.outside(src, dst)
         up = self.up or self.rail
         spine, step = other % self.spines, up.latency + up.wire
         above = Station(("up", here, spine), up, step), Station(("down", spine, there), up, step)
-        return self._way(src, dst, (out, *above, into))
+        return self.way(src, dst, (out, *above, into))
 
-    def _inside(self, src: int, dst: int) -> tuple[Station, Station]:
+    def inside(self, src: int, dst: int) -> tuple[Station, Station]:
         """The two NVLink ports between GPUs of a node."""
         return (
             Station(("NVLink out", src), self.nvlink, 0, True),
             Station(("NVLink in", dst), self.nvlink, self.nvlink.wire, True),
         )
 
-    def _outside(self, src: int, dst: int, ahead: int = 0) -> tuple[Station, Station]:
+    def outside(self, src: int, dst: int, ahead: int = 0) -> tuple[Station, Station]:
         """Their two network ports. `ahead`: how long the head takes to the first one."""
         return (
             Station(("rail out", src), self.rail, ahead, True),
             Station(("rail in", dst), self.rail, self.rail.wire, True),
         )
 
-    def _way(self, src: int, dst: int, stations: tuple[Station, ...]) -> Route:
+    def way(self, src: int, dst: int, stations: tuple[Station, ...]) -> Route:
         return Route(FREE, src, dst, stations)
 
     def place(self, rank: int) -> tuple[int, int]:

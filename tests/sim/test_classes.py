@@ -1,0 +1,117 @@
+"""Classes of ranks: one rank of each replays, and the report is that of the run in full, `==`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import minitorch_dist as torch
+from minitorch_dist import distributed as dist, sim
+from minitorch_dist.sim.fold import repeats
+from minitorch_dist.sim.planning import search
+from minitorch_dist.sim.planning.layouts import CHECKPOINTS, TrainingLayout, faults
+from minitorch_dist.sim.planning.model_files import ModelSizes
+from minitorch_dist.sim.planning.training_step import train
+from transports.virtual.topology import Topology
+
+INNER, OUTER = sim.link("2us", "450GB/s"), sim.link("5us", "400Gb/s")
+MODEL = ModelSizes("tiny", "llama", 4, 64, 4, 96, 32, 8, kv_heads=4, ffn=64)
+NETS: dict[str, Topology] = {
+    "beside": sim.two_level(8, 4, INNER, OUTER, "beside"),
+    "one port": sim.two_level(16, 2, INNER, OUTER),
+    "uniform": sim.uniform("5us", "400Gb/s"),
+    "rails": sim.rails(8, 4, INNER, OUTER),
+}
+
+
+def step(layout: TrainingLayout, fold: Any, net: Topology, model: ModelSizes = MODEL, **options: Any) -> Any:  # fmt: skip
+    return sim.run(
+        train, layout.ranks, (model, layout), net=net, device=sim.gpu("h100"), memory="80GB",
+        shapes=True, fold=fold, **options,
+    )  # fmt: skip
+
+
+def the_same(layout: TrainingLayout, net: Topology, **options: Any) -> sim.Folded:
+    """The report of the folded step is that of the full one. How it was folded."""
+    full = step(layout, False, net, **options)
+    folded = step(layout, search.roles_of(MODEL, layout), net, **options)
+    assert folded.ranks == full.ranks
+    assert [each["peak"] for each in folded.results] == [each["peak"] for each in full.results]
+    found: sim.Folded = folded.folded
+    assert not found.refused
+    return found
+
+
+@st.composite
+def layouts(draw: Any) -> TrainingLayout:
+    tensor, pipeline, shards, replicas = (draw(st.sampled_from([1, 2])) for _ in range(4))
+    schedule, stages = draw(st.sampled_from([("1F1B", 1), ("Interleaved1F1B", 2), ("GPipe", 1)]))
+    if pipeline == 1:
+        schedule, stages = "1F1B", 1
+    layout = TrainingLayout(
+        tensor, pipeline, shards, replicas, 1, draw(st.sampled_from(CHECKPOINTS)), schedule, stages,
+        pipeline == 1,
+    )  # fmt: skip
+    return layout
+
+
+@settings(max_examples=3, deadline=None)
+@given(layouts(), st.sampled_from(sorted(NETS)))
+def test_any_layout(layout: TrainingLayout, net: str) -> None:
+    if not any(faults(layout, MODEL, layout.ranks)) and layout.ranks > 1:
+        the_same(layout, NETS[net])
+
+
+def test_a_stage_is_a_class() -> None:
+    layout = TrainingLayout(2, 2, shards=2, replicas=2, reshards=False)
+    found = the_same(layout, NETS["beside"])
+    assert found.classes == 2 and not found.undivided
+
+
+def test_a_straggler_has_clocks_of_its_own() -> None:
+    layout = TrainingLayout(1, 1, shards=4)
+    found = the_same(layout, NETS["beside"], speeds={3: 0.5})
+    assert found.classes > 1 or found.undivided
+
+
+def test_micro_batches_that_are_noted_do_what_they_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times, bytes, peaks and FLOP of the step are those of all micro-batches, run one by one."""
+    layout = TrainingLayout(1, 2, shards=2, checkpoint="full", reshards=False)
+    model = MODEL.changed(batch=16, layers=2)
+    noted = step(layout, search.roles_of(model, layout), NETS["beside"], model)
+    monkeypatch.setattr(repeats, "FIRST", 1000)
+    run = step(layout, search.roles_of(model, layout), NETS["beside"], model)
+    assert noted.ranks == run.ranks
+    assert noted.results[0]["peak"] == run.results[0]["peak"]
+
+
+def uneven() -> None:
+    """An all_reduce whose chunks differ by a number, and a message from the first rank to the last."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    dist.all_reduce(torch.ones(size + 1, device="cuda"), algorithm="ring")
+    if rank == 0:
+        dist.send(torch.ones(3, device="cuda"), size - 1)
+    if rank == size - 1:
+        dist.recv(torch.ones(3, device="cuda"), 0)
+
+
+def tree() -> None:
+    x = torch.ones(100, device="cuda")
+    dist.broadcast(x, 0)
+    dist.all_reduce(x, algorithm="ring")
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+@pytest.mark.parametrize("program", [uneven, tree])
+def test_ranks_that_differ_are_kept_apart(program: Any, size: int) -> None:
+    options: dict[str, Any] = {"net": NETS["beside"], "device": sim.gpu("h100"), "shapes": True}
+    full, folded = (sim.run(program, size, fold=fold, **options) for fold in (False, True))
+    assert folded.ranks == full.ranks
+
+
+@pytest.mark.parametrize("net", [sim.torus((8,), OUTER), sim.fat_tree(2, 4, 1, OUTER)])
+def test_links_that_several_ranks_share_have_no_classes(net: Topology) -> None:
+    found = the_same(TrainingLayout(1, 1, shards=8), net)
+    assert "share" in found.undivided and found.classes == 0
