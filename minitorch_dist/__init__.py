@@ -124,7 +124,6 @@ from minitorch_dist.tensors.extras.elementwise.exponentials import (
     exp2 as exp2,
     exp2_ as exp2_,
     exp_ as exp_,
-    expm1 as expm1,
     expm1_ as expm1_,
     ldexp as ldexp,
     ldexp_ as ldexp_,
@@ -156,7 +155,6 @@ from minitorch_dist.tensors.extras.elementwise.logic import (
 from minitorch_dist.tensors.extras.elementwise.powers import (
     float_power as float_power,
     reciprocal_ as reciprocal_,
-    rsqrt as rsqrt,
     rsqrt_ as rsqrt_,
     sqrt_ as sqrt_,
     square_ as square_,
@@ -390,6 +388,7 @@ from minitorch_dist.tensors.ops.elementwise.division import (
 from minitorch_dist.tensors.ops.elementwise.error_function import erf as erf, erfinv as erfinv
 from minitorch_dist.tensors.ops.elementwise.exponentials import (
     exp as exp,
+    expm1 as expm1,
     log as log,
     log1p as log1p,
     logaddexp as logaddexp,
@@ -425,6 +424,7 @@ from minitorch_dist.tensors.ops.elementwise.mixtures import (
 from minitorch_dist.tensors.ops.elementwise.powers import (
     pow as pow,
     reciprocal as reciprocal,
+    rsqrt as rsqrt,
     sqrt as sqrt,
     square as square,
 )

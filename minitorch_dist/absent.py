@@ -22,7 +22,11 @@ def absent(module: str, names: str, instead: str) -> Callable[[str], Any]:
             def refuse(cls: type, *args: Any, **options: Any) -> NoReturn:
                 raise NotImplementedError(f"{module}.{name} is not offered. {instead}")
 
-            body = {"__new__": refuse, "__module__": f"minitorch_dist.{module}", "is_offered": False}
+            body = {
+                "__new__": refuse,
+                "__module__": f"minitorch_dist.{module}",
+                "is_offered": False,
+            }
             made[name] = type(name, (), body)
         return made[name]
 

@@ -10,7 +10,6 @@ from minitorch_dist.tensors.extras.elementwise.error_function import (
 from minitorch_dist.tensors.extras.elementwise.exponentials import (
     entr as entr,
     exp2 as exp2,
-    expm1 as expm1,
     logit as logit,
     xlog1py as xlog1py,
     xlogy as xlogy,
@@ -18,7 +17,7 @@ from minitorch_dist.tensors.extras.elementwise.exponentials import (
 from minitorch_dist.tensors.extras.elementwise.gamma import digamma as digamma
 from minitorch_dist.tensors.extras.elementwise.trigonometry import sinc as sinc
 from minitorch_dist.tensors.ops.elementwise.error_function import erf as erf, erfinv as erfinv
-from minitorch_dist.tensors.ops.elementwise.exponentials import log1p as log1p
+from minitorch_dist.tensors.ops.elementwise.exponentials import expm1 as expm1, log1p as log1p
 from minitorch_dist.tensors.ops.elementwise.rounding import round as round
 from minitorch_dist.tensors.ops.layers.softmaxes import (
     log_softmax as log_softmax,

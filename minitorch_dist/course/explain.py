@@ -189,7 +189,7 @@ def silent(text: str, ours: str) -> list[tuple[int, str]]:
         elif not _ends(function.body):
             said = f"{short} can come to its end without a return, and gives None"
             if _prints(function):
-                said += ". What it prints is seen by you, and not by its caller"
+                said += ". You see the print, and its caller does not"
             found.append((function.lineno, said))
     return found
 

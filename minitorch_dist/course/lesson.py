@@ -117,7 +117,7 @@ class Lesson(Titled):
 
     @cached_property
     def failure(self) -> SampleFailure | None:
-        """What the check says of one wrong version, and how to read it."""
+        """The words of the check about one wrong version, and how to read them."""
         return SampleFailure.of(self.fields["failure"]) if "failure" in self.fields else None
 
     @property

@@ -252,8 +252,8 @@ def _check_ranks(ranks: Sequence[int], world_size: int) -> None:
 
 @contextmanager
 def without_meeting() -> Iterator[None]:
-    """Groups that are made inside wait for nobody. That is for programs that are known to make the same groups on all
-    ranks, and in which making them shall take no time: torch's ranks meet in the store, and send each other nothing."""
+    """Groups that are made inside wait for nobody. Some programs are known to make the same groups
+    on all ranks, and making them shall take no time there. Torch's ranks meet in the store, and send no messages."""
     extras = current().extras
     extras[UNMET] = True
     try:

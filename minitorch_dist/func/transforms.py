@@ -147,6 +147,10 @@ def _of_one(func: Function, args: tuple[Any, ...], argnum: int) -> Function:
     return lambda x: func(*args[:argnum], x, *args[argnum + 1 :])
 
 
+def _without_history(leaf: Any) -> Any:
+    return leaf.detach() if hasattr(leaf, "detach") else leaf
+
+
 class _Leaves:
     """The tensors by which is differentiated, each under an edge of its own."""
 
@@ -158,7 +162,7 @@ class _Leaves:
         """Results as the caller gets them: without a history, unless one is wanted."""
         if self.are_recorded:
             return tree
-        return trees.tree_map(lambda x: x.detach() if isinstance(x, TensorBase) else x, tree)
+        return trees.tree_map(_without_history, tree)
 
     def gradients(self, outs: list[Any], weights: list[Any] | None) -> list[Any]:
         if not any(out.requires_grad for out in outs):

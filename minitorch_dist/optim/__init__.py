@@ -5,6 +5,7 @@ elementwise     what a concrete step stands on: which arrays, their memory, and 
 sgd  adagrad  adadelta  rmsprop  adam (AdamW)  adamax  nadam  radam  rprop  asgd      a formula in each
 lbfgs  line_search      steps from the curvature that was seen; how far to go
 states          an optimizer's memory as plain data, and back
+swa_utils       averages of a model over its training
 lr_scheduler/   the rate as a function of the epoch
 """
 

@@ -21,6 +21,7 @@ of the textbooks' formulas, in whole picoseconds.
     inside               what a program calls
     power                how fast ranks compute
     device  device_time  a device that takes time: what an operation costs, and who pays
+    caching_allocator    the memory that torch would reserve
     device_calibration   this machine as such a device
     traces               traces of Chakra and of Chrome; a trace as a program
     module_names         the modules that an operation belongs to

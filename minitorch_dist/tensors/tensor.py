@@ -127,10 +127,12 @@ class Tensor(ExtraMethods):
     pow_ = powers.pow_
     square = powers.square
     sqrt = powers.sqrt
+    rsqrt = powers.rsqrt
     reciprocal = powers.reciprocal
 
     # exponentials
     exp = exponentials.exp
+    expm1 = exponentials.expm1
     log = exponentials.log
     log1p = exponentials.log1p
     sigmoid = exponentials.sigmoid

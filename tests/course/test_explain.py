@@ -107,7 +107,7 @@ def test_its_first_line(error: BaseException, said: str, tmp_path: Path) -> None
         ("with x:\n    return x", []),
         ("match x:\n    case 1:\n        return 1\n    case _:\n        return 2", []),
         ("match x:\n    case 1:\n        return 1", ["half can come to its end without a return, and gives None"]),
-        ("print(x)", ["half can come to its end without a return, and gives None. What it prints is seen by you, and not by its caller"]),
+        ("print(x)", ["half can come to its end without a return, and gives None. You see the print, and its caller does not"]),
         ("def inner():\n    pass\nreturn inner", []),
         ("yield x", []),
     ],

@@ -17,11 +17,13 @@ LISTS = {  # of names and methods
         "__init__.py",
         "fft.py",
         "linalg.py",
+        "sparse.py",
         "special.py",
         "nn/functional.py",
         "tensors/tensor.py",
     )
 }
+OTHERS_HAVE_THEM = {"values", "indices"}  # dictionaries and slices do
 FOREIGN = {"np", "numpy", "math", "functools", "itertools", "operator"}
 
 
@@ -32,7 +34,7 @@ def names_of_extras() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ImportFrom) and "tensors.extras" in (node.module or ""):
                 found |= {alias.asname or alias.name for alias in node.names}
-    return found - {"ExtraMethods"}
+    return found - {"ExtraMethods"} - OTHERS_HAVE_THEM
 
 
 def used_names(tree: ast.AST) -> Iterator[str]:

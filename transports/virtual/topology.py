@@ -133,9 +133,9 @@ NICS: Final = ("per_gpu", "beside", "per_node")
 
 @dataclass(frozen=True)
 class TwoLevel:
-    """Rank r sits on node r // gpus. Messages between nodes go through network cards. `nic="per_gpu"`: those of
-    the rank's only ports, so that one message waits for the other. "beside": each rank has one beside its ports in
-    the node, and uses both at once. "per_node": one that a node's ranks share."""
+    """Rank r sits on node r // gpus. Messages between nodes go through network cards. With `nic="per_gpu"`
+    these are the rank's only ports, so one message waits for the other. With "beside" each rank has one beside its
+    ports in the node, and uses both at once. With "per_node" the ranks of a node share one."""
 
     nodes: int
     gpus: int

@@ -9,6 +9,7 @@ train       DDP and FSDP over each transport, beside torch over gloo (`train_wor
 rpc         calls, beside torch's (`rpc_worker`, `rpc_pipeline`)
 sim         how fast virtual time passes, beside SimGrid (`simgrid`)
 plan        training steps of this machine, predicted and then measured
+reach       how long steps of large models take to simulate
 faults      how fast a program runs while things go wrong
 journal     what it costs to write down what happens
 lessons     what each lesson's check takes, in yardsticks

@@ -256,7 +256,7 @@ class Caller:
             self._request(call)
         except (PeerLost, TransportClosed) as error:
             self._fail(call, call.unsent(error))
-        return future
+        return future  # type: ignore[return-value]  # it is a new call: nothing has taken it out yet
 
     def _complete_for_user(self, call: PendingCall, writer: RpcWriter, site: str | None) -> None:
         """A user's request tells its context of autograd. It is counted, and its line is noted for errors."""

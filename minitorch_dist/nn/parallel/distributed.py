@@ -145,7 +145,7 @@ class DistributedDataParallel(Module, Joinable):
         module: Module, params_and_buffers_to_ignore: Sequence[str]
     ) -> None:
         """Name what DDP is to leave alone in `module`: neither compared, nor broadcast, nor averaged."""
-        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore  # type: ignore[assignment]
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def _trained(self) -> tuple[list[str], list[TensorBase]]:
         """The parameters to be reduced, in the order of registration, and their names."""

@@ -39,7 +39,7 @@ from transports.virtual.network import FIRST_COME, Network
 from transports.virtual.topology import Route, Topology, TwoLevel, Uniform
 
 
-class Recorded(Protocol):
+class RecordedSession(Protocol):
     """A recording of one program (see `folding`)."""
 
     size: int
@@ -54,7 +54,7 @@ class Recorded(Protocol):
 class ClassReplay:
     """The replay of one recording by one rank of each class."""
 
-    def __init__(self, session: Recorded, options: Mapping[str, Any]) -> None:
+    def __init__(self, session: RecordedSession, options: Mapping[str, Any]) -> None:
         """NotAlike if the ranks of this program do not fall into classes."""
         net = options["net"]
         given = nets.read(net) if isinstance(net, str) else net

@@ -75,7 +75,6 @@ class ExtraMethods(TensorState):
     float_power_ = powers.float_power_
     square_ = powers.square_
     sqrt_ = powers.sqrt_
-    rsqrt = powers.rsqrt
     rsqrt_ = powers.rsqrt_
     reciprocal_ = powers.reciprocal_
 
@@ -83,7 +82,6 @@ class ExtraMethods(TensorState):
     exp_ = exponentials.exp_
     exp2 = exponentials.exp2
     exp2_ = exponentials.exp2_
-    expm1 = exponentials.expm1
     expm1_ = exponentials.expm1_
     log_ = exponentials.log_
     log2 = exponentials.log2

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Number, T, TensorBase
-from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.operations import with_number
 from minitorch_dist.tensors.core.views import inplace
-from minitorch_dist.tensors.ops.elementwise.powers import pow, reciprocal, sqrt, square
+from minitorch_dist.tensors.ops.elementwise.powers import pow, reciprocal, rsqrt, sqrt, square
 from minitorch_dist.tensors.promotion import (
     cast,
-    floating,
     result_type,
 )
 
@@ -23,15 +18,6 @@ def float_power(input: T, exponent: T | Number) -> T:
     base = cast(input, kind) if isinstance(input, TensorBase) else input
     power = cast(exponent, kind) if isinstance(exponent, TensorBase) else exponent
     return pow(base, power)
-
-
-def rsqrt(input: T) -> T:
-    """1 / sqrt(input)"""
-    x = floating(input)
-    out = with_number(lambda x, one: one / np.sqrt(x), x.array, 1)
-    return record(
-        out, "RsqrtBackward0", (x, lambda g: g * (out * out * out) / -2), reads_result=True
-    )
 
 
 float_power_ = inplace(float_power)

@@ -20,6 +20,13 @@ def exp(input: T) -> T:
     return record(out, "ExpBackward0", (x, lambda g: g * out), reads_result=True)
 
 
+def expm1(input: T) -> T:
+    """exp(input) - 1, exact near 0"""
+    x = floating(input)
+    out = without_warnings(np.expm1, x.array)
+    return record(out, "Expm1Backward0", (x, lambda g: g * (out + 1)), reads_result=True)
+
+
 def log(input: T) -> T:
     """The natural logarithm; -inf at 0 and nan below."""
     x = floating(input)

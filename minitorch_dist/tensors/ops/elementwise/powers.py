@@ -116,6 +116,15 @@ def sqrt(input: T) -> T:
     return record(out, "SqrtBackward0", (x, lambda g: g / (2 * out)), reads_result=True)
 
 
+def rsqrt(input: T) -> T:
+    """1 / sqrt(input)"""
+    x = floating(input)
+    out = with_number(lambda x, one: one / np.sqrt(x), x.array, 1)
+    return record(
+        out, "RsqrtBackward0", (x, lambda g: g * (out * out * out) / -2), reads_result=True
+    )
+
+
 def reciprocal(input: T) -> T:
     """1 / input"""
     x = floating(input)
