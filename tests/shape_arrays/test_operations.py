@@ -19,7 +19,7 @@ F = mtd.nn.functional
 NEED_NUMBERS = {
     "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "histogram", "histc", "equal",
     "allclose", "is_nonzero", "item", "tolist", "numpy", "histogramdd", "multinomial", "embedding_bag", "repeat_interleave",
-    "one_hot", "where", "from_dlpack", "scalar_tensor",
+    "one_hot", "where", "from_dlpack", "scalar_tensor", "to_sparse", "to_sparse_coo", "sparse_coo_tensor",
 }  # fmt: skip
 # Here a tensor may stand for a number, as in `x.split(sizes)` or `x.threshold(tensor)`, and its number is needed.
 TENSOR_AS_NUMBER = {

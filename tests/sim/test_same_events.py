@@ -152,20 +152,20 @@ def names() -> list[str]:
 
 
 TAKEN: dict[str, str] = {
-    "messages all_gather": "872bde98ee02f533",
+    "messages all_gather": "61ae260f0702d00b",
     "messages all_reduce": "fdb9b46ac4d5a0aa",
     "messages all_to_all": "806a0ab549a5e365",
     "messages barrier": "21512e9c75645cf5",
     "messages broadcast": "14fbeda8f008a6e6",
     "messages gather": "a6ed71dface67df7",
     "messages reduce": "7217908df8916916",
-    "messages reduce_scatter": "19b678245bb63f33",
+    "messages reduce_scatter": "cb697f60f50b5d75",
     "messages scatter": "adf0dc6293dcd3be",
-    "together all_gather": "001407992f71e0e3",
+    "together all_gather": "6b68a5b4397593ac",
     "together all_reduce": "a539609594f46175",
     "together all_to_all": "0c1f6bbf6717cbe9",
     "together barrier": "152e7699931d0044",
-    "together reduce_scatter": "525b793ada0b2c7d",
+    "together reduce_scatter": "345717b4f37d98a8",
     "pairs": "3076024d132ec710",
     "bytes": "8d417551ce354b70",
 }

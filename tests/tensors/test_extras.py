@@ -17,12 +17,12 @@ LISTS = {  # of names and methods
         "__init__.py",
         "fft.py",
         "linalg.py",
-        "sparse.py",
         "special.py",
         "nn/functional.py",
         "tensors/tensor.py",
     )
 }
+FACES = {*LISTS, HOUSE / "minitorch_dist" / "sparse.py"}
 OTHERS_HAVE_THEM = {"values", "indices"}  # dictionaries and slices do
 FOREIGN = {"np", "numpy", "math", "functools", "itertools", "operator"}
 
@@ -54,7 +54,7 @@ def test_the_house_uses_no_extras() -> None:
         f"{path.relative_to(HOUSE)}: {name}"
         for ground in ("minitorch_dist", "transports", "lessons", "programs")
         for path in (HOUSE / ground).rglob("*.py")
-        if path not in LISTS and EXTRAS not in path.parents
+        if path not in FACES and EXTRAS not in path.parents
         for name in used_names(ast.parse(path.read_text("utf-8")))
         if name in extras
     }
