@@ -171,7 +171,7 @@ TRIPS = {
              {"FSDP's forward, first": Limit(24, 630, 24, 900),
               "FSDP's forward, second": Limit(12, 285, 12, 300)}),
         Trip("rpc_sync", "`rpc.rpc_sync(\"worker1\", abs, (-1,))` over tcp", rpc_sync,
-             {"rpc_sync, the caller's side": Limit(17, 700, 14, 420)}),
+             {"rpc_sync, the caller's side": Limit(14, 640, 14, 420)}),
     )
 }  # fmt: skip
 
