@@ -14,7 +14,7 @@ from minitorch_dist.sim.papers import PAPERS, paper
 from minitorch_dist.sim.papers.paper import Row
 
 LONG = {"powersgd", "zero_volume"}  # seconds each
-LONGER = {"zero_memory", "megatron_speed", "torchtitan"}  # many of them; `make deep`
+LONGER = {"zero_memory", "megatron_speed", "torchtitan", "fsdp_speed"}  # many of them; `make deep`
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:

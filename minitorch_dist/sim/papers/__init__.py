@@ -21,7 +21,6 @@ PAPERS = (
     "gpipe",
     "goyal",
     "horovod",
-    "llama3_speed",
     "megatron_days",
     "megatron_size",
     "megatron_speed",

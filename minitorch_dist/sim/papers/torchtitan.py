@@ -74,7 +74,7 @@ def rows() -> Sequence[Row]:
                 0.01 if is_fitted else 0.1, "tokens/s",
             )
         )  # fmt: skip
-        within = 0.08 if is_fitted else 0.07  # see docs/papers.md: 7.8 % below
+        within = 0.08 if is_fitted else 0.07  # see docs/papers.md: 7.9 % below
         found.append(Row(f"{gpus} GPUs{compiled}, memory", memory, ours[1], within, "GiB"))
     return found
 
