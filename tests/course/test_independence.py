@@ -103,6 +103,6 @@ def test_where_code_was_stopped_is_a_line_of_the_learners(tmp_path: Path) -> Non
     exec(compile(text, str(file), "exec"), names)
     (place,) = names["mine"](7)  # type: ignore[operator]
     line = next(n for n, each in enumerate(text.split("\n"), 1) if "return given(x)" in each)
-    assert place == f"mine.py:{line}, in mine, where x = 7"
+    assert place == f"mine.py:{line}, in mine, where x = 7: return given(x)"
     (place,) = names["given"](7)  # type: ignore[operator]
     assert ", in given" in place and "None" not in place

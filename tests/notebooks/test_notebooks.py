@@ -179,7 +179,7 @@ def test_the_check_judges_what_stands_in_the_cells() -> None:
     checks = "print(lesson.check())"
     said = executing.execute([*cells[:place], emptied, checks, *cells[place:]], "01")
     first, second = [shown for shown in said if "one ring" in shown and "☆" in shown or "★" in shown]
-    assert "NotImplementedError: lesson 1, blank 1" in first and "★★★" not in first
+    assert "NotImplementedError: this line stands where your code belongs" in first and "★★★" not in first
     assert "★★★" in second
 
 

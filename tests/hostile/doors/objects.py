@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from minitorch_dist.distributed import codec, rpc
-from minitorch_dist.distributed.codec import kinds
+from minitorch_dist.distributed.codec import kinds, trust
 from minitorch_dist.distributed.exceptions import RpcError
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.members import DeviceNames, WorkerInfo
@@ -166,6 +166,7 @@ class Home:
         self.lost_workers: dict[int, str] = {}
         self.timeout = 1.0
         self.clock = CLOCK
+        self.trust = trust.of_peers()
 
     def part(self, kind: Any) -> Any:
         if kind not in self.parts:
