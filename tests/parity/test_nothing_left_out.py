@@ -21,6 +21,8 @@ OURS = {
     "get_num_interop_threads", "set_num_interop_threads", "get_printoptions",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_default_device", "is_pinned",
     "companion",
+    # These are refused here, with what to do instead.
+    "sparse_csr_tensor", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc",
 }  # fmt: skip
 
 

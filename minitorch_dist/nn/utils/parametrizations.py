@@ -5,5 +5,5 @@ from minitorch_dist.absent import absent
 __getattr__ = absent(
     "nn.utils.parametrizations",
     "weight_norm spectral_norm orthogonal",
-    "`nn.utils.weight_norm` and `nn.utils.spectral_norm` compute the same weights, under older keys.",
+    "Use `nn.utils.weight_norm` and `nn.utils.spectral_norm`, which compute the same weights, under older keys.",
 )
