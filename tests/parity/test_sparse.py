@@ -129,3 +129,10 @@ def test_a_graph_convolution_takes_the_same_steps() -> None:
 
     draw = np.random.default_rng(0)
     same(program, *(draw.normal(size=s) for s in ((4, 3), (3, 5), (5, 2))))
+
+
+def test_to_sparse_coo_is_to_sparse() -> None:
+    given = [[0.0, 2.0], [3.0, 0.0]]
+    ours, theirs = mtd.tensor(given).to_sparse_coo(), torch.tensor(given).to_sparse_coo()
+    assert ours.indices().tolist() == theirs.indices().tolist()
+    assert ours.values().tolist() == theirs.values().tolist()
