@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 HOSTILE ?= --seconds 600
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-# Two test processes on two cores, and in them many ranks: a matrix product takes one thread.
+# Three test processes on two cores, as many tests wait for a clock; and in them many ranks: a matrix product takes one thread.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 # The tests start hundreds of processes. Without compiled files each would compile some 600 modules anew.
@@ -16,7 +16,7 @@ demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over
 	$(BIN)/mtd demo
 
 test: $(VENV)/.installed-test  ## the tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not parity and not deep"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not parity and not deep"
 
 deep: $(VENV)/.installed-test  ## half an hour: sweeps that repeat, and RPC on thousands of bad networks (DEEP_EXAMPLES=2000 of each kind)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "deep and not parity"
@@ -32,7 +32,7 @@ check: $(VENV)/.installed-test ## format, lint, types, import contracts
 	$(BIN)/lint-imports
 
 parity: $(VENV)/.installed-parity ## the same expressions in torch and here
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m parity tests
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m parity tests
 
 bench: $(VENV)/.installed      ## training steps beside torch's, where torch is installed
 	$(BIN)/mtd bench nn
