@@ -6,16 +6,20 @@ print(found)
       lives: send_before_receive: A ring whose sends nobody is there to take.
 
 A check is a function of one of them that raises if it does not like it. Any exception kills: what
-hangs in virtual time is a Deadlock at once, and what goes on for ever a Livelock.
+hangs in virtual time is a Deadlock at once, and what goes on for ever a Livelock. The check may be a
+Hypothesis test of a function.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+SETTINGS = "_hypothesis_internal_use_settings"  # of a Hypothesis test
 
 
 @dataclass
@@ -62,10 +66,29 @@ def score(
 ) -> Score:
     """Try `check` on all of them."""
     found = Score()
-    for told, each in [(found.right, one) for one in right] + [(found.wrong, one) for one in wrong]:
-        told[each.__name__] = _said(check, each)
-        found.stories[each.__name__] = (each.__doc__ or "").strip().split("\n")[0]
+    with _unexplained(check):
+        for told, each in [(found.right, one) for one in right] + [(found.wrong, one) for one in wrong]:
+            told[each.__name__] = _said(check, each)
+            found.stories[each.__name__] = (each.__doc__ or "").strip().split("\n")[0]
     return found
+
+
+@contextmanager
+def _unexplained(check: Callable[[Any], object]) -> Iterator[None]:
+    """Hypothesis shrinks a failing example, and then runs the test hundreds of times to explain which arguments
+    matter. A score needs the failure alone."""
+    if not getattr(check, "is_hypothesis_test", False):
+        yield
+        return
+    from hypothesis import Phase, settings
+
+    own: settings = check.__dict__[SETTINGS]
+    phases = [phase for phase in own.phases if phase is not Phase.explain]
+    check.__dict__[SETTINGS] = settings(own, phases=phases)
+    try:
+        yield
+    finally:
+        check.__dict__[SETTINGS] = own
 
 
 def _said(check: Callable[[Any], object], function: Callable[..., Any]) -> str:

@@ -33,7 +33,7 @@ def named(one: Lesson) -> str:
 
 def whole(one: Lesson) -> bool:
     """Whether the check in its notebook is run with all lamps in `make test`."""
-    return one.number % 5 == 0
+    return one.number % 10 == 5
 
 
 def in_full(one: Lesson) -> Any:
