@@ -25,6 +25,7 @@ class FailureCase:
     reliable: bool = True
     choices: tuple[int, ...] = ()  # of `exhaust`: which of those who could be first was
     event: int | None = None  # at which it failed
+    limit: int | None = None  # how many events made it a livelock, where a number was given
 
     def plan(self) -> Plan:
         return Plan(self.faults, self.reliable)
@@ -36,6 +37,7 @@ class FailureCase:
         words += ["choices=" + ".".join(map(str, self.choices))] if self.choices else []
         words += map(str, self.faults)
         words += [] if self.event is None else [f"event={self.event}"]
+        words += [] if self.limit is None else [f"limit={self.limit}"]
         return f"{VERSION}:{';'.join(words)}"
 
 
@@ -59,6 +61,8 @@ def parse(token: str) -> FailureCase:
             case = replace(case, choices=tuple(map(int, value.split("."))))
         elif name == "event":
             case = replace(case, event=int(value))
+        elif name == "limit":
+            case = replace(case, limit=int(value))
         else:
             faults.append(plans.parse(word))
     if case.world_size < 1:

@@ -24,7 +24,7 @@ from typing import Any
 from minitorch_dist.sim.cases import FailureCase
 from minitorch_dist.sim.choices import DENIALS, Choice, Choices
 from minitorch_dist.sim.exploring import strictly
-from minitorch_dist.sim.failure import Failure, ProgramSetup, RunOutcome
+from minitorch_dist.sim.failure import EVENTS, Failure, ProgramSetup, RunOutcome
 from minitorch_dist.sim.report import Report
 from transports.faults import plans
 from transports.faults.plans import Fault
@@ -32,7 +32,6 @@ from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
 MOST = 10_000  # runs
-EVENTS = 100_000
 
 
 @dataclass

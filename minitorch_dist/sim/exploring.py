@@ -29,7 +29,7 @@ from minitorch_dist.sim.chaos import Chaos, chaos
 from minitorch_dist.sim.failure import EVENTS, Failure, ProgramSetup, RunOutcome
 from minitorch_dist.sim.hardship import ALL, STRICT
 from minitorch_dist.sim.report import Report
-from transports.errors import NeedsBuffering
+from transports.errors import Livelock, NeedsBuffering
 from transports.faults import plans
 from transports.faults.plans import Fault
 from transports.virtual.fault_injector import Plan
@@ -96,7 +96,7 @@ def explore(
     """Run `fn` under many seeds; the first failure, or None.
 
     An exception is a failure unless it is one that you `tolerate`; so is one that `check(report)`
-    raises. `faults` is a `chaos` (by default `chaos()`), or a list whose chances depend on the seed.
+    raises, and a Livelock after so many `events`. `faults` is a `chaos` (by default `chaos()`), or a list whose chances depend on the seed.
     Warns (NeverTrue) where what `sometimes` speaks of was never true, and (LeansOnBuffering) where the
     program would hang if each send waited for its receive. That is no failure here, as our sends do
     not; with `hardships=sim.STRICTLY` it is one.
@@ -211,7 +211,8 @@ def replay(
     """Make the run of a token again: it raises what was raised then, at the same event. Where the
     program has changed since, and fails elsewhere, a note says so."""
     case = cases.parse(token)
-    outcome = ProgramSetup(fn, args, kwargs or {}, net, timeout, EVENTS, check).play(case)
+    events = EVENTS if case.limit is None else case.limit
+    outcome = ProgramSetup(fn, args, kwargs or {}, net, timeout, events, check).play(case)
     if outcome.error is None:
         assert outcome.report is not None
         return outcome.report
@@ -293,6 +294,8 @@ def _horizon(setting: ProgramSetup, world_size: int) -> int:
 
 
 def _warn_if_it_varies(setting: ProgramSetup, outcome: RunOutcome) -> None:
+    if isinstance(outcome.error, Livelock):
+        return  # it is told by the number of events alone: a second run would take as long and say no more
     again = setting.play(outcome.case)
     if not again.fails_like(outcome) or again.event != outcome.event:
         warnings.warn(

@@ -15,12 +15,13 @@ from minitorch_dist.sim.identity import identity
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.shrinking import simpler
 from minitorch_dist.sim.stage import Fall, SimulationStage
+from transports.errors import Livelock
 from transports.faults.plans import Fault, Strike
 from transports.virtual.fault_injector import Hit
 from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
-EVENTS = 1_000_000  # of a run, before it is a livelock
+EVENTS = 200_000  # of a run, before it is a livelock
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,9 @@ class Failure:
     def __init__(self, setting: ProgramSetup, outcome: RunOutcome, tries: int = 0) -> None:
         assert outcome.error is not None
         self.setting, self.outcome, self.tries = setting, outcome, tries
-        self.case = replace(outcome.case, event=outcome.event)
+        is_endless = isinstance(outcome.error, Livelock)
+        limit = setting.events if is_endless and setting.events != EVENTS else None
+        self.case = replace(outcome.case, event=outcome.event, limit=limit)
         self.error: Exception = outcome.error
 
     @property

@@ -264,8 +264,11 @@ def test_the_decorator_says_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_endless_talk_is_a_livelock() -> None:
+    runs = []
+
     def talk() -> None:
         other = 1 - dist.get_rank()
+        runs.append(dist.get_rank())
         while True:
             dist.send(torch.ones(1), other)
             dist.recv(torch.zeros(1), other)
@@ -273,6 +276,12 @@ def test_endless_talk_is_a_livelock() -> None:
     bug = sim.explore(talk, 2, seeds=1, events=2000)
     assert bug is not None and isinstance(bug.error, sim.Livelock)
     assert "2001 events happened" in str(bug.error) or "2002 events" in str(bug.error)
+    assert sorted(runs) == [0, 1]  # one run tells it: a second would take as long and say no more
+    with pytest.raises(
+        sim.Livelock, match=str(bug.error)[:40]
+    ) as again:  # the token holds the limit
+        sim.replay(bug.replay_token, talk)
+    assert not any("The token speaks of" in note for note in getattr(again.value, "__notes__", ()))
 
 
 def test_crashes_where_the_program_expects_them() -> None:

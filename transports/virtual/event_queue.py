@@ -112,7 +112,7 @@ class EventQueue:
             self._most += self.happened  # a program that catches it may go on
             raise Livelock(
                 f"livelock: {self.happened} events happened until {in_words(instant)}, and no end is in "
-                "sight. Look for a loop in which ranks answer each other for ever, or raise the limit"
+                "sight. Look for a loop in which ranks answer each other for ever, or raise the limit (events=…)"
             )
         events = self._events[instant]
         try:
