@@ -117,7 +117,7 @@ REST = 10  # times as long as a late yield took, no further one is tried
 
 
 class Yielding:
-    """Gives the core away between two looks, as long as it comes back soon.
+    """Gives the core away between two polls, as long as it comes back soon.
 
     On a quiet machine a yield takes a microsecond, or as long as a peer needs to answer. Beside programs
     that compute, each of them first uses up its slice, which takes milliseconds. A process that
@@ -145,19 +145,19 @@ class Yielding:
 class Backoff:
     """How to wait for what another process writes to memory, where nobody can be told to wake us.
 
-    First come some looks in a row, as an answer is often under way. Then the core is given to others
-    between two looks. At last there are sleeps, each a little longer. `pause` is called after each look
+    First come some polls in a row, as an answer is often under way. Then the core is given to others
+    between two polls. At last there are sleeps, each a little longer. `pause` is called after each poll
     that found nothing, `reset` after one that found something. `yielding` outlives this wait, and knows
     from earlier ones whether a yield pays at present.
     """
 
-    __slots__ = ("_longest", "_looks", "_naps", "_turn", "_yielding", "_yields")
+    __slots__ = ("_longest", "_naps", "_polls", "_turn", "_yielding", "_yields")
 
     def __init__(
-        self, looks: int, yields: int, longest: float = LONGEST_NAP,
+        self, polls: int, yields: int, longest: float = LONGEST_NAP,
         yielding: Yielding | None = None,
     ) -> None:  # fmt: skip
-        self._looks, self._yields, self._longest = looks, looks + yields, longest
+        self._polls, self._yields, self._longest = polls, polls + yields, longest
         self._yielding = yielding or Yielding()
         self._turn = self._naps = 0
 
@@ -167,7 +167,7 @@ class Backoff:
     def pause(self, most: float | None = None) -> None:
         """Wait a little, at most `most` seconds."""
         self._turn += 1
-        if self._turn <= self._looks:
+        if self._turn <= self._polls:
             return
         if self._turn <= self._yields and self._yielding.give():
             return

@@ -9,7 +9,7 @@ open its name is taken away, so nothing is left even if all are killed. Where ma
 trusted, on a network file system or between hosts, or with `?mode=append`, each pair has an
 append-only file instead (`logs`). Behind the rings lies a `board`, for what many ranks read.
 
-Nobody can be woken, so a rank that waits polls (see `polled`), and looks now and then whether the peers
+Nobody can be woken, so a rank that waits polls (see `polled`), and checks now and then whether the peers
 still live (`watch`).
 """
 
@@ -24,14 +24,14 @@ from transports.contract import Inbox, Store
 from transports.costs import MessageCosts
 from transports.identity import PeerIdentity
 from transports.keys import world_key
-from transports.polled import LOOKS, STRIDE, YIELDS, PolledTransport
+from transports.polled import POLLS, STRIDE, YIELDS, PolledTransport
 from transports.shared_file import mounts, places, setup
 from transports.shared_file.logs import Logs
 from transports.shared_file.rings import Rings
 from transports.shared_file.signed_file import SignedFile
 from transports.shared_file.watch import BEAT, PeerWatch
 
-# At a word of the board one looks faster. Not for longer: two ranks may have been put on one core even
+# At a word of the board a rank polls faster. Not for longer: two ranks may have been put on one core even
 # where there are two, and then each waits for the other to give it away.
 BOARD_LOOKS, BOARD_YIELDS = 400, 400
 
@@ -90,7 +90,7 @@ class FileTransport(PolledTransport):
             hosts = {identity.boot for identity in identities}
             is_far = len(hosts) > 1 or mounts.is_network(mounts.kind_of(held.path))
             self._medium = Logs(held, self.rank, is_far, self.clock)
-            self._looks, self._yields = 0, 0 if is_far else YIELDS // 4
+            self._polls, self._yields = 0, 0 if is_far else YIELDS // 4
             self._nap = 10 * LONGEST_NAP if is_far else LONGEST_NAP
         else:
             rings = Rings(held, self.rank, self._place.board)
@@ -98,7 +98,7 @@ class FileTransport(PolledTransport):
             if rings.board is not None:
                 rings.board.agree(self.uses_board)
             has_cores = self.world_size <= (cores or 1)
-            self._looks = LOOKS if has_cores else LOOKS // 10
+            self._polls = POLLS if has_cores else POLLS // 10
             if rings.board is not None:
                 rings.board.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, BOARD_YIELDS)
                 if not has_cores:  # the more a rank does while it has one, the fewer turns it takes
@@ -106,7 +106,7 @@ class FileTransport(PolledTransport):
             rings.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, YIELDS // 10)
             self._rings = rings
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running
-            self._looks = self._yields = 0
+            self._polls = self._yields = 0
             if self._board is not None:
                 self._board.spin.set(0, 0)
             if self._rings is not None:
@@ -144,7 +144,7 @@ class FileTransport(PolledTransport):
         """Look, deliver what comes, yield, sleep: until `done` says yes."""
         deadline, pause = (
             self.clock.deadline(timeout),
-            Backoff(self._looks, self._yields, self._nap, self._yielding),
+            Backoff(self._polls, self._yields, self._nap, self._yielding),
         )
         while not done() and not deadline.is_over():
             if self._make_way():

@@ -104,7 +104,7 @@ class MpiTransport(PolledTransport):
             )
         self._inbox = inbox
         self._medium = MpiMedium(world, self._peers, int(cards[0][1]))
-        self._looks = 0
+        self._polls = 0
         self._outlets, self._inlets = self._medium.outlets, tuple(self._medium.inlets)
         self._begin()
 

@@ -22,7 +22,7 @@ from transports.driven import DrivenTransport, Turn
 from transports.errors import CLOSED, Damaged, Interrupted, Lost, PeerLost
 
 AMID = ", amid a message to us"
-LOOKS, YIELDS = 40, 400  # before a rank that waits sleeps; an answer comes within a few looks
+POLLS, YIELDS = 40, 400  # before a rank that waits sleeps; an answer comes within a few polls
 STRIDE = 16  # sends or calls of progress, after which a rank glances although it never had to wait
 
 
@@ -65,7 +65,7 @@ class PolledMedium(Protocol):
 class PolledTransport(DrivenTransport):
     """One rank's end of such a medium."""
 
-    glance = PICO // 5  # picoseconds between two looks whether the peers live
+    glance = PICO // 5  # picoseconds between two polls whether the peers live
     _inbox: Inbox
     _medium: PolledMedium
     _process: int
@@ -81,7 +81,7 @@ class PolledTransport(DrivenTransport):
         self._outlets: Sequence[Outlet] = ()
         self._inlets: Sequence[Inlet] = ()  # of peers that are not lost
         self._next_glance = 0
-        self._looks, self._yields, self._nap = LOOKS, YIELDS, LONGEST_NAP
+        self._polls, self._yields, self._nap = POLLS, YIELDS, LONGEST_NAP
         self._yielding = Yielding()
         self._heart: Thread | None = None  # a thread that shows others that we live
         self._resting = clock.condition()  # where the heart waits between two beats
@@ -129,7 +129,7 @@ class PolledTransport(DrivenTransport):
 
     def _push(self, dst: int, outlet: Outlet) -> None:
         """Deliver what arrives, until there was room for the whole message."""
-        pause = Backoff(self._looks, self._yields, self._nap, self._yielding)
+        pause = Backoff(self._polls, self._yields, self._nap, self._yielding)
         deadline = self.clock.deadline(self.patience)
         while True:
             moved = outlet.push()
@@ -156,7 +156,7 @@ class PolledTransport(DrivenTransport):
             if self._state != "open":
                 raise self._not_open()
             before = self._deliveries
-            moved = self._look()
+            moved = self._poll()
             self._glance()
             return moved or self._deliveries != before
         finally:
@@ -186,7 +186,7 @@ class PolledTransport(DrivenTransport):
             self._calls += 1
             if timeout == 0 or self._calls % STRIDE == 0:
                 self._glance()
-            self._look()
+            self._poll()
             if self._deliveries == seen and timeout != 0 and not (done is not None and done()):
                 self._wait(timeout, seen)
             return self._report()
@@ -196,8 +196,8 @@ class PolledTransport(DrivenTransport):
 
     def _wait(self, timeout: float | None, seen: int) -> None:
         """Look until something has been delivered since `seen`."""
-        for _ in range(self._looks):
-            if self._look() and self._deliveries != seen:
+        for _ in range(self._polls):
+            if self._poll() and self._deliveries != seen:
                 return
         self._vain += 1
         yields = self._yields if self._vain % ASIDE else 0
@@ -206,7 +206,7 @@ class PolledTransport(DrivenTransport):
             Backoff(0, yields, self._nap, self._yielding),
         )
         while self._deliveries == seen and not deadline.is_over():
-            if self._look():
+            if self._poll():
                 pause.reset()
             else:
                 pause.pause(deadline.left())
@@ -214,7 +214,7 @@ class PolledTransport(DrivenTransport):
                 raise self._not_open()
             self._glance()
 
-    def _look(self) -> bool:
+    def _poll(self) -> bool:
         """Deliver what has come; False if certainly nothing has."""
         if not self._medium.has_news() and not self._given_up:
             return False

@@ -93,7 +93,7 @@ class SimTransport(JoinableTransport):
         limit = self.medium.network.rendezvous
         if limit is not None and isinstance(inbox, Claims):
             pairs = self.virtual.extras.setdefault("pairs", Pairs(self.virtual))
-            self.strict = Offers(self.rank, inbox, limit, pairs, self.look_again)
+            self.strict = Offers(self.rank, inbox, limit, pairs, self.wake_waiting)
         world = self._world = worlds.find(self, store)
         if self.rank in world.ends:
             raise ConnectError(
@@ -254,7 +254,7 @@ class SimTransport(JoinableTransport):
         self._until_landed(message, None)
 
     def _offer(self, peer: SimTransport, message: SimMessage) -> None:
-        """It comes when its receiver waits, or looks; within a bound, where there is one."""
+        """It comes when its receiver waits, or polls; within a bound, where there is one."""
         peer._offers.append(message)
         peer._accept()
         within = self.medium.meets_within
@@ -284,10 +284,10 @@ class SimTransport(JoinableTransport):
                 peer.strict.remove(message)
             raise
 
-    def _accept(self, looks: bool = False) -> None:
-        """One offer at a time begins to come, while somebody here waits, or `looks`."""
+    def _accept(self, polls: bool = False) -> None:
+        """One offer at a time begins to come, while somebody here waits, or `polls`."""
         while self._offers and self._meeting is None and not self._is_closed:
-            if not (looks or self._waiters):
+            if not (polls or self._waiters):
                 return
             message = self._meeting = self._offers.pop(0)
             assert isinstance(message.src, SimTransport)
@@ -326,9 +326,9 @@ class SimTransport(JoinableTransport):
         if done is not None or self._deliveries == self._reported:
             if timeout == 0:
                 if self._offers:
-                    self._accept(looks=True)
+                    self._accept(polls=True)
                 if self._deliveries == self._reported:
-                    self.virtual.look()
+                    self.virtual.poll()
             elif done is None or not done():
                 self._wait(done, timeout, partial(self._explain, done))
                 if self._working is None:
@@ -378,7 +378,7 @@ class SimTransport(JoinableTransport):
         if self._world is not None:
             self._world.waiting.pop(self, None)
 
-    def look_again(self) -> None:
+    def wake_waiting(self) -> None:
         """Wake the threads that wait here: their condition may hold, without any message."""
         self._rouse()
 

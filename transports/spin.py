@@ -11,43 +11,43 @@ from typing import Final
 
 from transports.clock import ASIDE, Yielding, step_aside
 
-FEW: Final = 10  # looks, where a peer shares our core
+FEW: Final = 10  # polls, where a peer shares our core
 
 
 class Spin:
-    """How one rank looks at words that only grow."""
+    """How one rank polls words that only grow."""
 
-    __slots__ = ("_at_present", "_vain", "_yielding", "looks", "words", "yields")
+    __slots__ = ("_at_present", "_vain", "_yielding", "polls", "words", "yields")
 
     def __init__(self, words: memoryview) -> None:
         self.words = words
-        self._vain = 0  # how many waits the looks were too few for
+        self._vain = 0  # how many waits the polls were too few for
         self._yielding = Yielding()
         self.set(0, 0)
 
-    def set(self, looks: int, yields: int) -> None:
-        """How often to look, and then to yield, before a rank waits in another way."""
-        self.looks, self.yields = looks, yields
-        self._at_present = looks
+    def set(self, polls: int, yields: int) -> None:
+        """How often to poll, and then to yield, before a rank waits in another way."""
+        self.polls, self.yields = polls, yields
+        self._at_present = polls
 
     def comes(self, word: int, number: int) -> bool:
         """Whether a word exceeds `number`, now or soon. Now and then one leaves the core for another."""
         words = self.words
         for _ in range(self._at_present):
             if words[word] > number:
-                if self._at_present < self.looks:
-                    self._at_present = min(2 * self._at_present, self.looks)
+                if self._at_present < self.polls:
+                    self._at_present = min(2 * self._at_present, self.polls)
                 return True
         self._vain += 1
         if self._vain % ASIDE == 0 and self.yields:
             step_aside()
-            self._at_present = self.looks
+            self._at_present = self.polls
         for turn in range(self.yields):
             if not self._yielding.give():
                 break
             if words[word] > number:
                 if turn < 2:  # it only wanted our core
-                    self._at_present = max(self._at_present // 2, min(FEW, self.looks))
+                    self._at_present = max(self._at_present // 2, min(FEW, self.polls))
                 return True
         return words[word] > number
 
@@ -55,4 +55,4 @@ class Spin:
         self.words = memoryview(b"")
 
     def __repr__(self) -> str:
-        return f"<Spin of {self._at_present} of {self.looks} looks, then {self.yields} yields>"
+        return f"<Spin of {self._at_present} of {self.polls} polls, then {self.yields} yields>"

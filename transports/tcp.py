@@ -58,7 +58,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         self._scratch = memoryview(bytearray(links.SCRATCH))
         self._waits = 0
         self._yielding = Yielding()
-        self._looked = clock.now()  # around, at the peers' hosts
+        self._checked = clock.now()  # around, at the peers' hosts
         self._refused = ""
         self._inbox: Inbox | None = None
         self._join_listener: JoinListener | None = None  # of a world that grows
@@ -106,7 +106,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         """Somebody stands on the join listener."""
         if self._join_listener is None or self._state != "open":
             return
-        for link in self._join_listener.look(file):
+        for link in self._join_listener.admit(file):
             before = self._links.get(link.peer)
             if before is not None:
                 if before.incoming.fileno() in self._by_file:
@@ -141,7 +141,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             self._lose(*self._unsettled)
         ready = self._poll.poll(0)
         if not ready:
-            self._look_around()
+            self._check_hosts()
             if timeout != 0:
                 ready = self._spin() or self._sleep(self.clock.deadline(timeout))
         return self._deliver(ready)
@@ -164,15 +164,15 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         while True:
             left = deadline.left()
             ready = self._poll.poll(1000 * (SLICE if left is None else min(left, SLICE)))
-            self._look_around()
+            self._check_hosts()
             if ready or deadline.is_over() or self._deliveries != before:
                 return ready
 
-    def _look_around(self) -> None:
+    def _check_hosts(self) -> None:
         """Now and then: does every peer's host still acknowledge what it gets?"""
         now = self.clock.now()
-        if now - self._looked >= SLICE * PICO:
-            self._looked = now
+        if now - self._checked >= SLICE * PICO:
+            self._checked = now
             self._lose_unheard()
 
     def _lose_unheard(self) -> None:
@@ -301,7 +301,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         self._poll.register(link.outgoing, watched)
         try:
             ready = self._poll.poll(1000 * seconds)
-            self._look_around()
+            self._check_hosts()
         finally:
             if not both:
                 self._poll.unregister(link.outgoing)

@@ -96,7 +96,7 @@ def rooms(page: Page, number: float | None = None) -> int:
 
 def show(page: Page, one: MuseumBug) -> int:
     """Symptom, what the ranks did, the line, the cause, the address."""
-    seen = look(page, one)
+    seen = run_exhibit(page, one)
     page.say(marked((one.name, "bold"), f"  {where(one)}"))
     page.say()
     symptom(page, seen, seen.scene, seen.said)
@@ -105,11 +105,11 @@ def show(page: Page, one: MuseumBug) -> int:
     return 0
 
 
-def look(page: Page, one: MuseumBug) -> Seen:
+def run_exhibit(page: Page, one: MuseumBug) -> Seen:
     """Run it; some that wait for what never comes take a while."""
     if not page.is_plain:
         page.console.print("running it …", end="\r")
-    return museum.look(one)
+    return museum.run_exhibit(one)
 
 
 def where(one: MuseumBug) -> str:
@@ -161,7 +161,7 @@ def cause(page: Page, one: MuseumBug) -> None:
 
 def find(page: Page, one: MuseumBug, seed: int) -> int:
     """Show what the ranks did, and ask. 0 if the answer was right."""
-    quiz, seen = museum.quiz(one, seed), look(page, one)
+    quiz, seen = museum.quiz(one, seed), run_exhibit(page, one)
     page.say(marked(("What is wrong here? ", "bold"), f"({where(one)}; --seed {seed})"))
     page.say()
     scene = None if seen.scene is None else museum.anonymous(seen.scene)

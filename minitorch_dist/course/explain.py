@@ -198,14 +198,14 @@ def _functions(text: str) -> dict[str, Function]:
     """By their names, with those of what they stand in."""
     found: dict[str, Function] = {}
 
-    def look(node: ast.AST, above: str) -> None:
+    def visit(node: ast.AST, above: str) -> None:
         for each in ast.iter_child_nodes(node):
             name = f"{above}.{each.name}" if isinstance(each, Function | ast.ClassDef) else above
             if isinstance(each, Function):
                 found[name] = each
-            look(each, name)
+            visit(each, name)
 
-    look(ast.parse(text), "")
+    visit(ast.parse(text), "")
     return found
 
 

@@ -1,7 +1,7 @@
 """The museum of real bugs: what the lessons' mutants re-enact, and the hangs of the zoo, each with its address.
 
 for one in exhibits(): print(one.name, one.title, one.seen)
-look(exhibit("13/tutorial_of_2019"))       it is run: what its ranks do, and what is said about it
+run_exhibit(exhibit("13/tutorial_of_2019"))       it is run: what its ranks do, and what is said about it
 
 An exhibit can be read, or found: shown what the ranks did, without names and lines (`anonymous`), one chooses
 among causes (`quiz`). `properties` is for writing a check that catches such things.
@@ -154,21 +154,21 @@ def _code(text: str) -> list[tuple[int, str]]:
 # ---------------------------------------------------------------------------------- its run
 
 
-def look(one: MuseumBug) -> Seen:
+def run_exhibit(one: MuseumBug) -> Seen:
     """Run it: in a process of its own, under its lesson's check, or in virtual time."""
     if one.lesson is None:
-        return _look_at_a_hang(one)
+        return _run_hang(one)
     with tempfile.TemporaryDirectory(prefix="mtd-museum-") as folder:
         (Path(folder) / one.lesson.file).write_text(one.text, encoding="utf-8")
         with Examination(one.lesson, Path(folder), only=one.caught_by) as exam:
-            looks = 0  # since the verdict: what is wrong may never draw its picture
-            while not exam.poll(0.2) and looks < PATIENCE:
-                looks += exam.verdict is not None
+            polls = 0  # since the verdict: what is wrong may never draw its picture
+            while not exam.poll(0.2) and polls < PATIENCE:
+                polls += exam.verdict is not None
     said = [] if exam.verdict is None else list(exam.verdict.said.values())
     return Seen(exam.scene, exam.text, said[0] if said else "")
 
 
-def _look_at_a_hang(one: MuseumBug) -> Seen:
+def _run_hang(one: MuseumBug) -> Seen:
     found = zoo.exhibit(one.short)
     scene = lab.scene(found.hang, found.RANKS)
     try:

@@ -61,7 +61,7 @@ def part(world: World) -> DistMismatch | None:
         if is_real:
             world.mailbox.poll()
         if world.default_group.channel.is_sound:
-            ends = _exchanged(world) if is_real else _looked_at(world)
+            ends = _exchanged(world) if is_real else _progress_of_the_departed(world)
         else:
             ends = {}
         for channel in world.channels:  # it may have been found by a message, before or meanwhile
@@ -126,7 +126,7 @@ def _exchanged(world: World) -> dict[int, dict[int, GroupProgress]]:
     return {peer: decode(words) for peer, words in list(mailbox.farewells.items())}
 
 
-def _looked_at(world: World) -> dict[int, dict[int, GroupProgress]]:
+def _progress_of_the_departed(world: World) -> dict[int, dict[int, GroupProgress]]:
     """The ends of those who have left before us in this simulation."""
     left = _left(world)
     left[world.rank] = list(world.channels)

@@ -57,7 +57,7 @@ _guard = threading.Lock()
 _depth = 0
 _replaced: list[tuple[Any, str, Any]] = []
 _instead: dict[int, Any] = {}  # by the identity of what is replaced
-_looked_at: list[Any] = []  # all modules, at the last run
+_known_modules: list[Any] = []  # all modules, at the last run
 _users: list[Any] = []  # those of them that are the user's
 _passed_over: dict[int, Any] = {}  # modules of the user's that need no look, by their identity
 _starting: set[int] = set()  # threads that start another one, and wait until it has begun
@@ -184,10 +184,10 @@ def _replace_taken_out() -> None:
 def _users_modules() -> list[Any]:
     """Those that are neither the library's, nor installed, nor ours. Each run comes by, and there are two
     thousand modules: as long as they are the same ones, the answer is."""
-    global _looked_at, _users
+    global _known_modules, _users
     modules = list(sys.modules.values())
-    if len(modules) != len(_looked_at) or not all(map(operator.is_, modules, _looked_at)):
-        _looked_at, _users = modules, [one for one in modules if _is_users(one)]
+    if len(modules) != len(_known_modules) or not all(map(operator.is_, modules, _known_modules)):
+        _known_modules, _users = modules, [one for one in modules if _is_users(one)]
     return [one for one in _users if id(one) not in _passed_over]
 
 

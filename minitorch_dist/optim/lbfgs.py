@@ -118,14 +118,14 @@ class LBFGS(Optimizer):
             raise RuntimeError("only 'strong_wolfe' is supported")
         begin = [p.array.copy() for p in self._params]
 
-        def look(step: float) -> Point:
+        def evaluate_at(step: float) -> Point:
             self._go(step * direction)
             value, grad = float(evaluate(closure)), self._gradient()
             for p, array in zip(self._params, begin, strict=True):
                 p.array[...] = array
             return Point(step, value, grad, float(grad @ direction))
 
-        search = LineSearch(look, start, float(np.abs(direction).max()), limit)
+        search = LineSearch(evaluate_at, start, float(np.abs(direction).max()), limit)
         return search.find(first), search.count
 
     def _gradient(self) -> Array:

@@ -54,7 +54,7 @@ class LineSearch:
             return near
         return self._narrow(near, far)
 
-    def _look(self, step: float) -> Point:
+    def _evaluate(self, step: float) -> Point:
         self.count += 1
         return self.evaluate(step)
 
@@ -66,7 +66,7 @@ class LineSearch:
 
     def _enclose(self, first: float) -> tuple[Point, Point, bool]:
         """Two points with a good step between them; or one that is good, and True."""
-        before, now = self.start, self._look(first)
+        before, now = self.start, self._evaluate(first)
         while self._rounds < self.limit:
             if self._is_too_high(now) or (self._rounds > 1 and now.value >= before.value):
                 return before, now, False
@@ -76,7 +76,7 @@ class LineSearch:
                 return before, now, False
             least, most = now.step + 0.01 * (now.step - before.step), now.step * 10
             guess = cubic_minimum(before, now, least, most)
-            before, now = now, self._look(guess)
+            before, now = now, self._evaluate(guess)
             self._rounds += 1
         return self.start, now, False
 
@@ -97,7 +97,7 @@ class LineSearch:
                 guess = right - margin if is_right else left + margin
                 is_close = False
             is_stuck = is_close
-            now = self._look(guess)
+            now = self._evaluate(guess)
             self._rounds += 1
             if self._is_too_high(now) or now.value >= bracket[low].value:
                 bracket[1 - low] = now

@@ -149,7 +149,7 @@ def memory_for(entry: Entry, strides: Any) -> tuple[Array, Array]:
     return memory, np.ndarray(entry.shape, entry.dtype, as_bytes(memory), 0, tuple(strides))
 
 
-def look_through(window: Window, memory: Array) -> Array:
+def window_on(window: Window, memory: Array) -> Array:
     """The window on `memory`. Raises ValueError if it does not lie in it."""
     shape, strides, offset = window["shape"], window["strides"], window["offset"]
     dtype = next((d for d in NAMES if str(d) == window["dtype"]), None)

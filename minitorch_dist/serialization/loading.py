@@ -140,7 +140,7 @@ def _array(leaf: Leaf, memory: Array, whole: Array) -> Array:
     if "shape" not in leaf:
         return whole
     try:
-        return layout.look_through(leaf, memory)
+        return layout.window_on(leaf, memory)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise _damaged(error) from None
 

@@ -286,7 +286,7 @@ class BatchedEngine:
     ) -> None:
         """All messages have passed the network together; each rank goes on when it is done."""
         self.operations[moved.how] += 1
-        self._look_back(ranks, moved)
+        self._count_crossings(ranks, moved)
         done = pending.done = moved.clock
         if self.medium.carried is not None:
             last = max(instant for instant, _ in pending.came.values())
@@ -331,7 +331,7 @@ class BatchedEngine:
         rows = self._rows.get(key, lambda: crowd.Script(schedule, nbytes, links, pending.size))
         return pending.begin(self.medium, rows, group.channel.ranks)
 
-    def _look_back(self, ranks: Sequence[int], moved: lockstep.Moved) -> None:
+    def _count_crossings(self, ranks: Sequence[int], moved: lockstep.Moved) -> None:
         """Count the ranks at which this operation's messages come before the last one of an earlier
         operation, whose times were found without knowing of them."""
         if moved.how != "closed":

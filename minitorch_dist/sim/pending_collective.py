@@ -60,7 +60,7 @@ class PendingCollective:
         """These ranks look again. One that has not begun to wait will look by itself."""
         for rank in ranks:
             if rank in self.ends:
-                self.ends[rank].look_again()
+                self.ends[rank].wake_waiting()
 
     def compare(self, operation: CollectiveOperation) -> None:
         """A rank comes with this operation. If it is not the same as the first one's, all are told."""

@@ -43,7 +43,7 @@ def test_the_wrong_lines_are_those_that_differ() -> None:
 
 @pytest.mark.parametrize("short", ["sglang_33289", "tutorial_of_2019"])
 def test_a_look_shows_what_happened(short: str) -> None:
-    seen = museum.look(museum.exhibit(short))
+    seen = museum.run_exhibit(museum.exhibit(short))
     assert seen.said and seen.scene is not None and seen.scene.arrows
     bare = museum.anonymous(seen.scene)
     assert ".py:" in str(seen.scene.moments) and ".py:" not in str(bare.moments) + str(bare.arrows)

@@ -228,7 +228,7 @@ class Job:
             generations -= 1
             deadline = self.clock.deadline(seconds)
             while not deadline.is_over():
-                now = membership.look()
+                now = membership.read_state()
                 if now.generation != state.generation or now.phase != states.WORKING:
                     break
                 membership.wait(0.5)
@@ -344,7 +344,7 @@ def test_whoever_comes_and_goes_all_see_the_same_generations(
                     else:
                         membership.report_success(state.generation)
                 membership.wait(2)
-                now = membership.look()
+                now = membership.read_state()
             if now.phase == states.CLOSED:
                 ends.append((name, now.cause))
                 return

@@ -296,15 +296,15 @@ def test_looking_again_and_again_is_a_way_of_waiting() -> None:
         while not (seen or deadline.is_over()):
             clock.sleep(0)
         while not seen:
-            clock.look()
+            clock.poll()
         assert clock.now() == 3 * PICO
 
     each_rank(clock, 3, program)
     with pytest.raises(
         Deadlock,
-        match=r"rank 0 waits for something for which it looks again and again, at test_virtual",
+        match=r"rank 0 waits for something for which it polls, at test_virtual",
     ):
-        simulate(lambda clock: [clock.look() for _ in range(10_000)])
+        simulate(lambda clock: [clock.poll() for _ in range(10_000)])
 
 
 def test_only_timeouts_for_ever_is_a_deadlock_too() -> None:

@@ -76,7 +76,7 @@ class BrokerServer:
         accepting = asyncio.ensure_future(self._accept())
         try:
             while not self._finished.is_set():
-                self._look()
+                self._drop_silent()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK):
                         await self._finished.wait()
@@ -194,7 +194,7 @@ class BrokerServer:
         if not self.house.clients:
             self.stop()
 
-    def _look(self) -> None:
+    def _drop_silent(self) -> None:
         """Drop who was silent for longer than it may [MQTT-3.1.2-24]."""
         now = asyncio.get_running_loop().time()
         for session in list(self.house.clients.values()):

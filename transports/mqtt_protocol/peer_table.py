@@ -103,7 +103,7 @@ class PeerTable:
             if peer is None:
                 self.dropped["mark"] += 1
             elif frame.kind in (frames.PRESENT, frames.DEAD):
-                self._look_at(peer, frame)
+                self._read_presence(peer, frame)
             elif peer.is_alive:
                 self._handle(peer, frame)
             elif peer.lost is not None and self._now() - peer.said > CALM:
@@ -138,7 +138,7 @@ class PeerTable:
         Lock held."""
         return None
 
-    def _look_at(self, peer: Peer, frame: Frame) -> None:
+    def _read_presence(self, peer: Peer, frame: Frame) -> None:
         """Its presence. A word about life is no sign of life: it may be an old one, retained."""
         if not peer.is_alive:
             return

@@ -116,14 +116,14 @@ class MqttStoreClient:
             frame = frames.unseal(self._topics.key, payload)
             with self.changed:
                 if topic == self._topics.owner:
-                    self._look_at(frame)
+                    self._read_presence(frame)
                 else:
                     self._listen(frame)
                 self.changed.notify_all()
         except FrameRefused as why:
             self.dropped[f"{why}"] += 1
 
-    def _look_at(self, frame: Frame) -> None:
+    def _read_presence(self, frame: Frame) -> None:
         """The store server's presence."""
         if frame.kind == frames.PRESENT:  # it came (back) to the broker: now it hears us
             self._repeat()

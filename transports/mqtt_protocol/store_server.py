@@ -178,7 +178,7 @@ class MqttStoreServer:
             frame = frames.unseal(self._topics.key, payload)
             with self.changed:
                 if topic == self._topics.owner:
-                    self._look_at(frame)
+                    self._read_presence(frame)
                 else:
                     self._attend(frame)
         except FrameRefused as why:
@@ -189,7 +189,7 @@ class MqttStoreServer:
             _log.exception("the store named %r drops a request", self.name)
             self.dropped["error"] += 1
 
-    def _look_at(self, frame: Frame) -> None:
+    def _read_presence(self, frame: Frame) -> None:
         """Read a frame that says which server keeps this store.
 
         We greet before we claim it. A retained frame comes before the echo of our greeting, and may be of a

@@ -110,7 +110,7 @@ class RingWriter(RingEnd):
         start = UNIT + (length + 15 & -16)
         end = head + start + (nbytes + 15 & -16)
         if end > self._limit:
-            self._look()
+            self._read_tail()
         place = head % size
         if end <= self._limit and place + end - head <= size and end - head <= SHORT:
             memory, words, at = self._memory, self._words, self._at + place
@@ -135,7 +135,7 @@ class RingWriter(RingEnd):
         before = self._head
         while self._parts:
             if self._head == self._limit:
-                self._look()
+                self._read_tail()
                 if self._head == self._limit:
                     break
             part, place = self._parts[0], self._head % self._size
@@ -154,7 +154,7 @@ class RingWriter(RingEnd):
             self._words[self._head_word] = self._head
         return self._head != before
 
-    def _look(self) -> None:
+    def _read_tail(self) -> None:
         """See how far the reader has come."""
         tail = self._words[self._tail_word]
         if not 0 <= self._head - tail <= self._size or tail % UNIT:

@@ -72,7 +72,7 @@ class JoinListener:
             raise ConnectError(f"rank {self.rank} did not reach rank {peer}: {error}") from error
         return self._link(peer, connection, False)
 
-    def look(self, file: int) -> list[PeerConnection]:
+    def admit(self, file: int) -> list[PeerConnection]:
         """Called by the driver for a file that is no rank's. The result is the newcomers that have proved
         themselves by now."""
         found = []

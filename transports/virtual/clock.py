@@ -29,7 +29,7 @@ from transports.virtual.scheduler import Scheduler
 from transports.virtual.sim_thread import OsSimThread, SimThread, Stopped
 
 ENGINE = "threads"  # what simulated threads are where nothing is said
-SPINS = 16  # fruitless looks at one instant before looking counts as waiting
+SPINS = 16  # fruitless polls at one instant before polling counts as waiting
 
 
 class VirtualClock(Scheduler, Clock):
@@ -91,7 +91,7 @@ class VirtualClock(Scheduler, Clock):
         """Let `span` picoseconds go by: a sleep, or a computation. 0 lets the others run."""
         me = self.me()
         if span <= 0:
-            return self.look(gives_way=True)
+            return self.poll(gives_way=True)
         until = self._event_queue.now + span
         self.at(until, lambda: self.wake(me))
         waited = me.waited
@@ -130,8 +130,8 @@ class VirtualClock(Scheduler, Clock):
         self._resumed(me, began)
         return me.was_woken
 
-    def look(self, gives_way: bool = False) -> None:
-        """The caller looked for something in vain. Looking again and again is a way of waiting: it
+    def poll(self, gives_way: bool = False) -> None:
+        """The caller looked for something in vain. Polling is a way of waiting: it
         lets the others run and time go on, which else would stand still for ever."""
         me = self.me()
         if me.is_stopped:
@@ -139,8 +139,8 @@ class VirtualClock(Scheduler, Clock):
         me.spins = me.spins + 1 if me.spun_at == self._event_queue.now else 1
         me.spun_at = began = self._event_queue.now
         if me.spins >= SPINS:
-            self._lookers.append(me)
-            me.is_parked, me.why = True, _looking
+            self._pollers.append(me)
+            me.is_parked, me.why = True, _polling
         elif gives_way and self._ready:
             self._ready.append(me)
         else:
@@ -188,5 +188,5 @@ def _sleeping() -> Waiting:
     return Waiting((), "the end of a sleep")
 
 
-def _looking() -> Waiting:
-    return Waiting((), "something for which it looks again and again")
+def _polling() -> Waiting:
+    return Waiting((), "something for which it polls")

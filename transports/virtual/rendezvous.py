@@ -40,16 +40,16 @@ class Pairs:
         self._clock = clock
         self._due: dict[Offers, None] = {}
 
-    def look_at(self, offers: Offers) -> None:
+    def pair_later(self, offers: Offers) -> None:
         """When nobody has anything left to do in this instant."""
         if not self._due:
-            self._clock.settle(self._look)
+            self._clock.settle(self._pair_due)
         self._due[offers] = None
 
-    def _look(self) -> None:
+    def _pair_due(self) -> None:
         due, self._due = self._due, {}
         for offers in sorted(due, key=lambda offers: offers.rank):
-            offers.look()
+            offers.pair()
 
     def __repr__(self) -> str:
         return f"<Pairs, {len(self._due)} due>"
@@ -80,7 +80,7 @@ class Offers:
 
     def add(self, message: SimMessage, sender: SendingEnd) -> None:
         self._waiting.append((message, sender))
-        self._pairs.look_at(self)
+        self._pairs.pair_later(self)
 
     def remove(self, message: SimMessage) -> None:
         """Its sender does not wait any more."""
@@ -107,9 +107,9 @@ class Offers:
     def _posted(self) -> None:
         """Somebody has posted a receive, and may hold the inbox's lock."""
         if self._waiting:
-            self._pairs.look_at(self)
+            self._pairs.pair_later(self)
 
-    def look(self) -> None:
+    def pair(self) -> None:
         """Pair what can be paired, in the order in which it was offered."""
         left: list[tuple[SimMessage, SendingEnd]] = []
         waiting, self._waiting = self._waiting, []

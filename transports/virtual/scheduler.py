@@ -22,7 +22,7 @@ from transports.virtual.order import order
 from transports.virtual.sim_thread import SimThread, Stopped, thread_name
 
 PERSISTENCE = 1000  # times that a deadlock may be caught, before the simulated threads are stopped
-LOOKS = 5000  # fruitless looks in a row, with nothing else to come, before nobody is believed
+POLLS = 5000  # fruitless polls in a row, with nothing else to come, before nobody is believed
 
 
 class Scheduler:
@@ -36,8 +36,8 @@ class Scheduler:
         self._heads: list[SimThread] = []  # all there ever were in this run, by rank
         self._living = 0  # heads that are not over
         self._ready = order(seed)
-        self._lookers: list[SimThread] = []  # threads that look again when something has happened
-        self._in_vain = 0  # looks in a row at a world in which nothing will happen any more
+        self._pollers: list[SimThread] = []  # threads that poll again when something has happened
+        self._in_vain = 0  # polls in a row at a world in which nothing will happen any more
         self._event_queue = EventQueue(self._ready, endless, limit, events)
         self._failures = 0
         self._error: Exception | None = None  # of the simulation itself, raised by `run`
@@ -217,14 +217,14 @@ class Scheduler:
                     continue
                 if self._event_queue.advance():
                     self._in_vain = 0
-                elif self._lookers and self._in_vain < LOOKS:  # it may be there already
-                    self._in_vain += len(self._lookers)
+                elif self._pollers and self._in_vain < POLLS:  # it may be there already
+                    self._in_vain += len(self._pollers)
                 else:
                     self._stuck()
             except Exception as error:
                 self._fail_all(error)
-            lookers, self._lookers = self._lookers, []
-            for sim_thread in lookers:
+            pollers, self._pollers = self._pollers, []
+            for sim_thread in pollers:
                 self.wake(sim_thread)
         return None
 

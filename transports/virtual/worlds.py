@@ -46,7 +46,7 @@ class ConnectedEnds(Generic[E]):
         if len(self.ends) == self.size:
             for sim_thread in self.gathering:
                 clock.wake(sim_thread)
-            return clock.look(gives_way=True)  # the rank that came first shall also go first
+            return clock.poll(gives_way=True)  # the rank that came first shall also go first
         deadline = clock.deadline(timeout)
         while len(self.ends) < self.size:
             if deadline.is_over():

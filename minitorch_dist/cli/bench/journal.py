@@ -1,7 +1,7 @@
 """`mtd bench journal`: what a journal costs, where nobody keeps one and where somebody does.
 
-Switched off it is a look at `Mailbox.recorder` wherever something happens. A special mailbox counts these
-looks, and one look is timed by itself. The reason: timing operations could not tell a difference of a
+Switched off it is a check at `Mailbox.recorder` wherever something happens. A special mailbox counts these
+checks, and one check is timed by itself. The reason: timing operations could not tell a difference of a
 percent from noise. Switched on, runs take turns with and without.
 """
 
@@ -33,7 +33,7 @@ LIMIT = 0.01
 
 
 def to_oneself() -> None:
-    """The whole path of a message and no wire: nothing makes the looks a smaller part."""
+    """The whole path of a message and no wire: nothing makes the checks a smaller part."""
     group = world.current().default_group
     array, out = np.zeros(2), np.zeros(2)
     work = point_to_point.irecv(group, out, group.rank())
@@ -57,26 +57,26 @@ CASES: dict[str, tuple[Callable[[], None], int, int]] = {
 
 
 class CountingMailbox(Mailbox):
-    looks = 0
+    checks = 0
 
     @property
     def recorder(self) -> None:
-        CountingMailbox.looks += 1
+        CountingMailbox.checks += 1
 
     @recorder.setter
     def recorder(self, value: Any) -> None:
         pass
 
 
-def looks_of(case: Callable[[], None]) -> float:
+def checks_of(case: Callable[[], None]) -> float:
     """Per operation and rank."""
     mailbox = world.current().mailbox
     kind, mailbox.__class__ = mailbox.__class__, CountingMailbox
-    before = CountingMailbox.looks
+    before = CountingMailbox.checks
     for _ in range(20):
         case()
     mailbox.__class__ = kind
-    return (CountingMailbox.looks - before) / 20
+    return (CountingMailbox.checks - before) / 20
 
 
 def seconds_of(case: Callable[[], None], times: int) -> float:
@@ -87,7 +87,7 @@ def seconds_of(case: Callable[[], None], times: int) -> float:
 
 
 def measure(case: Callable[[], None], times: int, path: str, rounds: int) -> list[Any]:
-    """On each rank: looks per operation, and pairs of seconds per operation, off and on."""
+    """On each rank: checks per operation, and pairs of seconds per operation, off and on."""
     here = world.current()
     sheet = sheets.Sheet(Path(f"{path}.{here.rank}"))
     recorder = RankRecorder(here.transport, "1", sheet, is_shared=False)
@@ -102,42 +102,42 @@ def measure(case: Callable[[], None], times: int, path: str, rounds: int) -> lis
         collectives.barrier(here.default_group)
         pairs.append((off, on))
     recorder.close()
-    return [looks_of(case) if here.world_size == 1 else 0.0, pairs]
+    return [checks_of(case) if here.world_size == 1 else 0.0, pairs]
 
 
 class Holder:
     recorder: Any = None
 
 
-def seconds_per_look() -> float:
+def seconds_per_check() -> float:
     """Reading the attribute and comparing it, less an empty loop."""
     holder = {"holder": Holder()}
-    looks = "\n".join(["holder.recorder is not None"] * 50)
-    return max(min(repeat(looks, globals=holder, number=20_000, repeat=7)) / 1e6, 1e-10)
+    checks = "\n".join(["holder.recorder is not None"] * 50)
+    return max(min(repeat(checks, globals=holder, number=20_000, repeat=7)) / 1e6, 1e-10)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="mtd bench journal")
     parser.add_argument("--rounds", type=int, default=9, help="pairs of runs (%(default)s)")
     options = parser.parse_args()
-    look = seconds_per_look()
-    table = Table(title=f"one look: {look * 1e9:.1f} ns; medians of {options.rounds}", box=SIMPLE)
-    for heading in ("operation", "µs, off", "looks", "their part", "µs, on", "ratio"):
+    check = seconds_per_check()
+    table = Table(title=f"one check: {check * 1e9:.1f} ns; medians of {options.rounds}", box=SIMPLE)
+    for heading in ("operation", "µs, off", "checks", "their part", "µs, on", "ratio"):
         table.add_column(heading, justify="left" if heading == "operation" else "right")
     with tempfile.TemporaryDirectory() as folder:
         for name, (case, size, times) in CASES.items():
-            # Threads take turns within one operation, so looks are counted where there is one rank.
+            # Threads take turns within one operation, so checks are counted where there is one rank.
             found = launch(
                 measure, size, args=(case, times, f"{folder}/run", options.rounds), journal=""
             )
-            looks = found[0][0] or sum(launch(_counted, size, args=(case,), journal="")) / size
+            checks = found[0][0] or sum(launch(_counted, size, args=(case,), journal="")) / size
             pairs = found[0][1]
             off, on = (statistics.median(pair[i] for pair in pairs) for i in (0, 1))
             ratio = statistics.median(b / a for a, b in pairs)
-            part = looks * look / off
+            part = checks * check / off
             sign = "[green]✔[/]" if part <= LIMIT else "[red]✘[/]"
             table.add_row(
-                name, f"{off * 1e6:.1f}", f"{looks:.0f}", f"{part:.2%} {sign}", f"{on * 1e6:.1f}",
+                name, f"{off * 1e6:.1f}", f"{checks:.0f}", f"{part:.2%} {sign}", f"{on * 1e6:.1f}",
                 f"{ratio:.2f}",
             )  # fmt: skip
     Console(highlight=False).print(table)
@@ -146,7 +146,7 @@ def main() -> int:
 
 def _counted(case: Callable[[], None]) -> float:
     """All ranks of this process count together: a share for each."""
-    return looks_of(case) / world.current().world_size
+    return checks_of(case) / world.current().world_size
 
 
 if __name__ == "__main__":

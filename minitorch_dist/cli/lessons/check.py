@@ -48,7 +48,7 @@ def _watched(page: Page, workspace: Workspace, lesson: Lesson, options: argparse
     desk, clock, seen = LessonDesk(workspace, lesson), SystemClock(), None
     status = 0
     while True:
-        stamp = desk.look()
+        stamp = desk.file_stamp()
         if stamp is not None and stamp != seen:
             seen = stamp
             try:

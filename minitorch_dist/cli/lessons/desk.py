@@ -32,12 +32,12 @@ class LessonDesk:
         self._purpose, self._written = "", ""
         self._waiting: list[Lesson] = []  # earlier lessons that have changed, then this one
         self._wanted = ""  # a picture, as soon as the check is over
-        self._stamp = self.look()
+        self._stamp = self.file_stamp()
 
     def __repr__(self) -> str:
         return f"<Desk with {self.workspace.file(self.lesson)}, {self.exam!r}>"
 
-    def look(self) -> Stamp:
+    def file_stamp(self) -> Stamp:
         """A mark that differs between one state of the file and the next, however it was saved."""
         try:
             found = self.workspace.file(self.lesson).stat()
@@ -47,7 +47,7 @@ class LessonDesk:
 
     def forget(self) -> None:
         """Do not check the present text: we have written it ourselves."""
-        self._stamp = self.look()
+        self._stamp = self.file_stamp()
 
     @property
     def doing(self) -> str:
@@ -90,7 +90,7 @@ class LessonDesk:
 
     def tick(self) -> DeskResult | None:
         """Look at the file, and at what is being found out."""
-        stamp = self.look()
+        stamp = self.file_stamp()
         if stamp != self._stamp:
             self._stamp = stamp
             if stamp is not None:  # some editors take it away for a moment

@@ -49,12 +49,12 @@ class Rounds:
         self._agent = agent
         self._came: dict[int, dict[int, tuple[Came, Future[Any]]]] = {}
         self._before: dict[int, Came] = {}
-        agent.when_lost.append(lambda src, reason: self._look())
+        agent.when_lost.append(lambda src, reason: self._answer_complete_rounds())
 
     def come(self, src: int, number: int, came: Came) -> Future[Any]:
         answer: Future[Any] = Future(condition=lambda: self._agent.clock.condition("a round"))
         self._came.setdefault(number, {})[src] = came, answer
-        self._look()
+        self._answer_complete_rounds()
         return answer
 
     def missing(self) -> list[int]:
@@ -67,7 +67,7 @@ class Rounds:
     def _alive(self) -> list[int]:
         return [id for id in self._agent.workers.by_id if id not in self._agent.lost_workers]
 
-    def _look(self) -> None:
+    def _answer_complete_rounds(self) -> None:
         while self._came and not self.missing():
             number = min(self._came)
             round = self._came.pop(number)
@@ -237,8 +237,8 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
                 ending.wait_for_own_work()  # requests that were sent before they knew
             else:
                 ending.wait_for_all()
-            for look in agent.after_end:
-                look()
+            for follow in agent.after_end:
+                follow()
             ending.linger()
     finally:
         _leave(agent)

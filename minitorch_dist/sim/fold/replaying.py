@@ -68,7 +68,7 @@ class Replayer:
     def _replay_told(self, told: ToldBesides) -> None:
         """The same, and the recorder learns what only the representative knew."""
         recorder: Any = self.world.mailbox.recorder
-        after, recorder.looks_at_memory = iter(told.after), False
+        after, recorder.records_memory = iter(told.after), False
         for number, act in enumerate(self.trace.acts):
             recorder.owner = told.owners.get(number, "")
             begin = self.clock.now()

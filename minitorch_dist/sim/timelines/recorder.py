@@ -41,7 +41,7 @@ class TimelineRecorder:
         self.owner: str | None = (
             None  # of what comes next, where it is known; else it is looked for
         )
-        self.looks_at_memory = True  # False where somebody else knows what the rank holds
+        self.records_memory = True  # False where somebody else knows what the rank holds
         self._issued: dict[DoingLike, tuple[int, str]] = {}
         self._open: dict[DoingLike, tuple[int, str]] = {}  # operations: began, owner
         self._receives: dict[DoingLike, Key] = {}
@@ -120,7 +120,7 @@ class TimelineRecorder:
     def _wait(self, since: int, until: int, key: Key | None, is_message: bool) -> None:
         if until > since:
             self.line.program.append(AwaitedSpan(since, until, key, is_message))
-        self._look(until)
+        self._record_memory(until)
 
     def computed(self, since: int, site: str, operation: str = "", module: str = "") -> None:
         now = self.now()
@@ -128,7 +128,7 @@ class TimelineRecorder:
             self.line.program.append(
                 ComputedSpan(since, now, operation or f"compute at {site}", module)
             )
-        self._look(now)
+        self._record_memory(now)
 
     def computed_all(
         self, start: int, end: int, operations: Sequence[tuple[str, int, tuple[str, ...]]]
@@ -137,8 +137,8 @@ class TimelineRecorder:
         if end > start:
             self.line.program.append(Together(start, end, operations))
 
-    def _look(self, at: int) -> None:
-        if self.looks_at_memory and pools.pool():
+    def _record_memory(self, at: int) -> None:
+        if self.records_memory and pools.pool():
             self.hold(at, ledger.of("cuda").snapshot().by_category)
 
     def hold(self, at: int, held: dict[str, int]) -> None:

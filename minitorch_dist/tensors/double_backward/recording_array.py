@@ -80,15 +80,15 @@ class RecordingArray(np.ndarray[Any, Any]):
         """The array that has the numbers, and where in it this window's are."""
         if self.seen_from is None:
             return self, np.arange(self.size).reshape(self.shape)
-        array, _, look = self.seen_from
+        array, _, window = self.seen_from
         root, places = array._places()
-        return root, look(places)
+        return root, window(places)
 
-    def look_again(self) -> int:
+    def refresh(self) -> int:
         """How often the whole was written to; a window sees what is there now."""
         if self.seen_from is not None:
             array, operation, _ = self.seen_from
-            writes = array.look_again()
+            writes = array.refresh()
             if self.writes != writes:
                 fresh = array._made(operation)
                 self.history, self.writes = fresh.history, writes
@@ -210,7 +210,7 @@ def recording(tensor: TensorBase) -> RecordingArray:
 
 
 def history_of(array: RecordingArray) -> TensorBase:
-    array.look_again()
+    array.refresh()
     if array.history is None:
         raise NotDifferentiable("a step of numpy that has no rule")
     return array.history

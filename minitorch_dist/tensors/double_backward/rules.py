@@ -80,7 +80,7 @@ def made(operation: Callable[..., Any], inputs: Sequence[Any]) -> Any:
 def numbers(values: Any) -> Any:
     """The values, without their histories."""
     if isinstance(values, RecordingArray):
-        values.look_again()
+        values.refresh()
         return np.asarray(values)
     return type(values)(map(numbers, values)) if isinstance(values, (tuple, list)) else values
 

@@ -193,7 +193,7 @@ class ElasticAgent:
                 found = {worker.rank: worker.result() for worker in workers.all}
                 self.results = {rank: said for rank, said in found.items() if said is not None}
                 self.membership.report_success(generation)
-            state = self.membership.look()
+            state = self.membership.read_state()
             if state.phase != states.WORKING or state.generation != generation:
                 self._explain(state, generation)
                 return state

@@ -1,7 +1,7 @@
 """A node's part in a job: join, take part in one generation after the other, notice who is gone.
 
     next()     join, and return when a generation has begun that has a place for us
-    look()     the state now; the agent compares it with its own generation, between two glances
+    read_state() the state now; the agent compares it with its own generation, between two glances
                at its workers
     report…    what the agent says about its workers
 
@@ -152,7 +152,7 @@ class JobMembership:
             self._say(text)
         return text
 
-    def look(self) -> JobState:
+    def read_state(self) -> JobState:
         """The state now. Let a waiting node in if a place is free."""
         if self.broken is not None:
             raise self.broken

@@ -17,7 +17,7 @@ from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.elementwise.copying import copy_, fill
 from minitorch_dist.tensors.ops.indexing import indices
-from minitorch_dist.tensors.ops.indexing.indices import FULL, Items, look
+from minitorch_dist.tensors.ops.indexing.indices import FULL, Items, basic_index
 
 
 def getitem(input: T, index: Any) -> T:
@@ -38,11 +38,11 @@ def _window(input: T, items: Items) -> T:
     """The view that ints, slices, None and `...` make."""
     x = input.array
     shape, dtype = x.shape, x.dtype
-    out = look(x, items)
+    out = basic_index(x, items)
 
     def widen(grad: Array) -> Array:
         whole = np.zeros(shape, dtype, like=grad)
-        look(whole, items)[...] = grad
+        basic_index(whole, items)[...] = grad
         return whole
 
     return view_of(input, out, _name(items), widen)
@@ -64,13 +64,13 @@ def _name(items: Items) -> str:
 def _gather(input: T, window: Items, where: Items, reads: list[TensorBase]) -> T:
     """The copy that index arrays and masks make of what the window shows."""
     x = input.array
-    seen = look(x, window) if indices.moves(window) else x
+    seen = basic_index(x, window) if indices.moves(window) else x
     out = indices.pick(seen, where)
     shape, dtype = x.shape, x.dtype
 
     def spread(grad: Array) -> Array:
         whole = np.zeros(shape, dtype, like=grad)
-        region = look(whole, window)
+        region = basic_index(whole, window)
         if indices.names_once(where):
             region[where] = grad
         else:
@@ -98,7 +98,7 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
         graph.same_device(input, value)
     if not any(joint.wants(input, value)):  # no history to keep: write at once
         check_writable(input)
-        seen = look(input.array, window) if indices.moves(window) else input.array
+        seen = basic_index(input.array, window) if indices.moves(window) else input.array
         if where:
             assign(seen, where, value.array)
         else:

@@ -25,7 +25,7 @@ Items = tuple[Any, ...]
 FULL = slice(None)
 
 
-def look(x: Array, items: Items) -> Array:
+def basic_index(x: Array, items: Items) -> Array:
     """numpy's basic indexing with torch's complaints; always an array, never a scalar."""
     dots = False
     for item in items:
@@ -39,7 +39,9 @@ def look(x: Array, items: Items) -> Array:
     except IndexError as error:
         if dots and sum(item is Ellipsis for item in items) > 1:
             first = items.index(Ellipsis) + 1
-            return look(x, items[:first] + tuple(i for i in items[first:] if i is not Ellipsis))
+            return basic_index(
+                x, items[:first] + tuple(i for i in items[first:] if i is not Ellipsis)
+            )
         raise _index_error(x, items, str(error)) from None
 
 
