@@ -69,10 +69,11 @@ def receive(connection):
 class StreamTransport(Transport):
     """One rank's end: a connection to every other rank, and a thread for each that hears it.
 
-    On loopback only, and nobody asks who is calling (the library does: `transports/sockets/handshake.py`).
+    Nobody asks who is calling (the library does: `transports/sockets/handshake.py`).
     """
 
     scheme = "stream"
+    host = LOOPBACK  # or this machine's address, for ranks on other machines
 
     def __init__(self, rank, world_size, *rest):
         super().__init__(rank, world_size, *rest)
@@ -84,14 +85,15 @@ class StreamTransport(Transport):
     def connect(self, store, inbox, timeout=None):
         """Everybody listens, says where, calls the ranks below, and is called by those above."""
         self.inbox = inbox
-        with socket.create_server((LOOPBACK, 0)) as listener:  # 0: any port that is free
+        with socket.create_server((self.host, 0)) as listener:  # 0: any port that is free
             listener.settimeout(timeout)
-            mine = b"%d" % listener.getsockname()[1]
+            mine = b"%b:%d" % (self.host.encode(), listener.getsockname()[1])
             cards = rendezvous.exchange(
                 store, self.scheme, self.rank, self.world_size, mine, self.clock, timeout
             )
             for peer in range(self.rank):
-                connection = socket.create_connection((LOOPBACK, int(cards[peer])))
+                host, port = cards[peer].decode().split(":")
+                connection = socket.create_connection((host, int(port)))
                 send(connection, b"%d" % self.rank, b"")
                 self.talk(peer, connection)
             while len(self.connections) < self.world_size - 1:

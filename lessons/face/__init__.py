@@ -6,5 +6,5 @@ contract  errors  frames  rendezvous  store         what a wire is, and where ra
 folder  broker                                      two more wires: lesson 28
 post  rpc  futures                                  messages between ranks of which none knows who speaks next: 22 to 25
 exact  training  remote  programs                   the digits, and what ranks do with all this
-main  launch  failures  examine                     `python -m`: start ranks, look after them, find whose code is wrong
+main  launch  machines  failures  examine           `python -m`: start ranks, look after them, find whose code is wrong
 """

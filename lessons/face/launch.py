@@ -9,10 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from .. import generations, meeting, stream
-from . import broker, distributed, folder, programs, world
+from . import broker, distributed, folder, machines, programs, world
 from .contract import Clock
 from .errors import PeerLost
 from .failures import Failed, in_words
@@ -22,6 +23,7 @@ PACKAGE = __name__.rpartition(".face.")[0]
 LIVES = 4  # how often all ranks are started, at most
 LOST = 75  # the exit status of a rank whose peer is gone
 GRACE = 0.5  # seconds in which the others notice that one has ended
+LOOPBACK = ("127.0.0.1", 0)  # for this machine only, at any port that is free
 
 
 class Machine:
@@ -40,33 +42,52 @@ class Machine:
 
 
 def launch(program, ranks, options, say=print):
-    """Run a program of `programs` on so many ranks. Returns the ranks' results; Failed says what went wrong."""
+    """Run a program of `programs` on so many ranks. Returns the ranks' results; Failed says what went wrong.
+
+    Some of the ranks may run on other machines: options["here"] says how many run on this one.
+    """
     machine, office = Machine(), generations.Office(None)
-    keeper = Keeper(office, machine)
+    here = options.get("here") or ranks
+    keeper = Keeper(office, machine, options["host"] if here < ranks else LOOPBACK)
+    said = "it was interrupted on the first machine"
     try:
-        for _ in range(LIVES):
-            generation, _ = office.join(machine)
-            with tempfile.TemporaryDirectory(prefix="mystack-") as place:
-                asked = options | {"program": program, "ranks": ranks, "place": place}
-                asked |= {"store": keeper.address, "generation": generation}
-                limit = options.get("limit")
-                ended = look_after([start(asked) for _ in range(ranks)], limit)
-            if not any(ended):
-                return [
-                    json.loads(keeper.values[f"{generation}/result/{rank}"])
-                    for rank in range(ranks)
-                ]
-            said = keeper.values.get(f"{generation}/failure")
-            if keeper.trouble or said:
-                text = said.decode() if said else in_words(keeper.trouble, "the launcher")
-                raise Failed(text, keeper.values.get(f"{generation}/asking", b"").decode())
-            if not any(status < 0 or status == LOST for status in ended):
-                said = f"ranks ended with status {ended}, and did not say why; or they never came to an end"
-                raise Failed(said, keeper.values.get(f"{generation}/asking", b"").decode())
-            say(f"a rank was killed; all begin again after step {office.checkpoint.step + 1}")
-        raise Failed(f"ranks were killed {LIVES} times")
+        machines.gather(keeper, ranks, here, say)
+        results = run(program, ranks, here, options, keeper, say)
+        said = ""
+        return results
+    except Failed as error:
+        said = str(error)
+        raise
     finally:
+        machines.dismiss(keeper, ranks, here, said)
         keeper.close()
+
+
+def run(program, ranks, here, options, keeper, say):
+    """Start the ranks of this machine, all again when one was killed. Returns the results of all ranks."""
+    for turn in range(LIVES):
+        generation, _ = keeper.office.join(keeper.machine)
+        with tempfile.TemporaryDirectory(prefix="mystack-") as place:
+            asked = options | {"program": program, "ranks": ranks, "place": place}
+            asked |= {"store": keeper.address, "generation": generation}
+            keeper.set(json.dumps(asked).encode(), f"asked/{turn}")
+            processes = [start(asked) for _ in range(here)]
+            ended = look_after(processes, options.get("limit"), partial(keeper.has, f"over/{turn}"))
+        if not any(ended):
+            return [
+                json.loads(keeper.values[f"{generation}/result/{rank}"]) for rank in range(ranks)
+            ]
+        keeper.set(b"", f"over/{turn}")
+        said = keeper.values.get(f"{generation}/failure")
+        if keeper.trouble or said:
+            text = said.decode() if said else in_words(keeper.trouble, "the launcher")
+            raise Failed(text, keeper.values.get(f"{generation}/asking", b"").decode())
+        if not any(status < 0 or status == LOST for status in ended):
+            said = f"ranks ended with status {ended}, and did not say why; or they never came to an end"
+            raise Failed(said, keeper.values.get(f"{generation}/asking", b"").decode())
+        step = keeper.office.checkpoint.step + 1
+        say(f"a rank was killed; all begin again after step {step}")
+    raise Failed(f"ranks were killed {LIVES} times")
 
 
 def start(asked):
@@ -81,14 +102,16 @@ def start(asked):
     )
 
 
-def look_after(processes, limit=None):
+def look_after(processes, limit=None, is_over=lambda: False):
     """Wait until all have ended; when one ends badly, the others shall end, too. Their exit statuses.
 
-    After `limit` seconds they are ended, with status 1.
+    When `is_over()` a rank of another machine has: then all here have lost a peer. After `limit` seconds all have status 1.
     """
     deadline = Clock.deadline(limit)
     try:
         while any(process.poll() is None for process in processes):
+            if is_over():
+                return [process.poll() or LOST for process in processes]
             if any(process.poll() for process in processes):
                 time.sleep(GRACE)
                 break
@@ -121,6 +144,7 @@ class Here:
             wire = broker.BrokerTransport(self.rank, self.size, asked["broker"], run)
         else:
             wire = stream.StreamTransport(self.rank, self.size)
+            wire.host = self.store.here
         self.world = world.enter(self.rank, self.size, own, wire)
         self.world.patience = asked["patience"]
         distributed.algorithm = asked["all_reduce"]

@@ -1,7 +1,9 @@
 """python -m mystack train --ranks 4 --wire tcp
 
 train | zero | fsdp | pipeline     train the digits; the weights have to be those of one rank, bit for bit
+rpc                                calls, references, gradients across ranks
 examine                            ask every lesson's code a small question, and say whose is wrong
+join ADDRESS --here 2              start ranks of a program that has begun on another machine with --here and --host
 lessons                            which code is yours
 """
 
@@ -10,7 +12,7 @@ import json
 import socket
 import sys
 
-from . import broker, exact, examine, launch
+from . import broker, exact, examine, launch, machines
 from .failures import Failed, in_words, lessons, named
 from .programs import TRAINED
 
@@ -22,12 +24,24 @@ ALGORITHMS = ("ring", "recursive_doubling", "rabenseifner", "binomial", "neighbo
 def parsed(arguments):
     parser = argparse.ArgumentParser(
         prog="python -m mystack",
+        usage="%(prog)s COMMAND [--ranks N] [--wire WIRE] [more: --help]",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", choices=[*TRAINED, "rpc", "examine", "lessons", "a-rank"])
-    parser.add_argument("asked", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "command", choices=[*TRAINED, "rpc", "examine", "join", "lessons", "a-rank"]
+    )
+    parser.add_argument(
+        "asked", nargs="?", metavar="ADDRESS", help="join: what the first machine says"
+    )
     parser.add_argument("--ranks", type=int, default=4, help="processes (%(default)s)")
+    parser.add_argument("--here", type=int, help="how many of them run on this machine (all)")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS[:PORT]",
+        help="with --here: where others reach this machine",
+    )
     parser.add_argument(
         "--wire", choices=WIRES, default="tcp", help="what messages go over (%(default)s)"
     )
@@ -57,6 +71,18 @@ def parsed(arguments):
     options = parser.parse_args(arguments)
     if options.ranks < 1 or options.steps < 1 or options.every < 1:
         parser.error("--ranks, --steps and --every are at least 1")
+    if options.command == "join":
+        if not options.asked or not options.here or options.here < 1:
+            parser.error(
+                "join: say where and how many, for example join 192.168.1.5:40123 --here 2"
+            )
+        return options
+    if options.here is not None:
+        check_here(parser, options)
+    elif options.host != parser.get_default("host"):
+        parser.error(
+            "--host is for ranks on several machines: say with --here how many run on this one"
+        )
     if options.wire == "mqtt":
         try:
             address = broker.address_of(options.broker)
@@ -78,6 +104,24 @@ def parsed(arguments):
     return options
 
 
+def check_here(parser, options):
+    """Ranks on several machines. The address becomes one that a socket listens at."""
+    if not 1 <= options.here <= options.ranks:
+        parser.error(f"--here {options.here}: from 1 to --ranks, which is {options.ranks}")
+    if options.wire == "file" and options.here < options.ranks:
+        parser.error("--wire file: the folder is on this machine only; take tcp or mqtt")
+    name, _, port = options.host.partition(":")
+    try:
+        options.host = name, int(port or 0)
+        socket.create_server(options.host).close()
+    except (OSError, ValueError) as error:
+        parser.error(f"--host {name}: this machine cannot listen there ({error}); see: hostname -I")
+    if name in ("", "0.0.0.0"):
+        parser.error(
+            "--host: one address of this machine, at which the others reach it; see: hostname -I"
+        )
+
+
 def main(arguments=None):
     options = parsed(arguments)
     if options.command == "a-rank":
@@ -86,6 +130,8 @@ def main(arguments=None):
         for module in lessons():
             print(named(module))
         return 0
+    if options.command == "join":
+        return joined(options)
     if options.command == "examine":
         return examined(options)
     if options.command == "rpc":
@@ -102,6 +148,15 @@ def called(options):
     return 0
 
 
+def joined(options):
+    try:
+        machines.join(options.asked, options.here)
+    except Failed as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
 def trained(options):
     try:
         found = launch.launch(options.command, options.ranks, vars(options))
@@ -110,7 +165,8 @@ def trained(options):
             alone = launch.launch(
                 "train",
                 1,
-                vars(options) | {"kill": None, "all_reduce": None, "every": options.steps + 1},
+                vars(options)
+                | {"kill": None, "all_reduce": None, "every": options.steps + 1, "here": None},
             )
     except Failed as error:
         print(error, file=sys.stderr)
@@ -141,6 +197,9 @@ def trained(options):
 
 def whose_fault(options):
     print("Whose code is it? Each lesson is asked a small question:", file=sys.stderr)
+    if options.here not in (None, options.ranks):
+        print("(Here, and not on the other machines: their folders have to be the same.)")
+    options.here = None
     return examined(options) or 1
 
 

@@ -20,10 +20,10 @@ PATIENCE = 60.0
 class Keeper:
     """All keys, and what can be done with them. Every operation is done at once, or waits."""
 
-    def __init__(self, office, machine):
+    def __init__(self, office, machine, host):
         self.office, self.machine = office, machine
         self.values, self.news = {}, threading.Condition()
-        self.server = socket.create_server(("127.0.0.1", 0))
+        self.server = socket.create_server(host)
         self.address = "{}:{}".format(*self.server.getsockname())
         self.trouble = None  # what went wrong while we served
         threading.Thread(target=self.listen, daemon=True).start()
@@ -77,6 +77,15 @@ class Keeper:
             self.set(b"%d" % now, key)
         return now, b""
 
+    def has(self, key):
+        return key in self.values
+
+    def wait_until(self, key, least, timeout):
+        """Wait until this number is large enough, or the time is over. Returns the number. (Only the launcher asks this.)"""
+        with self.news:
+            self.news.wait_for(lambda: int(self.values.get(key, b"0")) >= least, timeout)
+            return int(self.values.get(key, b"0"))
+
     def check(self, _, keys):
         return all(key in self.values for key in keys), b""
 
@@ -112,6 +121,7 @@ class Store:
         host, port = address.rsplit(":", 1)
         self.connection, self.turn = socket.create_connection((host, int(port))), threading.Lock()
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.here = self.connection.getsockname()[0]  # this machine's address in that network
 
     def ask(self, operation, *said, payload=b""):
         with self.turn:

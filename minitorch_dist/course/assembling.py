@@ -121,7 +121,10 @@ import sys
 
 from .face.main import main
 
-sys.exit(main())
+try:
+    sys.exit(main())
+except KeyboardInterrupt:
+    sys.exit(130)
 """
 
 

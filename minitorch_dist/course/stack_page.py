@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
+import math
 
 from minitorch_dist.course.assembling import FACE, code_lines, modules_of
 from minitorch_dist.course.lesson import ROOM
 
 TOP = """# The whole stack, from top to bottom
 
-This is a distributed training stack in {lines:,} lines of plain code, with {given:,} lines given around them. It needs numpy and Python's standard library. It has tensors, autograd,
+This is a distributed training stack in {lines:,} lines of plain code. It needs numpy and Python's standard library. It has tensors, autograd,
 an optimizer, messages, wires, collectives, data parallel and sharded training, remote calls, pipelines and checkpoints. In the
 [course](course.md) you write its heart yourself. Made by `mtd dev build` from our solutions.
+
+The page has {page:,} lines, with explanations and empty lines: {sheets} pages of 60 lines. Around them are {given:,} more lines of
+code, which are given and not shown here.
 
     mtd assemble --reference --into mystack
     python -m mystack train --ranks 4              # reads digits, in four processes over TCP
     python -m mystack train --ranks 3 --wire file --kill 1@20
     python -m mystack train --wire mqtt --broker 127.0.0.1:1883
+    python -m mystack train --ranks 4 --here 2 --host 192.168.1.5     # on two machines: it says what to type on the other
     python -m mystack fsdp --ranks 3               # and zero, pipeline, server
     python -m mystack rpc --ranks 3                # calls, references, gradients across ranks
     python -m mystack examine --ranks 3            # a small question to each module
@@ -40,7 +45,7 @@ def stack_page() -> str:
     modules = modules_of(None)
     given = {path.name: path.read_text("utf-8") for path in sorted((ROOM / FACE).glob("[a-z]*.py"))}
     face = sum(map(code_lines, given.values()))
-    parts, part = [TOP.format(lines=sum(one.lines for one in modules), given=face)], ""
+    parts, part = [TOP], ""
     for one in modules:
         lesson = one.lesson
         if lesson.part != part:
@@ -56,4 +61,7 @@ def stack_page() -> str:
         parts.append(
             f"| [{name}](../lessons/{FACE}/{name}) | {said.replace('|', chr(92) + '|')} |\n"
         )
-    return "".join(parts)
+    text = "".join(parts)
+    page = text.count("\n")
+    facts = {"lines": sum(one.lines for one in modules), "given": face, "page": page}
+    return text.replace(TOP, TOP.format(**facts, sheets=math.ceil(page / 60)), 1)

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from minitorch_dist.cli import main
 from minitorch_dist.course import assembling, lesson, workspace
 from minitorch_dist.course.assembling import AssembleError
 from minitorch_dist.course.workspace import Workspace
+from tests.transports.hosts import Hosts, why_not
 from transports.broker import credentials, launch
 
 STEPS = ["--steps", "6", "--every", "3", "--patience", "20"]
@@ -102,28 +104,94 @@ def test_lessons_are_word_for_word_but_for_their_imports(stack: Path) -> None:
 
 
 @pytest.mark.slow
-def test_any_wire_and_number_of_ranks_and_a_killed_rank_end_with_the_weights_of_one(
-    stack: Path,
-) -> None:
-    killed = run(stack, "train", "--ranks", "3", "--kill", "1@4", *STEPS)
-    assert "a rank was killed" in killed.stdout and "bit for bit" in killed.stdout
-    over_a_folder = run(stack, "train", "--ranks", "5", "--wire", "file", *STEPS)
-    by_hand = run(stack, "train", "--ranks", "2", "--ddp", "17", *STEPS)
-    golden = (stack / "face" / "golden.txt").read_text("utf-8").split()[5]
-    assert [digest(done) for done in (killed, over_a_folder, by_hand)] == [golden] * 3
+def test_the_commands_of_the_readme_train_over_each_wire(tmp_path: Path) -> None:
+    """`mtd assemble && python -m mystack train --ranks 4`, in a clone that has no course."""
+    made = subprocess.run(
+        [sys.executable, "-m", "minitorch_dist.cli", "assemble"], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(lesson.ROOM.parent)},
+    )  # fmt: skip
+    assert made.returncode == 0 and "all modules are ours" in made.stdout, made.stderr
+    stack = tmp_path / "mystack"
+    over_tcp = run(stack, "train", "--ranks", "4")
+    over_a_folder = run(stack, "train", "--ranks", "4", "--wire", "file")
+    with launch.start() as broker:
+        named = broker.address.replace("//", "//{}:{}@".format(*credentials.credentials()))
+        over_mqtt = ["train", "--ranks", "4", "--wire", "mqtt", "--broker", named, *STEPS]
+        killed = run(stack, *over_mqtt, "--kill", "2@3")
+    golden = (stack / "face" / "golden.txt").read_text("utf-8").split()
+    for done, steps in ((over_tcp, 60), (over_a_folder, 60), (killed, 6)):
+        assert digest(done) == golden[steps - 1] and "bit for bit" in done.stdout
+    assert "a rank was killed" in killed.stdout
+    nobody = run(stack, *over_mqtt)
+    assert nobody.returncode == 2 and "there is no broker at" in nobody.stderr
 
 
 @pytest.mark.slow
-def test_a_broker_is_a_wire_too(stack: Path) -> None:
-    with launch.start() as broker:
-        named = broker.address.replace("//", "//{}:{}@".format(*credentials.credentials()))
-        over_mqtt = ["--wire", "mqtt", "--broker", named]
-        killed = run(stack, "train", "--ranks", "3", "--kill", "2@3", *over_mqtt, *STEPS)
-    assert (
-        digest(killed) and "bit for bit" in killed.stdout and "a rank was killed" in killed.stdout
-    )
-    nobody = run(stack, "train", "--ranks", "2", *over_mqtt, *STEPS)
-    assert nobody.returncode == 2 and "there is no broker at" in nobody.stderr
+def test_two_machines_train_an_odd_number_of_ranks_though_one_is_killed(stack: Path) -> None:
+    """Two hosts with a cable between them where this machine can have them; else two launchers."""
+    with Hosts(2) if not why_not() else nullcontext() as hosts:
+        first, second = hosts.names if hosts else ("", "")
+        at = ["--host", "10.99.0.1"] if hosts else []
+        train = [
+            "train",
+            "--ranks",
+            "5",
+            "--here",
+            "3",
+            "--kill",
+            "4@4",
+            "--ddp",
+            "17",
+            *at,
+            *STEPS,
+        ]
+        with start(stack, first, *train) as here:
+            assert (
+                here.stdout is not None and "3 of 5 ranks will run here" in here.stdout.readline()
+            )
+            typed = here.stdout.readline().split("mystack ")[1].split()
+            with start(stack, second, *typed) as there:
+                assert there.communicate(timeout=300)[0].count("2 of 5 ranks start here") == 2
+            said = here.communicate(timeout=300)[0]
+    assert "a rank was killed" in said and "bit for bit" in said
+    assert (stack / "face" / "golden.txt").read_text("utf-8").split()[5] in said
+    assert (here.returncode, there.returncode) == (0, 0)
+
+
+def start(stack: Path, host: str, *words: str) -> subprocess.Popen[str]:
+    inside = ["ip", "netns", "exec", host] if host else []
+    return subprocess.Popen(
+        [*inside, sys.executable, "-u", "-P", "-m", "mystack", *words], cwd=stack.parent, text=True, stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(stack.parent)},
+    )  # fmt: skip
+
+
+REFUSED = {
+    "train --here 5": "from 1 to --ranks, which is 4",
+    "train --here 2 --wire file": "take tcp or mqtt",
+    "train --here 2 --host 198.51.100.77": "this machine cannot listen there",
+    "train --here 2 --host 0.0.0.0": "one address of this machine",
+    "train --host 127.0.0.1:29500": "say with --here how many",
+    "join 192.168.1.5:29500": "say where and how many",
+}
+
+
+def test_what_several_machines_cannot_do_is_refused(stack: Path) -> None:
+    script = f"""
+from mystack.face.main import main
+for words in {[*REFUSED]!r}:
+    try:
+        main(words.split())
+    except SystemExit as end:
+        assert end.code == 2
+"""
+    said = python(stack, "-c", script).stderr
+    errors = [line for line in said.split("\n") if ": error:" in line]
+    assert len(errors) == len(REFUSED), said
+    for error, why in zip(errors, REFUSED.values(), strict=True):
+        assert why in error
+    nobody = run(stack, "join", "127.0.0.1:9", "--here", "1")
+    assert nobody.returncode == 1 and "nobody waits at 127.0.0.1:9" in nobody.stderr
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from minitorch_dist.cli.page import Page, listed, refuse
 from minitorch_dist.course.assembling import Assembled, AssembleError, assemble
 from minitorch_dist.course.lesson import LessonError
 from minitorch_dist.course.sizes import SIZES
-from minitorch_dist.course.workspace import Workspace, is_one
+from minitorch_dist.course.workspace import Workspace, around, is_one, last_used
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +46,9 @@ def _workspace(page: Page, options: argparse.Namespace) -> Workspace | None:
     if options.reference:
         return None
     if options.source is None:
+        if around(Path.cwd()) is None and last_used() is None:
+            page.say("you have no course yet (mtd init course begins one); so all modules are ours")
+            return None
         return opened(page)[0]
     folder = options.source.expanduser().resolve()
     if not (folder.is_dir() and is_one(folder)):
