@@ -15,7 +15,7 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
-from minitorch_dist.launching import chance, launch
+from minitorch_dist.launching import chance, collector, launch
 from minitorch_dist.sim import nets, topologies
 from minitorch_dist.sim.batched_engine import MANY, BatchedEngine
 from minitorch_dist.sim.declared import links_of
@@ -186,38 +186,40 @@ def run(
             if lines is not None:
                 lines[rank].end = clock.now()
 
-    try:
-        with (
-            hardship.around_the_run(),
-            nullcontext() if computing is None else computing.attached(),
-        ):
-            results = launch(
-                observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal
-            )
-    except Exception as error:
-        if not isinstance(error, Overwritten) and (found := stage.overwritten()):
-            error.add_note(f"and before that: {found}")
-        raise
-    if found := stage.overwritten():
-        raise found
-    ranks = []
-    for rank in range(world_size):
-        time, idle, busy = ends.get(rank, (0, 0, 0))
-        count = moving.count(rank)
-        ranks.append(
-            RankReport(
-                rank, time, count.messages_sent, count.bytes_sent, count.messages_received,
-                count.bytes_received, idle, busy, peaks.get(rank),
-                None if computing is None else computing.streams[rank].use(time),
-                tuple(stage.marks.get(rank, ())),
-                None if moving.node_of is None else count.between_nodes,
-            )
+    # The report is made in here, too: what was made meanwhile is looked through when it is freed.
+    with collector.shared(world_size):
+        try:
+            with (
+                hardship.around_the_run(),
+                nullcontext() if computing is None else computing.attached(),
+            ):
+                results = launch(
+                    observed, world_size, "sim://", timeout=timeout, clock=clock, journal=journal
+                )
+        except Exception as error:
+            if not isinstance(error, Overwritten) and (found := stage.overwritten()):
+                error.add_note(f"and before that: {found}")
+            raise
+        if found := stage.overwritten():
+            raise found
+        ranks = []
+        for rank in range(world_size):
+            time, idle, busy = ends.get(rank, (0, 0, 0))
+            count = moving.count(rank)
+            ranks.append(
+                RankReport(
+                    rank, time, count.messages_sent, count.bytes_sent, count.messages_received,
+                    count.bytes_received, idle, busy, peaks.get(rank),
+                    None if computing is None else computing.streams[rank].use(time),
+                    tuple(stage.marks.get(rank, ())),
+                    None if moving.node_of is None else count.between_nodes,
+                )
+            )  # fmt: skip
+        used = together.used()
+        return Report(
+            results, ranks, moving.digest, clock.switches, ", ".join([clock.engine, *used]),
+            moving.crossings, sheets.wanted(journal), timelines=None if lines is None else Timelines(lines),
         )  # fmt: skip
-    used = together.used()
-    return Report(
-        results, ranks, moving.digest, clock.switches, ", ".join([clock.engine, *used]),
-        moving.crossings, sheets.wanted(journal), timelines=None if lines is None else Timelines(lines),
-    )  # fmt: skip
 
 
 def _note(lines: Sequence[RankTimeline], devices: DeviceTime | None, here: World) -> None:

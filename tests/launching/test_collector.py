@@ -18,6 +18,18 @@ def test_it_waits_longer_the_more_there_are(ranks: int, times: int) -> None:
     assert gc.get_threshold() == before
 
 
+def test_one_within_another_waits_no_longer() -> None:
+    before = gc.get_threshold()
+    with collector.shared(10**5):
+        outer = gc.get_threshold()
+        with collector.shared(10**5):
+            assert gc.get_threshold() == outer
+        with collector.shared(16):
+            assert gc.get_threshold() == outer
+        assert gc.get_threshold() == outer
+    assert gc.get_threshold() == before
+
+
 def test_it_is_as_it_was_after_a_world_and_off_if_it_was_off() -> None:
     before = gc.get_threshold()
     assert launch(gc.get_threshold, 16, "sim://") == [(before[0] * 2, *before[1:])] * 16
