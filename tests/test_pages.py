@@ -73,6 +73,24 @@ def test_rpc(tmp_path: Path) -> None:
     assert run(program, tmp_path) == printed
 
 
+NO_FILES_OF_OURS = {"helpers.py", "common.py", "x.py", "lib.py"}  # examples, and other projects' files
+
+
+def test_pages_name_files_that_are_there() -> None:
+    root = DOCS.parent
+    folders = ("minitorch_dist", "transports", "programs", "lessons", "tests")
+    files = [path.as_posix() for folder in folders for path in (root / folder).rglob("*.py")]
+    pages = [*root.glob("*.md"), *DOCS.rglob("*.md")]
+    missing = [
+        (page.name, name)
+        for page in pages
+        if page.name != "CHANGELOG.md"  # it speaks of the past
+        for name in re.findall(r"`([\w./]+\.py)`", page.read_text("utf-8"))
+        if name not in NO_FILES_OF_OURS and not any(file.endswith(f"/{name}") for file in files)
+    ]
+    assert len(pages) > 40 and missing == []
+
+
 def test_the_glossary_is_in_order_and_in_plain_sentences() -> None:
     rows = re.findall(
         r"^\| ([^|]+) \| ([^|]+) \|$", (DOCS / "glossary.md").read_text("utf-8"), re.M

@@ -171,7 +171,7 @@ class Letters:
 
     def sink(self, src: int, header: bytes, nbytes: int) -> GrowingSink:
         letter = GrowingSink()
-        self._arrived[src].append(letter.content)
+        self._arrived[src].append(letter)
         return letter
 
     def lost(self, src: int, reason: Exception) -> None:
@@ -213,16 +213,11 @@ class Awaited:
         return bool(self.letters) or self.src in self.inbox.gone
 
 
-class GrowingSink:
+class GrowingSink(bytearray):
     """A sink that grows. A simulated message comes in one piece."""
 
-    __slots__ = ("content",)
-
-    def __init__(self) -> None:
-        self.content = bytearray()
-
-    def write(self, piece: memoryview) -> None:
-        self.content += piece
+    __slots__ = ()
+    write = bytearray.extend
 
     def space(self) -> memoryview | None:
         return None
