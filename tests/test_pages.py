@@ -73,7 +73,12 @@ def test_rpc(tmp_path: Path) -> None:
     assert run(program, tmp_path) == printed
 
 
-NO_FILES_OF_OURS = {"helpers.py", "common.py", "x.py", "lib.py"}  # examples, and other projects' files
+NO_FILES_OF_OURS = {
+    "helpers.py",
+    "common.py",
+    "x.py",
+    "lib.py",
+}  # examples, and other projects' files
 
 
 def test_pages_name_files_that_are_there() -> None:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol
 
 from transports.board import Board
 from transports.clock import SYSTEM, Clock
@@ -70,7 +70,8 @@ class Inbox(Protocol):
     """The receiving side, implemented by the mailbox and called by the transport.
 
     It is called by one thread at a time, but by any: a peer's, where ranks are threads. It may be
-    called before `connect` has returned. It does not raise, and does not call the transport.
+    called before `connect` has returned. It does not raise, and does not call the transport. In virtual time it
+    may be asked more (`virtual.inboxes`).
     """
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
@@ -79,57 +80,6 @@ class Inbox(Protocol):
     def lost(self, src: int, reason: Exception) -> None:
         """`src` will not be heard of again. `reason` is a PeerLost, whose kind says whether it has
         closed (`errors.CLOSED`). Of any other exception the text is the reason."""
-
-
-class Waiting(NamedTuple):
-    """The ranks that a thread waits for, and in what; no ranks: for anybody. `is_send`: for them to post a
-    receive.
-    """
-
-    ranks: tuple[int, ...]
-    what: str
-    is_send: bool = False
-
-
-@runtime_checkable
-class Explains(Protocol):
-    """An inbox that can say what `progress` was called for, should nothing ever come."""
-
-    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
-        """The wait of the thread that called `progress(…, done)`; None if it is not known."""
-
-
-@runtime_checkable
-class ExplainedQuestion(Protocol):
-    """A `done` that can say what its caller waits for."""
-
-    def __call__(self) -> bool: ...
-    def waiting_for(self) -> Waiting: ...
-
-
-@runtime_checkable
-class HearsLate(Protocol):
-    """An inbox that wants to know what came when its rank had left, where that can be told."""
-
-    def missed(self, src: int, header: bytes) -> None: ...
-
-
-@runtime_checkable
-class Claims(Protocol):
-    """An inbox that can pair a message with its receive before it comes, for sends that wait for that."""
-
-    def is_awaited(self, header: bytes) -> bool:
-        """Whether such a message is taken by a receive, which somebody has to post."""
-
-    def claim(self, src: int, header: bytes) -> Any:
-        """The receive that is posted for it, and which no other message will get; None if there is
-        none. It is asked again whenever a receive was posted."""
-
-    def into(self, claimed: Any, src: int, header: bytes, nbytes: int) -> Sink:
-        """As `sink`, for the message of that receive."""
-
-    def tell_of_receives(self, act: Callable[[], None]) -> None:
-        """Call `act` whenever a receive was posted. It neither raises nor waits."""
 
 
 class Begun(Protocol):

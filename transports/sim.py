@@ -22,13 +22,9 @@ from transports.contract import (
     MAX_HEADER,
     Begun,
     Buffer,
-    Claims,
-    Explains,
-    HearsLate,
     Inbox,
     Sink,
     Store,
-    Waiting,
     flat,
     is_unwritten,
     length_only,
@@ -38,6 +34,7 @@ from transports.joinable import JoinableTransport
 from transports.virtual import worlds
 from transports.virtual.clock import VirtualClock
 from transports.virtual.fault_injector import FaultInjector
+from transports.virtual.inboxes import Claims, Explains, HearsLate, Waiting
 from transports.virtual.late import Late
 from transports.virtual.medium import SimMessage, medium_of
 from transports.virtual.rendezvous import Offers, Pairs, RendezvousSend

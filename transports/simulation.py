@@ -21,12 +21,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from transports.contract import Buffer, Waiting
+from transports.contract import Buffer
 from transports.quantities import in_words
 from transports.sim import SimTransport
 from transports.stores.store import HashStore
 from transports.virtual import medium
 from transports.virtual.clock import VirtualClock
+from transports.virtual.inboxes import Waiting
 from transports.virtual.medium import Counters
 from transports.virtual.network import Network
 from transports.virtual.sim_thread import SimThread

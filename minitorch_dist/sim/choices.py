@@ -22,8 +22,8 @@ from minitorch_dist.distributed.mail.pairing import Announcing
 from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim.stage import SimulationStage
-from transports.contract import Waiting
 from transports.sim import SimTransport
+from transports.virtual.inboxes import Waiting
 from transports.virtual.sim_thread import SimThread
 
 NO, TRUTH = 0, 1

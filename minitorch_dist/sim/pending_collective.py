@@ -13,9 +13,9 @@ from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.schedules import arrivals
 from minitorch_dist.sim import payloadless
-from transports.contract import Waiting
 from transports.sim import SimTransport
 from transports.virtual.clock import VirtualClock
+from transports.virtual.inboxes import Waiting
 from transports.virtual.medium import Medium
 
 Integers = NDArray[np.int64]

@@ -32,8 +32,9 @@ from minitorch_dist.distributed.schedules import steps
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.clock import Clock
-from transports.contract import Transport, Waiting
+from transports.contract import Transport
 from transports.frames import octets
+from transports.virtual.inboxes import Waiting
 
 Message: TypeAlias = tuple[int, int]  # (peer, which of those to or from it)
 

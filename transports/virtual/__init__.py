@@ -15,6 +15,7 @@ stations        links inside the network, which messages of all ranks pass one a
 fair_sharing    the same as flows that share the links' rates
 network         the description of a network: its links, and how sends behave in it
 medium          the network at work: messages pass through it and land
+inboxes         what this network may ask of an inbox beyond the contract
 late            a message that is read only when it lands
 rendezvous      sends that wait for their receives
 fault_injector  carries out a plan of faults on messages and ranks

@@ -23,8 +23,8 @@ from functools import partial
 from importlib.util import find_spec
 
 from transports.clock import Clock, picoseconds
-from transports.contract import Waiting
 from transports.virtual.condition import VirtualCondition
+from transports.virtual.inboxes import Waiting
 from transports.virtual.scheduler import Scheduler
 from transports.virtual.sim_thread import OsSimThread, SimThread, Stopped
 

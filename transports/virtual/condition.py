@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from transports.clock import picoseconds
-from transports.contract import Waiting
+from transports.virtual.inboxes import Waiting
 from transports.virtual.sim_thread import SimThread
 
 

@@ -7,7 +7,7 @@
       rank 3 is finished, since 1.1 ms
     In a circle each waits for the next: 0 → 1 → 0. …
 
-The words come from whom is waited on: a condition, or the inbox of a transport (`contract.Explains`).
+The words come from whom is waited on: a condition, or the inbox of a transport (`inboxes.Explains`).
 The places are read from the frames of the blocked threads, so they cost nothing until then.
 """
 
@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-from transports.contract import Waiting
 from transports.quantities import in_words
+from transports.virtual.inboxes import Waiting
 from transports.virtual.sim_thread import SimThread
 
 INSIDE = ("transports", "minitorch_dist", "threading", "functools")

@@ -5,7 +5,7 @@
                               └─── yes: the receive is this message's; the transfer begins
     send returns ◄─────────── landed
 
-Which receive a message gets is the inbox's to say (`contract.Claims`). Messages of one sender that match
+Which receive a message gets is the inbox's to say (`inboxes.Claims`). Messages of one sender that match
 the same receives keep their order: a short one behind a long one that waits is kept, too. Its send has
 returned, as its bytes are in a buffer. All are paired at the end of an instant, by the receivers' ranks:
 so it does not show in the times who was simulated first.
@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from transports.contract import Claims, Sink
+from transports.contract import Sink
 from transports.virtual.clock import VirtualClock
+from transports.virtual.inboxes import Claims
 from transports.virtual.late import Late
 from transports.virtual.medium import SimMessage
 

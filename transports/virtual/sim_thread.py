@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import FrameType
 
-from transports.contract import Waiting
+from transports.virtual.inboxes import Waiting
 
 STACK = 1 << 20  # bytes of each thread's stack; memory is taken as it is used
 

@@ -16,9 +16,10 @@ from weakref import WeakValueDictionary
 
 from transports import rendezvous
 from transports.clock import picoseconds
-from transports.contract import Store, Transport, Waiting
+from transports.contract import Store, Transport
 from transports.errors import ConnectError
 from transports.virtual.clock import VirtualClock
+from transports.virtual.inboxes import Waiting
 from transports.virtual.sim_thread import SimThread
 
 E = TypeVar("E", bound=Transport)

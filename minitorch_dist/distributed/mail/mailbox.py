@@ -43,8 +43,9 @@ from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, Po
 from minitorch_dist.distributed.mail.recorder import Recorder
 from minitorch_dist.distributed.mail.texts import POINT_TO_POINT, ChannelLike, MailboxTexts
 from transports.clock import Deadline, picoseconds
-from transports.contract import ExplainedQuestion, Sink, Transport, Waiting
+from transports.contract import Sink, Transport
 from transports.errors import CLOSED, Lost
+from transports.virtual.inboxes import ExplainedQuestion, Waiting
 
 AT: Final = wire.MATCH.size
 MAX_NOTICE: Final = 8192  # bytes

@@ -18,8 +18,9 @@ import numpy as np
 
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.reductions import CombineFunction
-from transports.contract import Waiting, is_unwritten
+from transports.contract import is_unwritten
 from transports.frames import NOTHING, octets
+from transports.virtual.inboxes import Waiting
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
