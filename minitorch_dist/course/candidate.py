@@ -32,6 +32,7 @@ LOOK = 0.05  # seconds between two looks of the watchman
 MOST_HELD = 4 << 30  # bytes
 MOST_PRINTED = 20 << 20
 STOPPED = 3  # exit status
+BY_YOU = "you stopped it"
 LIBRARY = ("minitorch_dist", "transports")  # whose loggers are ours
 
 Say = Callable[..., None]
@@ -173,7 +174,7 @@ def watch(order: CheckOrder, lesson: Lesson, say: Say, clock: SystemClock) -> No
         elif printed(flush=False) > MOST_PRINTED:
             why = f"it printed more than {MOST_PRINTED >> 20} MiB"
         elif Path(order.stop).exists():
-            why = "you stopped it"
+            why = BY_YOU
         elif os.getppid() != parent:
             os._exit(STOPPED)
         if why:

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any
 
 import minitorch_dist
-from minitorch_dist.course.candidate import STOPPED, CheckOrder
+from minitorch_dist.course.candidate import BY_YOU, STOPPED, CheckOrder
 from minitorch_dist.course.lesson import ROOM, Lesson, LessonError
 from minitorch_dist.course.progress import Progress
 from minitorch_dist.course.real_wires import LIMIT, SETTLING, WIRES, WireRun
@@ -209,9 +209,12 @@ class Examination:
             (self._folder / "stop").touch()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE)
+        is_late = self._process.returncode is None  # it had no time to say where it was
         self._kill()
         self._process.wait()
         self._take()
+        if is_late and self.verdict is None:
+            self.stopped = self.stopped or BY_YOU
         self._end()
 
     def _kill(self) -> None:

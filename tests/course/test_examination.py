@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import checking, lesson
+from minitorch_dist.course import checking, examination, lesson
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.course.workspace import Workspace, make
@@ -172,6 +172,20 @@ def test_stopped_by_its_owner_it_says_where_it_was(where: Workspace, tmp_path: P
         state = Path(f"/proc/{pid}/stat")
         if not state.exists() or ") Z" in state.read_text():
             break
+
+
+@pytest.mark.slow
+def test_stopped_before_it_could_say_where_it_was(
+    where: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a loaded machine its process may need longer than the patience of whoever pressed Ctrl-C."""
+    monkeypatch.setattr(examination, "GRACE", 0)
+    one = lesson.find(1, where.room)
+    where.file(one).write_text("while True:\n    pass\n\n\ndef plus(x, y): ...\n")
+    with Examination.of(where, one) as exam:
+        exam.stop()
+    assert exam.verdict is not None and exam.stopped == "you stopped it"
+    assert exam.verdict.said["runs"] == "your code was stopped: you stopped it"
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from minitorch_dist.cli.lessons.commands import about, opened
 from minitorch_dist.cli.lessons.desk import LessonDesk
 from minitorch_dist.cli.page import Page, listed, marked, refuse
 from minitorch_dist.course import bounds
+from minitorch_dist.course.candidate import BY_YOU
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson, LessonError
 from minitorch_dist.course.verdict import CheckVerdict
@@ -141,12 +142,7 @@ def examined(
             exam.stop()
             if exam.verdict is None:
                 raise
-    if (
-        only is None
-        and token is None
-        and exam.verdict is not None
-        and exam.stopped != "you stopped it"
-    ):
+    if only is None and token is None and exam.verdict is not None and exam.stopped != BY_YOU:
         workspace.keep(lesson, text, exam.verdict)
     return exam
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from minitorch_dist.course.candidate import BY_YOU
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson, LessonError
 from minitorch_dist.course.source import missing
@@ -117,7 +118,7 @@ class LessonDesk:
 
     def _finished(self, exam: Examination) -> DeskResult | None:
         self.exam = None
-        if self._purpose == CHECK and exam.verdict is not None and exam.stopped != "you stopped it":
+        if self._purpose == CHECK and exam.verdict is not None and exam.stopped != BY_YOU:
             self.workspace.keep(exam.lesson, self._written, exam.verdict)
             if self._waiting:
                 self._begin(CHECK)
