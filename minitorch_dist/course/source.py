@@ -29,6 +29,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MARK = re.compile(r"^(?P<indent>\s*)# BLANK (?P<number>\d+): (?P<task>.+)$")
+ASKED = re.compile(r"# (?:class )?(\w+)(?:\(|$)")  # in the comments of a whole file's blank
+DEFINED = re.compile(r"(?:def|class) (\w+)")
 END, INSTEAD, OTHERWISE = "# END", "# INSTEAD", "#|"
 
 
@@ -149,9 +151,15 @@ def _uncommented(line: str, indent: str) -> str:
     return (indent + bare[len(OTHERWISE) :].removeprefix(" ")).rstrip()
 
 
+DELETE = "Your code is there, and so is this line, which begins with raise: delete it."
+
+
 def unwritten(text: str, lesson: float) -> list[str]:
     """The blanks of a learner's file that are still blank, in words."""
-    return [said for _, said in missing(text, lesson)]
+    return [
+        f"{said}. {DELETE}" if has_code_beside(text, line) else said
+        for line, said in missing(text, lesson)
+    ]
 
 
 def missing(text: str, lesson: float) -> list[tuple[int, str]]:
@@ -159,6 +167,26 @@ def missing(text: str, lesson: float) -> list[tuple[int, str]]:
     said = re.compile(rf'\s*raise NotImplementedError\("lesson {lesson}, (blank \d+: .*)"\)\s*')
     found = [(number, said.fullmatch(line)) for number, line in enumerate(text.split("\n"), 1)]
     return [(number, match[1]) for number, match in found if match]
+
+
+def has_code_beside(text: str, line: int) -> bool:
+    """Whether code stands in this blank, though its line that says what is missing is there, too.
+
+    Behind the blank of a whole file stands what was finished before, and perhaps a name for which its comments ask.
+    """
+    lines = text.split("\n")
+    first = next((at for at in range(line - 1, -1, -1) if MARK.match(lines[at])), None)
+    if first is None:
+        return False
+    last = next((at for at in range(line, len(lines)) if lines[at].strip() == END), len(lines))
+    if any(map(_is_code, [*lines[first + 1 : line - 1], *lines[line:last]])):
+        return True
+    asked = {found[1] for one in lines[first:line] if (found := ASKED.match(one))}
+    return any(found[1] in asked for one in lines[last:] if (found := DEFINED.match(one)))
+
+
+def _is_code(line: str) -> bool:
+    return bool(line.strip()) and not line.strip().startswith("#")
 
 
 def as_given(text: str, source: Source) -> list[tuple[int, Blank]]:

@@ -47,6 +47,37 @@ def test_skeleton_and_solution() -> None:
     assert "    if rank:\n        return 5\n" in made.filled({1: ("if rank:", "    return 5")})
 
 
+def test_code_beside_the_line_that_says_what_is_missing() -> None:
+    skeleton = source.parse(TEXT).skeleton(13)
+    missing = next(line for line in skeleton.split("\n") if "NotImplementedError" in line)
+    for doubled in (f"    here = rank\n{missing}", f"{missing}\n    return rank + 1"):
+        (said,) = source.unwritten(skeleton.replace(missing, doubled), 13)
+        assert said.endswith(source.DELETE)
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_doubled"),
+    [
+        ("def right(rank):\n    return rank", True),
+        ("def carried(x):\n    return x", False),
+        ("", False),
+    ],
+)
+def test_code_behind_the_blank_of_a_whole_file(behind: str, is_doubled: bool) -> None:
+    """What was finished in a smaller size stands there, too, and is no reason to delete the line."""
+    text = f"""# BLANK 1: all of this
+# right(rank)
+#     The rank to the right, not carried(x).
+raise NotImplementedError("lesson 13, blank 1: all of this")
+# END
+
+
+{behind}
+"""
+    (said,) = source.unwritten(text, 13)
+    assert (source.DELETE in said) is is_doubled
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -64,6 +64,8 @@ def verdict(
         page.say(marked(SIGNS[None], f" {name}: {found.said[name]}"))
     used(page, found)
     page.say(lamps(found, page.width))
+    if None in found.lamps.values():
+        page.say("(– not asked this time)", "dim")
     page.say()
     if lesson.number not in progress.explained:
         why_it_matters(page, lesson)
@@ -89,8 +91,10 @@ def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
     """List the blanks that are left: where each is, and what its function is for."""
     sized = workspace.source(lesson)
     tasks = {blank.number: blank for blank in sized.blanks}
-    found = []
+    found, doubled = [], set[int]()
     for line, said in source.missing(text, lesson.number):
+        if source.has_code_beside(text, line):
+            doubled.add(line)
         name, _, task = said.partition(": ")
         number = int(name.removeprefix("blank "))
         found.append((line, number, task, tasks[number].more if number in tasks else ()))
@@ -106,6 +110,8 @@ def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
         place = source.around(text, line)
         if place:
             page.say(f"in {place}", "dim", indent=4)
+        if line in doubled:
+            page.say(source.DELETE, "yellow", indent=4)
 
 
 def lamps(found: CheckVerdict, width: int) -> Text:
