@@ -11,34 +11,19 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.course import MeasuredCost, lamp
+from minitorch_dist.course.far_store import FarStore
 from minitorch_dist.distributed import distributed_c10d
-from transports.stores.store import PrefixStore, Store
+from transports.stores.store import PrefixStore
 
 SIZES = (1, 2, 3, 5, 8)
 SEEDS = 25
 ROUNDS = 4
 EVENTS = 8_000
-WAYS = (1, 2, 5, 20, 100)  # microseconds to the store, or back
 STUCK = (sim.Deadlock, sim.Livelock)
 
 
-class Far(Store):
-    """A store whose answers take some time, another each time. Each command is done at once, there."""
-
-    def __init__(self, store):
-        super().__init__(store.timeout)
-        self.store, self.commands = store, Counter()
-
-    def command(self, operation, keys, values, timeout):
-        self.commands[operation] += 1
-        sim.compute(f"{random.choice(WAYS)}us")
-        answer = self.store.command(operation, keys, values, timeout)
-        sim.compute(f"{random.choice(WAYS)}us")
-        return answer
-
-
 def far_store():
-    return Far(PrefixStore("lesson", distributed_c10d._get_default_store()))
+    return FarStore(PrefixStore("lesson", distributed_c10d._get_default_store()))
 
 
 def explore(program, size, check=None, tolerate=()):
