@@ -158,20 +158,24 @@ def resumed():
 def micro_batches():
     """37 samples at once, or in 2, 3, 5, 37 parts whose gradients are added up: as the library's in one."""
     wanted = after_five_steps(SGD, 1)
+    is_right_with_new_grads = exact.same(after_five_steps(golden.SGD, 1, to_none=True), wanted)
+    assert is_right_with_new_grads, (
+        "after five steps with 37 samples the weights are not those of the library's SGD: see the lamps above"
+    )
     for parts in (1, 2, 3, 5, 37):
         assert exact.same(after_five_steps(golden.SGD, parts), wanted), (
             f"after five steps with 37 samples in {parts} part{'s' * (parts > 1)}, their gradients added up in p.grad, "
-            "the weights are not those of the library's SGD. If the lamps above burn, look at what you keep in state: here "
+            "the weights are not those of the library's SGD. Look at what you keep in state: here "
             "zero_grad(set_to_none=False) writes zeros into p.grad, so a velocity needs memory of its own"
         )
 
 
-def after_five_steps(optimizer, parts):
+def after_five_steps(optimizer, parts, to_none=False):
     train = script()
     model, (x, y) = train.network(), train.spirals(37)
     made = optimizer(model.parameters(), lr=0.125, momentum=0.875)
     for _ in range(5):
-        made.zero_grad(set_to_none=False)
+        made.zero_grad(set_to_none=to_none)
         for part in range(parts):
             share = slice(37 * part // parts, 37 * (part + 1) // parts)
             train.loss_of(model, x[share], y[share]).backward()

@@ -138,9 +138,31 @@ def right():
             )
             assert found == wanted, (
                 f"send of header {header!r}, payload {payload!r} through a connection that takes 5 bytes at a time: "
-                f"{found.hex(' ') or 'nothing'} arrived, and should be {wanted.hex(' ')}: frame, "
-                "header, payload"
+                f"{first_difference(found, wanted, len(header))}. {found.hex(' ') or 'nothing'} arrived, and should be "
+                f"{wanted.hex(' ')}: frame, header, payload"
             )
+
+
+def first_difference(found, wanted, header):
+    """Where two streams part, in words."""
+    at = next(
+        (n for n, (one, other) in enumerate(zip(found, wanted)) if one != other),
+        min(len(found), len(wanted)),
+    )
+    if at == len(wanted):
+        return f"after the message {len(found) - at} bytes more"
+    ends = [2, 4, 8, frames.LENGTH, frames.LENGTH + header, len(wanted)]
+    parts = [
+        "the mark",
+        "the version",
+        "the header's length",
+        "the payload's length",
+        "the header",
+        "the payload",
+    ]
+    place = next(part for part, end in zip(parts, ends) if at < end)
+    is_now = f"is {found[at]:02x}" if at < len(found) else "is missing"
+    return f"byte {at}, in {place}, {is_now} and should be {wanted[at]:02x}"
 
 
 class Narrow:

@@ -21,13 +21,14 @@ def numbers():
         swapping = {rank: number for rank, number in given.items() if number is not None}
         power = 1 << (size.bit_length() - 1)
         assert sorted(swapping.values()) == list(range(power)), (
-            f"{size} ranks: {power} of them swap, under the numbers 0 … {power - 1}; "
+            f"{size} ranks: {power} of them swap, under the numbers 0 … {power - 1}, and the others have None; "
             f"number_of gives {list(given.values())}"
         )
         for rank, number in swapping.items():
             found = doubling.rank_of(number, size)
             assert found == rank, (
-                f"{size} ranks: rank {rank} has number {number}, and rank_of({number}, {size}) is {found}"
+                f"{size} ranks: number_of({rank}, {size}) is {number}, and rank_of({number}, {size}) does not lead back: "
+                f"it is {found}. They have to agree which rank of a pair swaps"
             )
 
 

@@ -57,7 +57,10 @@ def spares(test: Program, right: Sequence[Program], examples: int = EXAMPLES) ->
         else:
             tried.demand_looked()
     if len(failed) == len(right) > 1:
-        raise AssertionError(f"{failed[0]}. The other right programs do not pass it, either")
+        raise AssertionError(
+            f"{failed[0]}. The other right programs do not pass it, either: "
+            "does it ask for more than was promised, or do its numbers round?"
+        )
     if failed:
         raise AssertionError("\n    ".join(failed))
 
