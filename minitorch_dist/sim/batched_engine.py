@@ -39,7 +39,7 @@ from minitorch_dist.distributed.prepared import (
     PreparedCall,
     links_of,
 )
-from minitorch_dist.distributed.schedules import arrivals, choice, crowd
+from minitorch_dist.distributed.schedules import arrivals, batched_overtaking, choice
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim import declared, lockstep, payloadless, values
@@ -328,7 +328,9 @@ class BatchedEngine:
         key = schedule, pending.size, nbytes.tobytes(), group.channel.number
         links = self._wires_of(group)
         assert links is not None
-        rows = self._rows.get(key, lambda: crowd.Script(schedule, nbytes, links, pending.size))
+        rows = self._rows.get(
+            key, lambda: batched_overtaking.Script(schedule, nbytes, links, pending.size)
+        )
         return pending.begin(self.medium, rows, group.channel.ranks)
 
     def _count_crossings(self, ranks: Sequence[int], moved: lockstep.Moved) -> None:

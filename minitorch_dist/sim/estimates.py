@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from minitorch_dist.distributed.schedules import bounds, choice
+from minitorch_dist.distributed.schedules.batched_overtaking import Script
 from minitorch_dist.distributed.schedules.cost import cost
-from minitorch_dist.distributed.schedules.crowd import Script
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
 from minitorch_dist.sim import declared, lockstep, payloadless, topologies, two_level_bounds

@@ -16,7 +16,7 @@ import numpy as np
 from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.prepared import PreparedCall
-from minitorch_dist.distributed.schedules import crowd
+from minitorch_dist.distributed.schedules import batched_overtaking
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.sim import payloadless
 from minitorch_dist.sim.pending_collective import CollectiveWaiter, PendingCollective
@@ -68,9 +68,9 @@ class LightCollectives:
         key = call.schedule, call.size, call.root, vector.sizes, vector.itemsize
         return self._rows.get(key, partial(self._made, call, vector))
 
-    def _made(self, call: PreparedCall, vector: Vector) -> crowd.Script:
+    def _made(self, call: PreparedCall, vector: Vector) -> batched_overtaking.Script:
         nbytes = np.array(vector.sizes, np.int64) * vector.itemsize
-        return crowd.Script(call.schedule, nbytes, Links(), call.size, call.root)
+        return batched_overtaking.Script(call.schedule, nbytes, Links(), call.size, call.root)
 
     def __repr__(self) -> str:
         return f"<LightCollectives, {len(self._pending)} are gathering>"

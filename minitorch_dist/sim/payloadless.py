@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
-from minitorch_dist.distributed.schedules.crowd import ADD, SEND, WAIT, Script
+from minitorch_dist.distributed.schedules.batched_overtaking import ADD, SEND, WAIT, Script
 from transports.virtual.event_queue import EventQueue
 from transports.virtual.medium import Medium, SimMessage
 

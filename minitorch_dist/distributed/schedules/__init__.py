@@ -13,7 +13,7 @@ These are derived from them:
     everyone            all ranks at once, as an array
     links  ports        what a link costs; clocks and ports of all ranks
     arrivals            the same where messages overtake each other: `overtaking` plays them one by
-                        one, `crowd` all of one instant in one go
+                        one, `batched_overtaking` all of one instant in one go
     cost  bounds        what a schedule costs, and what none can beat
     proof               each element ends up with every rank's contribution exactly once
     choice              the one that was asked for, or the cheapest on these links

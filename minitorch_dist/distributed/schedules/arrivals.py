@@ -4,7 +4,7 @@ A port of a network serves messages as they come, `ports` as their receiver asks
 come in the order in which they are asked for, both give the same picoseconds, and vectors over the
 ranks are enough. One may come earlier: a rank beyond a power of two folds while its partner is a step
 ahead, or two trees share a port. Then the clocks are found message by message. `overtaking` does this in a
-loop, the simple form. `crowd` does all of one instant in one go.
+loop, the simple form. `batched_overtaking` does all of one instant in one go.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minitorch_dist.distributed.schedules import crowd, overtaking
+from minitorch_dist.distributed.schedules import batched_overtaking, overtaking
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports
 from minitorch_dist.distributed.schedules.schedule import Schedule
@@ -84,7 +84,7 @@ def play(
     """Message by message; by instants, where many ranks are at the same one. When each rank is done,
     its ports are free, and messages first and last come to it."""
     alike = len(np.unique(entry)) * FEW <= len(entry)
-    how = crowd.play if alike else overtaking.play
+    how = batched_overtaking.play if alike else overtaking.play
     return how(schedule, sizes, links, entry, tx, rx, root)
 
 

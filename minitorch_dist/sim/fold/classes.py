@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.schedules import crowd
+from minitorch_dist.distributed.schedules import batched_overtaking
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.sim.fold.acts import CallKind, CollectiveBegun, NotedMessage, ObjectsExchanged
 from minitorch_dist.sim.fold.rank_number import Table
@@ -84,7 +84,7 @@ class RankClasses:
         """Ranks are of different classes from the start if they differ in their trace or in what `apart` says."""
         self.size, self.trace_of, self.peer = size, trace_of, peer
         self.places = Places(topology, size)
-        self._scripts: dict[Any, crowd.Script] = {}
+        self._scripts: dict[Any, batched_overtaking.Script] = {}
         self._compared: dict[Any, list[Hashable]] = {}
         self._made: dict[Any, CollectiveOfClasses] = {}
         self._patterns: dict[tuple[int, ...], bytes] = {}  # of groups, by their ranks
@@ -154,12 +154,12 @@ class RankClasses:
     def _key(self, kind: CallKind) -> Hashable:
         return kind.schedule, kind.root, kind.vector.sizes, kind.vector.itemsize
 
-    def _script(self, kind: CallKind, size: int) -> crowd.Script:
+    def _script(self, kind: CallKind, size: int) -> batched_overtaking.Script:
         key = self._key(kind), size
         found = self._scripts.get(key)
         if found is None:
             nbytes = np.array(kind.vector.sizes, np.int64) * kind.vector.itemsize
-            found = crowd.Script(kind.schedule, nbytes, Links(), size, kind.root)
+            found = batched_overtaking.Script(kind.schedule, nbytes, Links(), size, kind.root)
             if len(found.kind) > MOST:
                 raise NotAlike(f"{kind.said} has {len(found.kind)} acts")
             self._scripts[key] = found
@@ -171,7 +171,10 @@ class RankClasses:
         script, classes = self._script(kind, len(members)), self.of[members]
         ways = self.places.kind(members[script.source], members[script.to])
         number = _send_numbers(script)
-        is_send, is_wait = script.kind == crowd.SEND, script.kind == crowd.WAIT
+        is_send, is_wait = (
+            script.kind == batched_overtaking.SEND,
+            script.kind == batched_overtaking.WAIT,
+        )
         message = np.where(is_send | is_wait, script.what, 0)
         if not len(script.source):
             return [0] * len(members)
@@ -237,10 +240,10 @@ class RankClasses:
             rows.begin.append(len(rows.kind))
             for at in range(int(script.begin[member]), ends[member]):
                 act, what = int(script.kind[at]), int(script.what[at])
-                if act in (crowd.SEND, crowd.WAIT):
+                if act in (batched_overtaking.SEND, batched_overtaking.WAIT):
                     source, to = int(script.source[what]), int(script.to[what])
                     name = int(base[seat_of[source]] + number[what])
-                    if act == crowd.SEND:
+                    if act == batched_overtaking.SEND:
                         rows.source[name], rows.to[name] = int(seat_of[source]), int(seat_of[to])
                         rows.nbytes[name] = int(script.nbytes[what])
                         ways[name] = int(self.places.kind(ranks[source], ranks[to]))
@@ -262,9 +265,11 @@ class RankClasses:
         return f"<RankClasses: {len(self.first)} for {self.size} ranks>"
 
 
-def _send_numbers(script: crowd.Script) -> Table:
+def _send_numbers(script: batched_overtaking.Script) -> Table:
     """Of each message: how many its sender has sent before."""
-    order = script.what[script.kind == crowd.SEND]  # by sender, in the order of its acts
+    order = script.what[
+        script.kind == batched_overtaking.SEND
+    ]  # by sender, in the order of its acts
     number = np.empty(len(order), np.int64)
     counts = np.bincount(script.source, minlength=len(script.begin)) if len(order) else np.zeros(1, np.int64)  # fmt: skip
     starts = np.cumsum(counts) - counts

@@ -102,7 +102,7 @@ class Script(Ports):
         self.begin = np.searchsorted(rank[order], self.everyone)
 
 
-class Crowd:
+class BatchedOvertaking:
     """`script` played from where the ranks stand."""
 
     def __init__(self, script: Script, entry: Integers, tx: Integers, rx: Integers) -> None:
@@ -209,6 +209,6 @@ def play(
     root: int | None = None,
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
     """Returns the same as `overtaking.play`."""
-    crowd = Crowd(Script(schedule, sizes, links, len(entry), root), entry, tx, rx)
-    crowd.run()
-    return crowd.clock, crowd.tx, crowd.rx, crowd.first, crowd.last
+    played = BatchedOvertaking(Script(schedule, sizes, links, len(entry), root), entry, tx, rx)
+    played.run()
+    return played.clock, played.tx, played.rx, played.first, played.last
