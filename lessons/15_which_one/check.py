@@ -49,8 +49,11 @@ def prices():
             took(name, size, nbytes, NETS[net]),
         )
         assert isinstance(said, int | float), f"{name}() returns {said!r}, which is no number"
+        unit = ""
+        if 0 < said * 1000 < is_so:
+            unit = " µs. Prices are in picoseconds, as links.alpha and links.beta are"
         assert abs(said - is_so) <= 0.02 * is_so, (
-            f"{name}, {where(size, nbytes, net)}: it takes {is_so / 1e6:g} µs, and you say {said / 1e6:g}"
+            f"{name}, {where(size, nbytes, net)}: it takes {is_so / 1e6:g} µs, and you say {said / 1e6:g}{unit}"
         )
 
 

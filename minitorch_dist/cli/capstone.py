@@ -16,6 +16,7 @@ from minitorch_dist.cli.page import Page
 from minitorch_dist.course import achievements, certificate, finale, lesson, stack_proof, worlds
 from minitorch_dist.course.workspace import Workspace, WorkspaceError, find
 
+LEGEND = "(order: a fingerprint of what each rank did and which message it got; bytes: sent by all ranks)"
 STORIES = (worlds.SIMULATOR, worlds.FAULTS)  # worlds of which more is told
 
 
@@ -92,6 +93,8 @@ def run(options: argparse.Namespace) -> int:
         page.say(_said(line))
         for one in [*line.complaints, *line.lived.story * (line.lived.name in STORIES)]:
             page.say(one, indent=4)
+    if any(line.order for line in judged.lines):
+        page.say(LEGEND, "dim")
     for said in [] if proof is None else [proof.sentence, *proof.complaints[bool(proof.wrong) :]]:
         page.say(said)
     for part, who in setting.parts:

@@ -114,7 +114,9 @@ def read(answer, task):
     count = Counter(layer for layers, _ in chosen for layer in layers)
     for layer in range(len(task.nbytes)):
         if count[layer] != 1:
-            raise NotAdmitted(f"layer {layer} is in {count[layer]} buckets, and each is in one")
+            raise NotAdmitted(
+                f"layer {layer} is in {count[layer]} buckets, and each layer has to be in one"
+            )
     strange = count.keys() - {*range(len(task.nbytes))}
     if strange:
         raise NotAdmitted(f"there is no layer {min(strange)}; they are 0 to {len(task.nbytes) - 1}")

@@ -112,7 +112,7 @@ def read(answer, task):
     total = sum(count for count, _, _ in units)
     if total != len(task.ms) or any(count < 1 for count, _, _ in units):
         raise NotAdmitted(
-            f"the units have {total} layers, each at least one, and there are {len(task.ms)}"
+            f"together the units have {total} layers, and the model has {len(task.ms)}; each unit needs at least one"
         )
     for _, kind, _ in units:
         if kind not in KINDS:

@@ -86,7 +86,7 @@ def read(answer, task):
     total = sum(count for _, count in stages)
     if total != len(task.forward) or any(count < 1 for _, count in stages):
         raise NotAdmitted(
-            f"the stages have {total} layers, each at least one, and there are {len(task.forward)}"
+            f"together the stages have {total} layers, and the model has {len(task.forward)}; each stage needs at least one"
         )
     if any(not 0 <= rank < task.ranks for rank, _ in stages) or len(order) != task.ranks:
         raise NotAdmitted(f"there are ranks 0 to {task.ranks - 1}, and each has a list of actions")

@@ -1,6 +1,6 @@
 """Does not send the largest layer: the ranks would train different models.
 
-Refused: is in 0 buckets, and each is in one
+Refused: is in 0 buckets, and each layer has to be in one
 """
 
 

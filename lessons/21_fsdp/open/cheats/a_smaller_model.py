@@ -1,6 +1,6 @@
 """Trains only half of the layers.
 
-Refused: layers, each at least one, and there are
+Refused: together the units have 4 layers, and the model has 8
 """
 
 
