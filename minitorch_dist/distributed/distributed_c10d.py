@@ -128,8 +128,9 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if group is None or group is here.default_group:
         bootstrap.leave(world.place())
         return
-    which = or_default(group)
-    if here.groups.get(which.group_name) is not which:
+    name = group.group_name if isinstance(group, ProcessGroup) else ""
+    which = here.groups.get(name)
+    if which is None or which is not group:
         raise ValueError("Invalid process group specified")
     which.shutdown()
     which.join()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import DistBackendError
@@ -27,6 +27,7 @@ from transports.stores.store import PrefixStore, Store
 
 KEPT: Final = 4096  # prepared calls of a group
 NON_MEMBER: Final = -100  # for a rank that is not in the group; torch's value
+IS_OUTSIDE: Final = "this rank is not in the group (GroupMember.NON_GROUP_MEMBER)"
 
 
 @lru_cache(maxsize=16)
@@ -208,8 +209,16 @@ class Group:
 def resolve(group: Group | None) -> Group:
     """The group itself, or the default group."""
     which = current().default_group if group is None else group
-    assert isinstance(which, Group)
-    return which
+    return which if isinstance(which, Group) else _no_group(which)
+
+
+def _no_group(given: Any) -> NoReturn:
+    if given == NON_MEMBER:
+        raise ValueError(f"Invalid process group specified: {IS_OUTSIDE}")
+    raise ValueError(
+        f"Process group {given!r} is not initialized in the world group map. Please initialize the group "
+        "first: a group is what new_group returned, or None for the whole world"
+    )
 
 
 def is_member(group: Any) -> bool:

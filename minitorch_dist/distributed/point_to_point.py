@@ -123,7 +123,7 @@ def check_tag(tag: int) -> None:
     if not hasattr(tag, "__index__"):
         raise TypeError(f"a tag is an integer, but got {tag!r} ({type(tag).__name__})")
     if not 0 <= tag <= wire.MAX_TAG:
-        raise ValueError(f"Tag must be non-negative and at most {wire.MAX_TAG}, but got {tag}")
+        raise RuntimeError(f"Tag must be nonnegative and at most {wire.MAX_TAG}, but got {tag}")
 
 
 # ------------------------------------------------------------------------------------- to a rank

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -48,8 +48,8 @@ class ReduceOp:
 
     __slots__ = ("factor", "op")
 
-    def __init__(self, op: _Kind | int, factor: Any = None) -> None:
-        self.op, self.factor = _Kind(op), factor
+    def __init__(self, op: _Kind, factor: Any = None) -> None:
+        self.op, self.factor = op if isinstance(op, _Kind) else _no_op(op), factor
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ReduceOp):
@@ -100,14 +100,21 @@ def premul_sum(factor: Any) -> ReduceOp:
 _make_nccl_premul_sum = premul_sum  # under this name torch has it
 
 
-def name_of(op: ReduceOp | RedOpType | int) -> str:
+def name_of(op: ReduceOp | RedOpType) -> str:
     """The name in the core: `sum`."""
-    kind = op.op if isinstance(op, ReduceOp) else RedOpType(op)
-    return kind.name.lower()
+    kind = op.op if isinstance(op, ReduceOp) else op
+    return (kind if isinstance(kind, RedOpType) else _no_op(op)).name.lower()
 
 
-def _check_complex(op: ReduceOp | RedOpType | int, what: str) -> None:
-    kind = op.op if isinstance(op, ReduceOp) else RedOpType(op)
+def _no_op(given: Any) -> NoReturn:
+    """A text or a number is none, as in torch."""
+    raise TypeError(
+        f"op must be one of ReduceOp, such as ReduceOp.SUM, but got {given!r} ({type(given).__name__})"
+    )
+
+
+def _check_complex(op: ReduceOp | RedOpType, what: str) -> None:
+    kind = op.op if isinstance(op, ReduceOp) else op
     if not supports_complex(kind):
         raise ValueError(f"{what} does not support {kind} on complex tensors")
 

@@ -120,7 +120,7 @@ class Work:
             future.set_result(output if isinstance(output, list) else [output])
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}, {self._state()}>"
+        return f"<minitorch_dist.distributed.distributed_c10d.Work, {self._state()}>"
 
     def _state(self) -> str:
         return "done" if self._error is None else f"failed: {self._error}"

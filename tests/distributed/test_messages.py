@@ -202,7 +202,7 @@ def test_wrong_arguments_in_torchs_words() -> None:
             dist.irecv(t, group_src=7)
         with pytest.raises(TypeError, match=r"Expected parameter `tensor` of type torch.Tensor"):
             dist.send([t], (me + 1) % 3)
-        with pytest.raises(ValueError, match="Tag must be non-negative"):
+        with pytest.raises(RuntimeError, match="Tag must be nonnegative"):
             dist.isend(t, me, tag=-1)
         with pytest.raises(ValueError, match="Invalid ``op``"):
             dist.P2POp(dist.send, t, 1)

@@ -246,6 +246,13 @@ def test_wrong_arguments_in_torchs_words() -> None:
             (RuntimeError, "does not divide equally", lambda: dist.all_to_all_single(t, t)),
             (RuntimeError, "not equal to group size", lambda: dist.all_to_all_single(t, t, [2], [2])),
             (RuntimeError, "doesn't match total dim 0", lambda: dist.all_to_all_single(t, t, [1, 0, 0], [1, 0, 0])),
+            (TypeError, r"op must be one of ReduceOp, such as ReduceOp.SUM, but got 'sum' \(str\)", lambda: dist.all_reduce(t, op="sum")),
+            (TypeError, r"got 0 \(int\)", lambda: dist.reduce(t, 0, op=0)),
+            (ValueError, "Process group 3 is not initialized in the world group map.*new_group returned", lambda: dist.all_reduce(t, group=3)),
+            (ValueError, "Invalid process group specified: this rank is not in the group", lambda: dist.P2POp(dist.isend, t, 0, group=-100)),
+            (KeyError, "this rank is not in the group", lambda: dist.get_process_group_ranks(dist.GroupMember.NON_GROUP_MEMBER)),
+            (TypeError, r"object_list is a list of objects, but got 3 \(int\)", lambda: dist.send_object_list(3, (me + 1) % 3)),
+            (AssertionError, "Unknown backend type foo", lambda: dist.new_group([0], backend="foo")),
             (TypeError, "device_ids type should be", lambda: dist.barrier(device_ids=0)),
             (ValueError, "has 2 elements, but the output has 1", lambda: dist.reduce_scatter(t[:1], three)),
         ]  # fmt: skip

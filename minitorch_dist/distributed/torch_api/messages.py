@@ -158,6 +158,7 @@ def send_object_list(
     which = or_default(group)
     to = groups.canonical_rank(which, dst, group_dst)
     _not_oneself(which, to, "destination")
+    objects.check_list(object_list, "object_list")
     point_to_point.send(which, objects.to_array(object_list), to, 0, "send_object_list")
 
 
@@ -177,6 +178,7 @@ def recv_object_list(
     if src is not None or group_src is not None:
         source = groups.canonical_rank(which, src, group_src)
         _not_oneself(which, source, "source")
+    objects.check_list(object_list, "object_list")
     sender, octets = point_to_point.recv(which, None, source, 0, "send_object_list")
     found = objects.from_bytes(octets)
     if len(found) != len(object_list):

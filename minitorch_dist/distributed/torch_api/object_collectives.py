@@ -84,6 +84,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
         warn_not_in_group("all_gather_object")
         return
     which = or_default(group)
+    objects.check_list(object_list, "object_list")
     _demand(len(object_list) == which.size(), "object_list", len(object_list), which)
     mine = {which.rank(): objects.to_bytes(obj)}
     found = travel(which, "all_gather_object", BUILT_IN["all_gather", "bruck"], mine)
@@ -133,6 +134,7 @@ def broadcast_object_list(
     which = or_default(group)
     root = root_of(which, 0 if src is None and group_src is None else src, group_src)
     is_root = which.rank() == root
+    objects.check_list(object_list, "object_list")
     mine = {0: objects.to_bytes(object_list)} if is_root else {}
     found = travel(which, "broadcast_object_list", BUILT_IN["broadcast", "binomial"], mine, root)
     if not is_root:

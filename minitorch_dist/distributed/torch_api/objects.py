@@ -15,6 +15,12 @@ from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.mail.receives import Array
 
 
+def check_list(value: Any, name: str) -> None:
+    """A list of objects that are sent, or of places that are filled."""
+    if not isinstance(value, list):
+        raise TypeError(f"{name} is a list of objects, but got {value!r} ({type(value).__name__})")
+
+
 def to_array(value: Any) -> Array:
     """The object as an array of bytes."""
     return np.frombuffer(codec.pack(value, trust.of_peers()), np.uint8)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from minitorch_dist.distributed import bootstrap, new_groups
-from minitorch_dist.distributed.backends import Backend
+from minitorch_dist.distributed.backends import Backend, transport_for
 from minitorch_dist.distributed.torch_api.membership import (
     _get_default_group,
     get_process_group_ranks,
@@ -23,6 +23,14 @@ def _limit(timeout: timedelta | None) -> float | None:
         return None
     bootstrap.check_timeout(timeout)
     return timeout.total_seconds()
+
+
+def _known(backend: str | None) -> str | None:
+    """The backend's name, which says nothing here; but one that nobody knows is refused, as in torch."""
+    if not backend:
+        return None
+    transport_for(backend, Backend.TCP)
+    return Backend(backend)
 
 
 def new_group(
@@ -43,7 +51,7 @@ def new_group(
     as given with `sort_ranks=False`. A group uses the world's transport, with any `backend`.
     """
     made = new_groups.new_group(
-        ranks, _limit(timeout), backend and Backend(backend), pg_options,
+        ranks, _limit(timeout), _known(backend), pg_options,
         use_local_synchronization, group_desc, sort_ranks,
     )  # fmt: skip
     return _bound(made, device_id)
@@ -69,7 +77,7 @@ def split_group(
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     made = new_groups.split_group(
-        or_default(parent_pg), split_ranks, _limit(timeout), backend, pg_options, group_desc
+        or_default(parent_pg), split_ranks, _limit(timeout), _known(backend), pg_options, group_desc
     )
     found = _bound(made)
     assert found is None or isinstance(found, ProcessGroup)
@@ -124,7 +132,7 @@ def new_subgroups(
     ranks = get_process_group_ranks(group)
     parts = [ranks[start : start + group_size] for start in range(0, size, group_size)]
     own, made = new_groups.new_subgroups(
-        parts, _limit(timeout), backend, pg_options, group_desc, or_default(group)
+        parts, _limit(timeout), _known(backend), pg_options, group_desc, or_default(group)
     )
     return _bound(own), [_bound(each) for each in made]
 
@@ -138,6 +146,6 @@ def new_subgroups_by_enumeration(
 ) -> tuple[Any, list[Any]]:
     """One group for each list of ranks: this rank's own (or None), and all."""
     own, made = new_groups.new_subgroups(
-        ranks_per_subgroup_list, _limit(timeout), backend, pg_options, group_desc
+        ranks_per_subgroup_list, _limit(timeout), _known(backend), pg_options, group_desc
     )
     return _bound(own), [_bound(each) for each in made]
