@@ -9,6 +9,8 @@ from minitorch_dist.cuda.streams import Stream
 from minitorch_dist.tensors import devices, dtypes, pools
 from minitorch_dist.tensors.devices import NO_ACCELERATOR, device as Device
 
+__path__: list[str] = []  # its modules in torch are not here (see not_offered)
+
 Which = Device | str | int | None
 
 

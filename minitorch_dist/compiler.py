@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
+__path__: list[str] = []  # its modules in torch are not here (see not_offered)
+
 F = TypeVar("F", bound=Callable[..., Any])
 Backend = str | Callable[..., Any] | None
 Options = dict[str, Any] | None

@@ -4,6 +4,8 @@ from typing import TypeVar
 
 from minitorch_dist.absent import absent
 
+__path__: list[str] = []  # its modules in torch are not here (see not_offered)
+
 Wrapped = TypeVar("Wrapped")
 
 __getattr__ = absent(

@@ -13,6 +13,8 @@ from typing import Any, Final as Final, TypeVar
 
 from minitorch_dist.absent import absent
 
+__path__: list[str] = []  # its modules in torch are not here (see not_offered)
+
 Own = TypeVar("Own")
 
 __getattr__ = absent(

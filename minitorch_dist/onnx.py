@@ -2,6 +2,8 @@
 
 from minitorch_dist.absent import absent
 
+__path__: list[str] = []  # its modules in torch are not here (see not_offered)
+
 __getattr__ = absent(
     "onnx",
     "ExportableModule InputObserver ONNXProgram OnnxExporterError export register_custom_op_symbolic "

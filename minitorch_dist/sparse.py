@@ -9,6 +9,8 @@ from minitorch_dist.tensors.extras.sparse import (
     sum as sum,
 )
 
+__path__: list[str] = []  # its modules in torch are not here (see not_offered)
+
 FloatTensor = legacy(dtypes.float32)
 DoubleTensor = legacy(dtypes.float64)
 LongTensor = legacy(dtypes.int64)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import operator
+import pkgutil
 import re
 import warnings
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Any
 import pytest
 
 import minitorch_dist as mtd
-from minitorch_dist import jit
+from minitorch_dist import jit, not_offered
 
 PAGE = Path(__file__).parents[2] / "docs" / "to_pytorch.md"
 CALLS = {
@@ -64,6 +67,54 @@ def test_torch_has_these_names(name: str) -> None:
         for k in (*names_of(ours), *sorted(own))
         if not k.startswith("_") and not hasattr(theirs, k)
     ] == []
+
+
+def public_modules(package: Any) -> list[str]:
+    """The modules of a package of torch, and those in its packages, without torch's name."""
+    found = []
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if not module.name.rpartition(".")[2].startswith("_"):
+            found.append(module.name.partition(".")[2])
+            if module.ispkg and module.name.count(".") < 2:
+                with contextlib.suppress(ImportError):
+                    found += public_modules(importlib.import_module(module.name))
+    return found
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore")
+def test_each_module_of_torch_is_here_or_says_what_to_take() -> None:
+    names = public_modules(pytest.importorskip("torch"))
+    assert len(names) > 200
+    refused = []
+    for name in names:
+        try:
+            importlib.import_module(f"minitorch_dist.{name}")
+        except ImportError as error:
+            refused.append((name, str(error)))
+    bare = [name for name, words in refused if not re.search(r"'\. [A-Z].*\.$", words)]
+    assert set(bare) <= {"utils.tensorboard"}  # which says what to install
+
+
+def test_sentences_name_what_is_here() -> None:
+    for sentence in not_offered.INSTEAD.values():
+        for name in re.findall(r"`([a-z_][A-Za-z_.]+)`", sentence):
+            if name not in ("forward", "remove", "minitorch_dist", "utils.tensorboard"):
+                assert operator.attrgetter(name)(mtd), sentence
+
+
+def test_a_missing_module_is_an_import_error_as_any_other() -> None:
+    with pytest.raises(
+        ModuleNotFoundError,
+        match=r"^No module named 'minitorch_dist.utils.benchmark'. Take Python's timeit",
+    ):
+        importlib.import_module("minitorch_dist.utils.benchmark")
+    with pytest.raises(ModuleNotFoundError, match="Multiply the weight with a mask"):
+        from minitorch_dist.nn.utils import prune  # noqa: F401
+    with pytest.raises(ImportError, match="cannot import name 'Nothing'"):
+        from minitorch_dist.distributions import Nothing  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'minitorch_dist.nothing'$"):
+        importlib.import_module("minitorch_dist.nothing")
 
 
 def test_a_class_may_be_subclassed_and_asked_for() -> None:

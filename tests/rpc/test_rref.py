@@ -300,6 +300,27 @@ def test_what_is_never_given_back_is_reported(
     assert not record.args  # in words already: later there may be no worker to ask
 
 
+def test_a_leak_is_an_error_where_torchs_switch_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rpc.api, "_ignore_rref_leak", False)
+    held: list[Any] = []
+
+    def program() -> None:
+        rank = mtd.distributed.get_rank()
+        rpc.init_rpc(f"w{rank}")
+        if rank == 0:
+            held.append(rpc.remote("w1", Counter, (1,)))
+            held[0].rpc_sync().add()
+            agent = current()
+            agent.before_end.remove(context_of(agent).close)
+            rpc.shutdown()
+        else:
+            with pytest.raises(RuntimeError, match=r"Leaking RRefs: .*Counter, held by w0"):
+                rpc.shutdown()
+        assert not rpc._is_current_rpc_agent_set()
+
+    mtd.launch(program, 2)
+
+
 @rpc.functions.async_execution
 def no_future(x: Any) -> Any:
     return x

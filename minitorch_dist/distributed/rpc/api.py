@@ -21,7 +21,7 @@ from minitorch_dist.distributed.exceptions import RpcTimeout, WorkerLost
 from minitorch_dist.distributed.rpc import functions, serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.distributed.rpc.call import RpcFuture
-from minitorch_dist.distributed.rpc.constants import UNSET_RPC_TIMEOUT
+from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
 from minitorch_dist.distributed.rpc.debug import (
     _get_current_rpc_agent as _get_current_rpc_agent,
     _is_current_rpc_agent_set as _is_current_rpc_agent_set,
@@ -30,11 +30,19 @@ from minitorch_dist.distributed.rpc.init import init_rpc as init_rpc
 from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.options import seconds_of
 from minitorch_dist.distributed.rpc.serve import Later
-from minitorch_dist.distributed.rpc.shutdown import shutdown as shutdown
+from minitorch_dist.distributed.rpc.shutdown import shutdown as leave
 from minitorch_dist.futures import Future, wait_all
 
 T = TypeVar("T")
 _awaited: Final[ContextVar[list[Future[Any]] | None]] = ContextVar("awaited", default=None)
+
+
+_ignore_rref_leak = True  # torch's switch: without it `shutdown` raises what it else only warns of
+
+
+def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
+    """Leave: when all work is done everywhere, or (without `graceful`) at once. See `rpc.shutdown`."""
+    leave(graceful, timeout, _ignore_rref_leak)
 
 
 def is_available() -> bool:

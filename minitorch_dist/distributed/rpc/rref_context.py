@@ -348,12 +348,14 @@ class RRefContext:
                 with suppress(DistError):
                     future.wait()
 
-    def report(self) -> None:
+    def report(self) -> list[str]:
         """All workers have given their forks back. Warn of objects that are still held, and free them."""
-        for entry in list(self.owned.values()):
-            if entry.forks or entry.is_expected or entry.pins:
-                _log.warning(f"leaked: {entry!r}")
+        held = [e for e in self.owned.values() if e.forks or e.is_expected or e.pins]
+        leaked = [repr(entry) for entry in held]
+        for entry in leaked:
+            _log.warning(f"leaked: {entry}")
         self.owned.clear()
+        return leaked
 
     def is_empty(self) -> bool:
         return not (self.owned or self.forks)

@@ -211,11 +211,14 @@ class Ending:
 # -------------------------------------------------------------------------------------- the way out
 
 
-def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
+def shutdown(
+    graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT, ignore_leaks: bool = True
+) -> None:
     """Leave. A graceful end waits until all workers have come and all work is done everywhere.
 
     It waits for at most `timeout` seconds (0: however long it takes). Without `graceful` it ends at once, and
-    calls under way fail. In a world that workers join one by one, only our own work has to be done.
+    calls under way fail. In a world that workers join one by one, only our own work has to be done. Objects that
+    nobody gave back are a warning, or (without `ignore_leaks`) a RuntimeError once this worker has left.
     """
     agent = current()
     if runs_job.get():
@@ -237,9 +240,10 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
                 ending.wait_for_own_work()  # requests that were sent before they knew
             else:
                 ending.wait_for_all()
-            for follow in agent.after_end:
-                follow()
+            leaked = [words for follow in agent.after_end for words in follow()]
             ending.linger()
+            if leaked and not ignore_leaks:
+                raise RuntimeError(f"Leaking RRefs: {'; '.join(leaked)}")
     finally:
         _leave(agent)
 
