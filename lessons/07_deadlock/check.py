@@ -93,6 +93,7 @@ def rounds():
     """Where sends wait: one message, one word back that it is being received. For any number of ranks."""
     found = {size: taken("rendezvous", size) for size in (2, 5, 8)}
     assert "stuck" not in found.values(), "where sends wait it never ends: see 'never stuck'"
+    assert min(found.values()) >= 2, "shift returns before its message is received: see 'frozen'"
     worst = max(found, key=found.__getitem__)
     return MeasuredCost(found[worst], 2, unit=" rounds", where=f"{worst} ranks, where sends wait")
 
@@ -112,10 +113,12 @@ def circle():
             rank: [other for other in others if other != rank] for rank, others in waits.items()
         }
         found = circle_of(waits)
-        there = any(reaches(waits, rank, rank) for rank in waits)
-        assert bool(found) == there, (
-            f"find_circle({waits}) is {found}, but there is {'one' if there else 'none'}"
+        back = [rank for rank in waits if reaches(waits, rank, rank)]
+        assert found or not back, (
+            f"find_circle({waits}) is {found}, but there is one: go from rank {back[0]} to a rank that it waits for, "
+            "and so on, and you can come back to it. A rank may wait for several: try each of them"
         )
+        assert back or not found, f"find_circle({waits}) is {found}, but there is none"
         for rank, other in zip(found, [*found[1:], *found[:1]]):
             assert other in waits.get(rank, []), (
                 f"find_circle({waits}) is {found}, but rank {rank} does not wait for rank {other}"
