@@ -34,7 +34,7 @@ def entries():
         expected = dict.fromkeys(books.CATEGORIES, 0) | {"parameter": 320, "gradient": 320}
         assert ledger.peak or ledger.live, (
             f"two tensors of 320 bytes live, and the ledger says {ledger!r}: nothing was added, or it was subtracted at "
-            "once. Give weakref.finalize the function itself. Its arguments come after it"
+            "once. Give weakref.finalize the function itself. Its arguments come after it."
         )
         assert ledger.by_category == expected, (
             f"a parameter and a gradient of 10 · 4 numbers live, 320 bytes each; the ledger says {ledger!r}"
@@ -156,7 +156,7 @@ def each_is_its_place(words, view, x):
             call = f"place({', '.join(map(str, index))})"
             raise AssertionError(
                 f"x holds 0, 1, 2, … row by row, so that each number is its own place. {words} has the offset {view.offset} "
-                f"and the strides {view.strides}, and {number:g} at {index}; {call} says {found}"
+                f"and the strides {view.strides}, and the number at {index} is {number:g}; {call} says {found}"
             )
 
 

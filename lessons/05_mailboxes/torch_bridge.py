@@ -1,7 +1,7 @@
 """The same in PyTorch, on three ranks: torchrun --nproc-per-node 3 torch_bridge.py
 
-Tags are matched as yours are. A send of torch's may wait until its recv is there, so two sends whose order
-is not that of the recvs have to be isends.
+Tags are matched as yours are. In torch a send may wait until its recv is there. Here the recvs have another order than
+the sends, so the sends have to be isends.
 
 Leads to: Writing Distributed Applications with PyTorch, https://pytorch.org/tutorials/intermediate/dist_tuto.html
 Here: programs/hand_averaged_sgd.py

@@ -246,7 +246,7 @@ def picture():
     ]
     kept = Kept(ALPHA, BETA, GAMMA)
     story = Run(programs, kept).story
-    lines = ["the order in which it happens: each message comes to a port, then arrives at one", ""]
+    lines = ["in order: →3 a message to rank 3 comes to its port; ←2 one from rank 2 arrives", ""]
     for rank in range(len(programs)):
         signs = (
             f"→{dst}" if (kind, src) == (ports.COMES, rank)

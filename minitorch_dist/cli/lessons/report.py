@@ -159,7 +159,7 @@ def wrong(page: Page, exam: Examination, found: CheckVerdict, complaints: dict[s
 def _complaints(page: Page, found: CheckVerdict, complaints: dict[str, str]) -> None:
     (first, said), *others = complaints.items()
     _complain(page, [first], said, LINES)
-    page.say(marked("again: ", (again(found, first), "bold")))
+    page.say(marked("again: ", (again(found, first), "bold")), indent=4)
     if page.has_keys:
         page.say()
     alike: dict[str, list[str]] = {}
@@ -297,5 +297,8 @@ def next_steps(
         page.say("That was the last lesson there is.")
     else:
         what = (f"{following.label} {following.title}", "bold")
-        key = ("n", "bold") if page.has_keys else page.way("text", following.number)
-        page.say(marked("Next: ", what, f"  {following.question}  ", key))
+        if page.has_keys:
+            page.say(marked("Next: ", what, f"  {following.question}  ", ("n", "bold")))
+        else:  # a command has a line of its own: it may not be cut in two
+            page.say(marked("Next: ", what, f"  {following.question}"))
+            page.say(marked(page.way("text", following.number)), indent=6)

@@ -1,6 +1,6 @@
 """`mtd`: the course, where you left it. Saves of your file are noticed, and checked.
 
-n  the next lesson       h  a hint, and one more     t  the lesson's text      c  check again
+n  the next lesson       h  a hint, and one more     t  the text again         c  check again
 l  all lessons: type a number and press enter        g  guess first            o  our solution
 p  the picture of your code                          s  step through it        x  begin anew
 space, arrows  scroll    q  leave                    ?  this
@@ -33,7 +33,7 @@ MEANINGS = {
     "l": "all lessons; a number and enter go to one",
     "p": "the picture of your code",
     "s": "step through it, forward and back",
-    "t": "the lesson's text",
+    "t": "back to the lesson's text",
     "g": "guess first what will be measured",
     "c": "check again; saving does it too",
     "o": "our solution, once yours has passed",
