@@ -97,6 +97,7 @@ def run(options: argparse.Namespace) -> int:
             raise ValueError(f"--jobs is at least 1, not {options.jobs}")
         failures = _failures(options)
         before = None if options.against is None else saved_plans.read(options.against)
+        search.check_cache(Path(options.cache))
         if options.page is not None:
             Path(options.page).open(
                 "a", encoding="utf-8"
@@ -188,6 +189,7 @@ def _straggler(text: str) -> tuple[int, float]:
 
 
 def _failures(options: argparse.Namespace) -> reasons.Failures | None:
+    saving, restart = span(options.saving) / PICO, span(options.restart) / PICO
     if options.mtbf is None:
         return None
     words = {"h": 3600, "d": 86400}
@@ -199,7 +201,7 @@ def _failures(options: argparse.Namespace) -> reasons.Failures | None:
             raise ValueError(f"--mtbf is like 3h or 90s, not {text!r}") from None
     else:
         mtbf = span(text) / PICO
-    return reasons.with_failures(mtbf, span(options.saving) / PICO, span(options.restart) / PICO)
+    return reasons.with_failures(mtbf, saving, restart)
 
 
 def _nothing(model: ModelSizes, cluster: GpuCluster, refused: int) -> str:
@@ -262,11 +264,25 @@ def _first(
         f"step, on {cluster.gpus} × {cluster.device.name}, {cluster.net}",
         f"{len(rows) + len(rest) + refused} layouts divide; by the formula {refused} do not fit. {len(rows)} were "
         f"simulated; {_left_out(rows, rest)}.",
+        *_fit(rows, cluster),
     ]
     if cluster.device.fitted == NOT_FITTED and cluster.device.top == 1:
         found.append("No efficiency is fitted: products run at the peak, so any real device is slower. --top 0.6 lets "
                      "them reach 60 % of it.")  # fmt: skip
     return found
+
+
+def _fit(rows: list[PlanRow], cluster: GpuCluster) -> list[str]:
+    """The answer in a line. Nothing where nothing was simulated, or memory is not known."""
+    if not rows or cluster.device.memory is None:
+        return []
+    best, room = rows[0], f"{cluster.device.memory / GIB:.0f} GiB"
+    if not best.fits:
+        return [f"No layout that was simulated fits the {room} that each GPU has."]
+    return [
+        f"It fits: {best.layout.short} takes {best.seconds:.3g} s a step, and {best.peak / GIB:.0f} GiB of the {room} "
+        "that each GPU has."
+    ]
 
 
 def _left_out(rows: list[PlanRow], rest: list[Candidate]) -> str:

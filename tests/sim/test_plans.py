@@ -321,6 +321,7 @@ def test_the_command_shows_resumes_and_compares(
     shown = capsys.readouterr().out
     assert "a GPU is idle, on average" in " ".join(shown.split())
     assert "GB within nodes and 0.00 GB between nodes" in " ".join(shown.split())
+    assert "It fits: " in shown and "GiB of the 75 GiB that each GPU has" in " ".join(shown.split())
     assert "+0.0% seconds" in shown and "Daly" in shown and "the fastest" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -402,6 +403,17 @@ def test_two_plans_are_compared(
         (["gpt-small", "--gpus", "2", "--straggler", "x"], "like 13:0.8"),
         (["gpt-small", "--gpus", "2", "--mtbf", "soonh"], "like 3h"),
         (["gpt-small", "--gpus", "2", "--against", "none.json"], "is no plan"),
+        (["gpt-small", "--gpus", "2", "--net", "nvlink0+400G"], "a node has at least one GPU"),
+        (["gpt-small", "--gpus", "2", "--slower-link", "nan"], "a factor of 1 or more, not nan"),
+        (["gpt-small", "--gpus", "2", "--slower-link", "inf"], "a factor of 1 or more, not inf"),
+        (["gpt-small", "--gpus", "2", "--straggler", "1:inf"], "speeds above 0"),
+        (["gpt-small", "--gpus", "2", "--mtbf", "nanh"], "times of failures are above 0"),
+        (["gpt-small", "--gpus", "2", "--mtbf", "infh"], "times of failures are above 0"),
+        (["gpt-small", "--gpus", "2", "--mtbf", "1ns"], "a run never ends"),
+        (["gpt-small", "--gpus", "2", "--saving", "no"], "'no' is no quantity"),
+        (["gpt-small", "--gpus", "2", "--cache", "."], "directory"),
+        (["gpt-small", "--gpus", "2", "--cache", __file__], "is no cache of plans"),
+        (["gpt-small", "--gpus", "2", "--cache", f"{__file__}/x"], "File exists"),
     ],
 )
 def test_wrong_words_are_answered_before_anything_runs(

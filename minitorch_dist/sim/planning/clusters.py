@@ -9,6 +9,7 @@ The rate of NVLink is that of the device's generation, each way, from NVIDIA's d
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -60,10 +61,10 @@ def cluster(
     """`slower`: by which factor the links between nodes are slower than their name says."""
     if gpus < 1:
         raise ValueError(f"a cluster has at least one GPU, not {gpus}")
-    if slower < 1:
+    if not 1 <= slower < math.inf:
         raise ValueError(f"a slower link is slower by a factor of 1 or more, not {slower:g}")
     for rank, speed in (speeds or {}).items():
-        if not 0 <= rank < gpus or not speed > 0:
+        if not 0 <= rank < gpus or not 0 < speed < math.inf:
             raise ValueError(
                 f"straggler {rank}:{speed:g}: ranks are 0 to {gpus - 1}, speeds above 0"
             )
@@ -86,6 +87,8 @@ def _network(net: str, device: Device, gpus: int, slower: float) -> Network:
             "two_level:nodes=…,gpus=…,intra=2us/448GB/s,inter=5us/400Gb/s"
         )
     size = int(words[1])
+    if size < 1:
+        raise ValueError(f"{net}: a node has at least one GPU, as in nvlink8+400G")
     topology = two_level(
         -(-gpus // size), size, link(INSIDE, NVLINK[generation]), link(OUTSIDE, f"{words[2]}Gb/s"), "beside"
     )  # fmt: skip

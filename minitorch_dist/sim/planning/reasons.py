@@ -39,7 +39,7 @@ class Failures(NamedTuple):
 def with_failures(mtbf: float, saving: float, restart: float) -> Failures:
     """The best interval, by Daly's second order of Young's formula (doi:10.1016/j.future.2004.11.016), and the
     time of the whole. Failures come as a Poisson process with this mean time between them."""
-    if min(mtbf, saving) <= 0 or restart < 0:
+    if not (0 < mtbf < math.inf and 0 < saving < math.inf and 0 <= restart < math.inf):
         raise ValueError(
             f"times of failures are above 0: got mtbf={mtbf:g} s, saving={saving:g} s, restart={restart:g} s"
         )
@@ -48,5 +48,10 @@ def with_failures(mtbf: float, saving: float, restart: float) -> Failures:
     else:
         share = saving / (2 * mtbf)
         interval = math.sqrt(2 * saving * mtbf) * (1 + math.sqrt(share) / 3 + share / 9) - saving
-    lost = math.exp(restart / mtbf) * math.expm1((interval + saving) / mtbf)
+    try:
+        lost = math.exp(restart / mtbf) * math.expm1((interval + saving) / mtbf)
+    except OverflowError:
+        raise ValueError(
+            f"with a failure every {mtbf:g} s a run never ends: it restarts in {restart:g} s and saves in {saving:g} s"
+        ) from None
     return Failures(interval, mtbf * lost / interval)

@@ -28,6 +28,7 @@ from transports.clock import PICO
 
 FAMILY: Final = "minitorch_dist plan "
 FORMAT: Final = f"{FAMILY}3"  # rows of 2 have the memory of building the model
+BEGIN: Final = f'{{"format": "{FAMILY}'.encode()  # of a cache
 MICRO: Final = (1, 2, 4, 8)
 UNFOLDED: Final = 16  # ranks; more are simulated by one of each role
 ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
@@ -298,6 +299,19 @@ def _links(report: Report[Any]) -> dict[str, int]:
 
 
 # ------------------------------------------------------------------------------------ with a cache
+
+
+def check_cache(path: Path) -> None:
+    """ValueError if a cache would take the place of a file that is none, OSError if it cannot be written."""
+    if path.exists():
+        with path.open("rb") as file:
+            begun = file.read(len(BEGIN))
+        if begun != BEGIN[: len(begun)]:
+            raise ValueError(f"{path} is no cache of plans: --cache would overwrite it")
+    beside = path.with_suffix(f".{os.getpid()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside.touch()
+    beside.unlink()
 
 
 class PlanCache:
