@@ -122,3 +122,92 @@ def test_a_network_with_batch_norm() -> None:
         [(x[i], y[i]) for i in picks],
         lambda t, out, target: t.nn.functional.cross_entropy(out, target),
     )
+
+
+def next_words(words: int = 30, length: int = 12) -> list[tuple[Any, Any]]:
+    """Walks over `words` words, by one to three at a time: each word, and the one that follows it."""
+    rng = np.random.default_rng(0)
+    walks = rng.integers(1, 4, (STEPS, length + 1, 8)).cumsum(axis=1) % words
+    return [(walk[:-1], walk[1:].reshape(-1)) for walk in walks]
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+def test_a_recurrent_language_model(kind: str) -> None:
+    def make(t: Any) -> Any:
+        nn = t.nn
+
+        class Model(nn.Module):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.embed = nn.Embedding(30, 24)
+                self.body = getattr(nn, kind)(24, 32, 2)
+                self.head = nn.Linear(32, 30)
+
+            def forward(self, x: Any) -> Any:
+                return self.head(self.body(self.embed(x))[0]).reshape(-1, 30)
+
+        return Model()
+
+    both(
+        make,
+        lambda t, p: t.optim.Adam(p, lr=1e-2),
+        next_words(),
+        lambda t, out, y: t.nn.functional.cross_entropy(out, y),
+    )
+
+
+@pytest.mark.parametrize("double", [False, True], ids=["SGD", "Adam"])
+def test_a_transformer_language_model(double: bool) -> None:
+    """Adam at 1e-2 magnifies roundings of float32, also of torch against torch: so that run has float64.
+
+    A bias of the keys changes no softmax. Its gradient is rounding alone, and Adam makes whole steps of it.
+    """
+
+    def make(t: Any) -> Any:
+        nn = t.nn
+
+        class Model(nn.Module):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.embed = nn.Embedding(30, 24)
+                layer = nn.TransformerEncoderLayer(24, 4, 48, dropout=0.0)
+                self.body = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+                self.head = nn.Linear(24, 30)
+
+            def forward(self, x: Any) -> Any:
+                x = self.embed(x) * 24**0.5
+                unseen = t.full((len(x), len(x)), float("-inf"), dtype=x.dtype).triu(1)
+                return self.head(self.body(x, mask=unseen)).reshape(-1, 30)
+
+        return Model().double() if double else Model()
+
+    both(
+        make,
+        lambda t, p: t.optim.Adam(p, lr=1e-2) if double else t.optim.SGD(p, lr=0.2),
+        next_words(),
+        lambda t, out, y: t.nn.functional.cross_entropy(out, y),
+    )
+
+
+def test_super_resolution() -> None:
+    """Convolutions, and a shuffle that makes nine channels into three times the height and width."""
+
+    def make(t: Any) -> Any:
+        nn = t.nn
+        return nn.Sequential(
+            nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(),
+            nn.Conv2d(16, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 9, 3, padding=1), nn.PixelShuffle(3),
+        )  # fmt: skip
+
+    rng = np.random.default_rng(0)
+    batches = []
+    for _ in range(STEPS):
+        y = rng.random((4, 1, 24, 24), dtype=np.float32)
+        y = (y + np.roll(y, 1, 2) + np.roll(y, 1, 3)) / 3
+        batches.append((y.reshape(4, 1, 8, 3, 8, 3).mean((3, 5)), y))
+    both(
+        make,
+        lambda t, p: t.optim.Adam(p, lr=5e-3),
+        batches,
+        lambda t, out, y: t.nn.functional.mse_loss(out, y),
+    )
