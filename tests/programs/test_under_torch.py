@@ -22,7 +22,8 @@ pytestmark = [
 
 
 TOGETHER = 4  # programs that one process of torch plays, before a test's time is over
-NAMES = list(playing.SMALL)
+FLAGS = playing.SMALL | playing.FIFTY
+NAMES = list(FLAGS)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def theirs(folder: Path) -> Any:
     @functools.cache
     def played(first: int) -> Any:
         script = str(Path(__file__).with_name("under_torch.py"))
-        wanted = [(name, playing.SMALL[name]) for name in NAMES[first : first + TOGETHER]]
+        wanted = [(name, FLAGS[name]) for name in NAMES[first : first + TOGETHER]]
         playing.output(playing.command(script, str(folder), json.dumps(wanted)), timeout=110)
         return json.loads((folder / "results.json").read_text())
 
@@ -55,9 +56,9 @@ def theirs(folder: Path) -> Any:
     return of
 
 
-@pytest.mark.parametrize("name", playing.SMALL)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_losses(name: str, theirs: Any) -> None:
-    ours = playing.simulated(name, playing.SMALL[name]).results
+    ours = playing.simulated(name, FLAGS[name]).results
     expected = playing.losses(name, theirs(name))
-    assert len(expected) >= 2 and np.isfinite(expected).all()
+    assert len(expected) >= (50 if name in playing.FIFTY else 2) and np.isfinite(expected).all()
     np.testing.assert_allclose(playing.losses(name, ours), expected, rtol=1e-4)
