@@ -30,6 +30,7 @@ INSTEAD: Final = {
     "backends": "Numpy computes everything, so there is nothing to choose.",
     "compiler": _COMPILER,
     "contrib": "Take `utils.tensorboard` for curves.",
+    "cpu": "Its functions are in `cpu` itself; for mixed precision take `amp.autocast` and `amp.GradScaler`.",
     "cuda": _DEVICES,
     "distributed": "Its functions and classes are in `distributed` itself.",
     "distributions": "The classes are in `distributions` itself.",

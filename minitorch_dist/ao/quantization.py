@@ -2,6 +2,8 @@
 
 from minitorch_dist.absent import absent
 
+__path__: list[str] = []  # its modules in torch are not here (see not_offered)
+
 __getattr__ = absent(
     "ao.quantization",
     "DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+__path__: list[str] = []  # its modules in torch are not here (see not_offered)
+
 enabled = True
 benchmark = False
 deterministic = False
