@@ -42,7 +42,7 @@ class Trip(NamedTuple):
     roads: Callable[[], dict[str, Road]]
     limits: dict[str, Limit]
 
-    def shortest_roads(self, worlds: int = 8) -> dict[str, Road]:
+    def shortest_roads(self, worlds: int = 30) -> dict[str, Road]:
         """Of each call the shortest road. A rank that waits enters more functions, and chance decides whether it waits;
         so the calls are made again, in so many worlds at the most, until each road is within its limit."""
         best = self.roads()
