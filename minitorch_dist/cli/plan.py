@@ -154,6 +154,8 @@ def _simulated(
     keys = {each.layout: cache.key(model, each.layout, cluster) for each in every}
     kept = {layout: cache.get(key) for layout, key in keys.items()}
     found = {layout: row for layout, row in kept.items() if row is not None}
+    if found:
+        _tell(f"{len(found)} simulated before, from {options.cache}")
 
     def now() -> Standing:
         return pruning.standing(every, found, options.simulate)

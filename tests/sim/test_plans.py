@@ -318,7 +318,8 @@ def test_the_command_shows_resumes_and_compares(
 
     monkeypatch.setattr(search, "simulated", refuse)  # all comes from the cache
     assert cli.main([*COMMAND, "--against", "before.json", "--mtbf", "3h"]) == 0
-    shown = capsys.readouterr().out
+    shown, told = capsys.readouterr()
+    assert "2 simulated before, from .mtd-plan.json" in told
     assert "a GPU is idle, on average" in " ".join(shown.split())
     assert "GB within nodes and 0.00 GB between nodes" in " ".join(shown.split())
     assert "It fits: " in shown and "GiB of the 75 GiB that each GPU has" in " ".join(shown.split())
