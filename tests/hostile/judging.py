@@ -160,14 +160,15 @@ class Judge:
         return real == self._folder or real.startswith(self._folder + os.sep)
 
     def _is_reading_code(self, event: str, about: tuple[Any, ...]) -> bool:
-        """Tracebacks show lines of code, and pages come with styles: reading those runs nothing."""
+        """Tracebacks show lines of code, pages come with styles, and a search for installed packages lists the folders
+        of `sys.path`, the folder in which we stand among them: reading those runs nothing."""
         if event not in ("open", "os.listdir", "os.scandir") or not about:
             return False
         if not isinstance(about[0], str | os.PathLike):
             return False
         if event == "open" and isinstance(about[2], int) and about[2] & WRITES:
             return False
-        return os.path.realpath(about[0]).startswith(CODE)
+        return f"{os.path.realpath(about[0])}/".startswith(CODE)
 
     def _too_long(self, *_: object) -> None:
         raise Hang("it computes for longer than its input is worth")

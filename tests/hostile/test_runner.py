@@ -68,6 +68,7 @@ BREAKS: dict[str, tuple[Callable[[bytes], Any], str]] = {
     "exec": (lambda data: exec("1"), "ran something: exec"),
     "file": (lambda data: open("/tmp/x", "w"), "ran something: open '/tmp/x'"),  # noqa: PTH123, SIM115
     "reads": (lambda data: Path("/etc/passwd").read_text(), "ran something: open"),
+    "lists": (lambda data: os.listdir("/etc"), "ran something: os.listdir '/etc'"),  # noqa: PTH208
     "connects": (lambda data: __import__("socket").create_connection(("::1", 9)), "ran something: socket"),
     "swallows": (swallow, "ran something: open '/etc/hostname'"),
     "dies": (lambda data: os._exit(7), "its process died"),
@@ -91,6 +92,19 @@ def test_a_reader_that_is_right_does_not_fall() -> None:
     (row,) = rows(door(length_of), count=1000)
     assert (row.fallen, row.attempts) == (0, 1000)
     assert row.accepted > 100 and row.refused > 300 and row.accepted + row.refused == 1000
+
+
+def test_a_search_for_installed_packages_is_no_fall() -> None:
+    """It lists the folders of `sys.path`; it does so again when one of them has changed meanwhile."""
+    places = [place for place in sys.path if Path(place).is_dir()]
+
+    def read(data: bytes) -> None:
+        for place in places:
+            os.listdir(place)  # noqa: PTH208 - as Python does it
+        length_of(data)
+
+    (row,) = rows(door(read))
+    assert places and row.fallen == 0, row.falls
 
 
 @pytest.mark.slow
