@@ -143,6 +143,8 @@ class Judge:
             return
         if event in ON_FILES and (self._is_inside(about) or self._is_reading_code(event, about)):
             return
+        if event == "os.kill" and about[1:] == (0,):  # it only asks whether a process lives
+            return
         self._is_armed = False  # what tells of it may import
         deed = f"{event} {', '.join(map(repr, about[:2]))[:200]}"
         self._deeds.append(deed)

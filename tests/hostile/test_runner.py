@@ -68,6 +68,7 @@ BREAKS: dict[str, tuple[Callable[[bytes], Any], str]] = {
     "exec": (lambda data: exec("1"), "ran something: exec"),
     "file": (lambda data: open("/tmp/x", "w"), "ran something: open '/tmp/x'"),  # noqa: PTH123, SIM115
     "reads": (lambda data: Path("/etc/passwd").read_text(), "ran something: open"),
+    "kills": (lambda data: os.kill(os.getpid(), 18), "ran something: os.kill"),
     "lists": (lambda data: os.listdir("/etc"), "ran something: os.listdir '/etc'"),  # noqa: PTH208
     "connects": (lambda data: __import__("socket").create_connection(("::1", 9)), "ran something: socket"),
     "swallows": (swallow, "ran something: open '/etc/hostname'"),
@@ -105,6 +106,15 @@ def test_a_search_for_installed_packages_is_no_fall() -> None:
 
     (row,) = rows(door(read))
     assert places and row.fallen == 0, row.falls
+
+
+def test_to_ask_whether_a_process_lives_is_no_fall() -> None:
+    def read(data: bytes) -> None:
+        os.kill(os.getpid(), 0)
+        length_of(data)
+
+    (row,) = rows(door(read))
+    assert row.fallen == 0, row.falls
 
 
 @pytest.mark.slow
