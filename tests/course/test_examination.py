@@ -178,7 +178,7 @@ def test_stopped_by_its_owner_it_says_where_it_was(where: Workspace, tmp_path: P
 def test_stopped_before_it_could_say_where_it_was(
     where: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a loaded machine its process may need longer than the patience of whoever pressed Ctrl-C."""
+    """On a loaded machine its process may need longer than the learner who pressed Ctrl-C waits."""
     monkeypatch.setattr(examination, "GRACE", 0)
     one = lesson.find(1, where.room)
     where.file(one).write_text("while True:\n    pass\n\n\ndef plus(x, y): ...\n")

@@ -64,7 +64,7 @@ def test_code_beside_the_line_that_says_what_is_missing() -> None:
     ],
 )
 def test_code_behind_the_blank_of_a_whole_file(behind: str, is_doubled: bool) -> None:
-    """What was finished in a smaller size stands there, too, and is no reason to delete the line."""
+    """Functions that were finished in a smaller size stand there, too. They are no reason to delete the line."""
     text = f"""# BLANK 1: all of this
 # right(rank)
 #     The rank to the right, not carried(x).

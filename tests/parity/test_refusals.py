@@ -1,4 +1,4 @@
-"""What two ranks are refused, by torch's gloo in processes and by us in threads: the same types of errors.
+"""Calls that two ranks are refused, by torch's gloo in processes and by us in threads: the same types of errors.
 
 Each line runs on both ranks. Nothing is sent by a line that is refused, so the next one begins as if it had not been.
 """
@@ -223,7 +223,7 @@ d.scatter_object_list(3, [1, 2], own)
 d.scatter_object_list([None], 3, own)
 """  # fmt: skip
 
-# What torch does, and what we do instead: docs/same_and_different.md has the reasons.
+# The results of torch, and ours: docs/same_and_different.md has the reasons.
 DIFFERENT = {
     "d.all_to_all([], [])": ("NotImplementedError", "RuntimeError"),
     "d.all_to_all_single(x(3), x(3))": ("None", "RuntimeError"),

@@ -71,9 +71,8 @@ class RpcAgent(RpcInbox):
         self.holds_refs: Callable[[], bool] = lambda: False
         self.when_lost: list[Callable[[int, str], None]] = []  # told of each worker that is gone
         self.before_end: list[Callable[[], None]] = []  # of a graceful shutdown: all work is done
-        self.after_end: list[
-            Callable[[], list[str]]
-        ] = []  # when all have come so far: leaks, in words
+        # When all workers have come so far: leaks, in words.
+        self.after_end: list[Callable[[], list[str]]] = []
         self.say_goodbye: Callable[[], None] = lambda: None  # to the workers of a world that grows
         self.sign_off: Callable[[], None] = lambda: None  # in the store
         self.own_store: Store | None = None  # to be closed by us

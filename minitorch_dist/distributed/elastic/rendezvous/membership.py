@@ -1,9 +1,9 @@
 """A node's part in a job: join, take part in one generation after the other, notice who is gone.
 
-    next()     join, and return when a generation has begun that has a place for us
-    read_state() the state now; the agent compares it with its own generation, between two glances
-               at its workers
-    report…    what the agent says about its workers
+    next()          join, and return when a generation has begun that has a place for us
+    read_state()    the state now; the agent compares it with its own generation, between two glances
+                    at its workers
+    report…         what the agent says about its workers
 
 Every node counts up a *pulse* in the store; a node that sees another's stand still for too long, by its own
 clock, writes down that it is gone. So no two clocks are ever compared.
