@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import example, given, strategies as st
@@ -234,3 +236,14 @@ def test_a_full_disk_is_an_error_when_the_file_is_made(tmp_path: Path) -> None:
     ):
         pass
     assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_has_less_is_not_filled_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel would take all that is left before it refuses: other programs would find a full disk."""
+    allocated = mock.Mock()
+    monkeypatch.setattr(os, "posix_fallocate", allocated, raising=False)
+    with pytest.raises(OSError, match="No space left"), ends.rings(tmp_path, 1 << 42):
+        pass
+    assert not allocated.called and not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ comparing a few bytes with those it saw last.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from contextlib import suppress
@@ -94,7 +95,14 @@ class Rings:
 
 
 def _allocate(descriptor: int, nbytes: int) -> None:
-    """Get the room now: a write into a mapped hole of a full disk would kill the process."""
+    """Get the room now: a write into a mapped hole of a full disk would kill the process.
+
+    A disk that has less is not filled in vain: for that moment every other program would find it full.
+    """
+    if hasattr(os, "fstatvfs"):
+        disk = os.fstatvfs(descriptor)
+        if nbytes > disk.f_bavail * disk.f_frsize:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, nbytes)
     else:
