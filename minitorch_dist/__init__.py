@@ -240,6 +240,7 @@ from minitorch_dist.tensors.extras.linear_algebra.solving import (
     matrix_power as matrix_power,
     triangular_solve as triangular_solve,
 )
+from minitorch_dist.tensors.extras.outputs import offer as _offer_out
 from minitorch_dist.tensors.extras.shapes.grids import (
     block_diag as block_diag,
     cartesian_prod as cartesian_prod,
@@ -706,6 +707,8 @@ from minitorch_dist.tensors.threads import (
 from minitorch_dist.version import __version__ as __version__
 
 importlib.import_module("minitorch_dist.tensors.malloc_tuning").keep()
+
+_offer_out(globals())
 
 newaxis = None  # torch has numpy's name for a new axis in an index
 

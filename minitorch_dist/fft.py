@@ -18,3 +18,6 @@ from minitorch_dist.tensors.extras.linear_algebra.fourier import (
     rfftfreq as rfftfreq,
     rfftn as rfftn,
 )
+from minitorch_dist.tensors.extras.outputs import offer as _offer_out
+
+_offer_out(globals(), "fft.")

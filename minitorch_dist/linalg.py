@@ -5,6 +5,7 @@ from __future__ import annotations
 from minitorch_dist.tensors.extras.linear_algebra.chains import multi_dot
 from minitorch_dist.tensors.extras.linear_algebra.matrices import linalg_cross as cross, matrix_exp
 from minitorch_dist.tensors.extras.linear_algebra.solving import matrix_power
+from minitorch_dist.tensors.extras.outputs import offer as _offer_out
 from minitorch_dist.tensors.extras.shapes.grids import linalg_vander as vander
 from minitorch_dist.tensors.ops.along_axes.norms import vector_norm
 from minitorch_dist.tensors.ops.linear_algebra.decompositions import (
@@ -61,3 +62,5 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+_offer_out(globals(), "linalg.")

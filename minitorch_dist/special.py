@@ -16,6 +16,7 @@ from minitorch_dist.tensors.extras.elementwise.exponentials import (
 )
 from minitorch_dist.tensors.extras.elementwise.gamma import digamma as digamma
 from minitorch_dist.tensors.extras.elementwise.trigonometry import sinc as sinc
+from minitorch_dist.tensors.extras.outputs import offer as _offer_out
 from minitorch_dist.tensors.ops.elementwise.error_function import erf as erf, erfinv as erfinv
 from minitorch_dist.tensors.ops.elementwise.exponentials import expm1 as expm1, log1p as log1p
 from minitorch_dist.tensors.ops.elementwise.rounding import round as round
@@ -24,3 +25,5 @@ from minitorch_dist.tensors.ops.layers.softmaxes import (
     logsumexp as logsumexp,
     softmax as softmax,
 )
+
+_offer_out(globals(), "special.")

@@ -217,7 +217,9 @@ def sum_as(dtype: dtypes.dtype | None, input: T, dim: operations.Dims, keepdim: 
     if dtype.category >= dtypes.FLOATING:
         return operations.sum(cast(input, dtype), dim, keepdim)
     x = input.array.astype(dtype.numpy)
-    return result(input, operations.add_up(x, operations.axes(dim, x.ndim), keepdims=keepdim))
+    return result(
+        input, operations.add_up(x, operations.axes(dim, x.ndim), x.dtype, keepdims=keepdim)
+    )
 
 
 rare_cases.sum_as, rare_cases.taken_in = sum_as, taken_in

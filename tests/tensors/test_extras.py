@@ -69,3 +69,16 @@ def test_users_have_them_all() -> None:
     assert mtd.ones(2).exp_().tolist() == mtd.ones(2).exp().tolist()
     assert mtd.linalg.multi_dot([mtd.eye(2), mtd.eye(2)]).tolist() == [[1.0, 0.0], [0.0, 1.0]]
     assert mtd.fft.fft(mtd.ones(2)).tolist() == [2, 0]
+
+
+def test_sums_of_narrow_whole_numbers_keep_their_type() -> None:
+    x = mtd.tensor([[1, 2], [3, 250]])
+    for kind in (mtd.bool, mtd.uint8, mtd.int16, mtd.int32):
+        assert x.sum(dtype=kind).dtype is kind
+    assert x.sum(0, dtype=mtd.uint8).tolist() == [4, 252] and x.sum(dtype=mtd.bool).item() is True
+
+
+def test_only_one_triangle_of_a_cholesky_factor_is_read() -> None:
+    whole = mtd.tensor([[2.0, 9.0], [1.0, 3.0]])
+    assert mtd.allclose(mtd.cholesky_inverse(whole), mtd.cholesky_inverse(whole.tril()))
+    assert mtd.allclose(mtd.cholesky_inverse(whole, True), mtd.cholesky_inverse(whole.triu(), True))

@@ -10,6 +10,7 @@ from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.extras.linear_algebra.matrices import positive_power
+from minitorch_dist.tensors.extras.shapes.rearranging import tril, triu
 from minitorch_dist.tensors.names import also_called
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.linear_algebra.matrices import attempt, matrix, mT
@@ -56,7 +57,7 @@ def triangular_solve(
 @also_called(input="B", input2="L")
 def cholesky_solve(B: T, L: T, upper: bool = False) -> T:
     """X with A X = B, given the Cholesky factor of A."""
-    factor: Any = L
+    factor: Any = triu(L) if upper else tril(L)
     other = factor.transpose(-1, -2)
     low, high = (other, factor) if upper else (factor, other)
     halfway = solve_triangular(low, B, upper=False)
@@ -67,7 +68,7 @@ def cholesky_solve(B: T, L: T, upper: bool = False) -> T:
 @also_called(input="L")
 def cholesky_inverse(L: T, upper: bool = False) -> T:
     """The inverse of A, given the Cholesky factor of A."""
-    factor: Any = L
+    factor: Any = triu(L) if upper else tril(L)
     other = factor.transpose(-1, -2)
     whole: T = matmul(other, factor) if upper else matmul(factor, other)
     return inv(whole)
