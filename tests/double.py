@@ -13,6 +13,10 @@ def functional(t: Any) -> Any:
     return t.nn.functional
 
 
+def attention(t: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
+    return t.nn.functional.scaled_dot_product_attention(q, k, v, **options)
+
+
 def classes(t: Any) -> Any:
     return t.tensor([0, 3, 1])
 
@@ -276,6 +280,21 @@ NORMS: dict[str, Any] = {
     "std": (lambda t, x: x.std(0, keepdim=True) * x, S),
 }  # fmt: skip
 RARER: dict[str, Any] = {
+    "prod": (lambda t, x: x.prod(), S),
+    "prod of rows": (lambda t, x: x.prod(1, keepdim=True) * 2, (2, 5)),
+    "prod with zeros": (lambda t, x: x.floor().detach().mul(x).prod(0), (3, 3)),
+    "cumprod": (lambda t, x: x.cumprod(1), (2, 5)),
+    "cumprod of columns": (lambda t, x: x.cumprod(0), (3, 2)),
+    "det": (lambda t, x: t.linalg.det(x), (2, 3, 3)),
+    "logdet": (lambda t, x: t.logdet(x @ x.mT + t.eye(3, dtype=x.dtype)), (3, 3)),
+    "slogdet": (lambda t, x: t.linalg.slogdet(x)[1], (4, 4)),
+    "attention": (attention, (2, 3, 4), (2, 5, 4), (2, 5, 2)),
+    "causal attention": (lambda t, q, k, v: attention(t, q, k, v, is_causal=True), (3, 4), (3, 4), (3, 4)),
+    "attention with a mask": (lambda t, q, k, v, m: attention(t, q, k, v, attn_mask=m), (2, 3, 4), (2, 5, 4), (2, 5, 2), (3, 5)),
+    "attention of groups": (
+        lambda t, q, k, v: attention(t, q, k, v, enable_gqa=True), (1, 4, 3, 2), (1, 2, 5, 2), (1, 2, 5, 2),
+    ),
+
     "mish": (lambda t, x: functional(t).mish(x), S),
     "glu": (lambda t, x: functional(t).glu(x), S),
     "prelu": (lambda t, x, w: functional(t).prelu(x, w) * x, S, (4,)),

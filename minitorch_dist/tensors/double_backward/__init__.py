@@ -8,6 +8,7 @@ rules             its answers to numpy, in operations on tensors
 windows           where a view lies in its base
 remade            arrays that a function keeps though no tensor holds them
 simple_forms      convolutions, norms, pooling and recurrent layers, in operations that are easy to record
+simple_products   products of many numbers, determinants and attention, in such operations, too
 closures          a node's functions, with recording arrays in place of those that they have kept
 passes            the backward pass
 """

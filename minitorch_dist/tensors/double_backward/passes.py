@@ -30,7 +30,8 @@ from minitorch_dist.tensors.double_backward.recording_array import (
     history_of,
     recording,
 )
-from minitorch_dist.tensors.double_backward.simple_forms import Cells, Form, form_of, kept_by
+from minitorch_dist.tensors.double_backward.simple_forms import form_of
+from minitorch_dist.tensors.double_backward.simple_products import Cells, Form, kept_by
 
 Roots = Sequence[tuple[Edge, TensorBase]]
 

@@ -11,27 +11,26 @@ each edge, and the results. An input that enters as a sum, and is not read, may 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.double_backward import simple_products
 from minitorch_dist.tensors.double_backward.recording_array import constant
+from minitorch_dist.tensors.double_backward.simple_products import (
+    Cells,
+    Form,
+    kept_by,
+    wide,
+    zeros,
+)
 from minitorch_dist.tensors.ops.images import padding
 from minitorch_dist.tensors.ops.images.pooling import _images, _max_indices
 from minitorch_dist.tensors.ops.images.sliding import Axis, seen
 from minitorch_dist.tensors.ops.layers.recurrent_cells import Gru, Lstm, Relu
 from minitorch_dist.tensors.ops.shapes import joining
-
-Cells = Mapping[str, Any]
-Form = Callable[[Cells, Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
-
-
-def zeros(shape: Sequence[int], dtype: Any) -> Any:
-    """An input of which only the shape counts."""
-    return constant(np.zeros(shape, dtype)).requires_grad_()
-
 
 # ---------------------------------------------------------------------------------- convolutions
 
@@ -134,7 +133,7 @@ def _by_rows(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequenc
     """Layer norm and RMS norm."""
     x, weight = reads[0], reads[1] if cells["scales"] is not None else None
     kind = x.dtype
-    rows = x.reshape(-1, cells["width"]).to(_wide(x))
+    rows = x.reshape(-1, cells["width"]).to(wide(x))
     apart = rows - rows.mean(1, keepdim=True) if cells["centred"] else rows
     normal = apart * _distance(apart, 1, cells["scale"])
     inputs, shifts = [x], cells["shifts"]
@@ -149,7 +148,7 @@ def _shared_norm(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Seq
     over: Any
     shared, kind, (images, channels) = cells["shared"], x.dtype, x.shape[:2]
     grouped = shared not in (None, (0,))
-    planes = x.reshape(images, channels, -1).to(_wide(x))
+    planes = x.reshape(images, channels, -1).to(wide(x))
     mean, std = cells["mean"], cells["std"]
     if shared is None:  # running statistics: constants
         mean, std = (constant(v[:, :, None].astype(planes.array.dtype), x.storage.device) for v in (mean, std))  # fmt: skip
@@ -168,10 +167,6 @@ def _shared_norm(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Seq
     bias = None if cells["of_bias"] is None else ((channels,), cells["of_bias"])
     out = _affine(normal, weight, inputs, (1, channels, 1), bias)
     return inputs, [out.reshape(x.shape).to(kind)]
-
-
-def _wide(x: Any) -> Any:
-    return x.float().dtype if x.array.dtype.itemsize == 2 else x.dtype
 
 
 def _moments(root: bool) -> Form:
@@ -293,6 +288,7 @@ def _step(cell: Any, outside: Any, inside: Any, h: Any, c: Any) -> tuple[Any, An
 
 _OPS = "minitorch_dist.tensors.ops."
 FORMS: dict[str, Form] = {
+    **simple_products.FORMS,
     _OPS + "along_axes.variance.Moments.std_gradient": _moments(root=True),
     _OPS + "along_axes.variance.Moments.var_gradient": _moments(root=False),
     _OPS + "images.adaptive_pooling._average.<locals>.backward": _adaptive,
@@ -307,17 +303,6 @@ FORMS: dict[str, Form] = {
     _OPS + "shapes.pieces.diagonal.<locals>.widen": _diagonal,
 }
 """The key is the module and name of the node's own function."""
-
-
-def kept_by(function: Any) -> dict[str, Any]:
-    """The contents of a function's closure, or of the object whose method it is."""
-    owner = getattr(function, "__self__", None)
-    if owner is not None:
-        return dict(vars(owner))
-    names = function.__code__.co_freevars
-    return dict(
-        zip(names, (cell.cell_contents for cell in function.__closure__ or ()), strict=True)
-    )
 
 
 def form_of(function: Any) -> Form | None:

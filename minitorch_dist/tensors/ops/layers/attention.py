@@ -107,7 +107,7 @@ def scaled_dot_product_attention(
 
     result: T = record_joint(
         out.astype(source, copy=False), "ScaledDotProductAttentionBackward0", inputs, backward,
-        reads=[query, key, value],
+        reads=inputs if any(want_mask) else inputs[:3],
     )  # fmt: skip
     return result
 
