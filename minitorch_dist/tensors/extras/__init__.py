@@ -11,6 +11,7 @@ They are written as those of `ops`, in rooms of the same names:
     complex_numbers    questions about conjugates
     sparse             matrices by coordinates, and their products
     grid_sampling      images seen at computed places
+    outputs            `out=`, for the functions that have it in torch
     methods            all of them as methods of a tensor
 
 The package's face offers them as functions. Nothing else imports them; `setup.cfg` and a test hold that. An operation

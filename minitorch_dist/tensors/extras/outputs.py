@@ -31,34 +31,42 @@ from minitorch_dist.tensors.ops.elementwise.copying import copy_
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 from minitorch_dist.tensors.ops.shapes.striding import resize_
 
-CASTS = """
-acos acosh add addcdiv addcmul addr angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
-bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor cat chain_matmul cholesky cholesky_inverse
-cholesky_solve clamp clamp_max clamp_min clip column_stack concat concatenate copysign cos cosh deg2rad diff digamma div
-divide dstack eq erf erfc erfinv exp exp2 expm1 floor_divide fmax fmin fmod gcd ge ger greater greater_equal gt hstack
-hypot kron lcm ldexp le less less_equal lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
-logical_xor logit logsumexp lt matrix_power max maximum min minimum mul multiply ne nextafter normal not_equal outer pow
-rad2deg reciprocal remainder row_stack rsqrt sigmoid sin sinc sinh sqrt square stack std sub subtract tan tanh threshold
-true_divide var vstack xlogy linalg.cond linalg.lstsq linalg.matrix_power linalg.matrix_rank linalg.pinv fft.fft fft.fft2
-fft.fftn fft.ifft fft.ifft2 fft.ifftn fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn special.digamma
-special.entr special.erf special.erfc special.erfcx special.erfinv special.exp2 special.expm1 special.log1p
-special.log_ndtr special.logit special.logsumexp special.ndtr special.ndtri special.sinc special.xlog1py special.xlogy
-"""
-EXACT = """
-abs absolute addbmm addmm addmv all amax amin aminmax any argmax argmin argsort baddbmm bernoulli bitwise_not bmm bucketize ceil complex
-conj_physical cross cummax cummin diag diagonal_copy dot fix float_power floor frac gather hardshrink heaviside histc
-histogram index_add index_copy index_reduce index_select inner inverse isin isneginf isposinf kthvalue lerp log_softmax
-logcumsumexp masked_select matmul median mm mode msort multinomial mv nan_to_num nanmedian nanquantile narrow_copy neg
-negative nonzero norm polar qr quantile round scatter scatter_add scatter_reduce searchsorted sgn sign signbit slice_scatter
-slogdet softmax sort spmm svd take take_along_dim tensordot topk triangular_solve tril triu trunc vdot where
-linalg.cholesky linalg.cross linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.matmul linalg.matrix_norm
-linalg.multi_dot linalg.norm linalg.qr linalg.slogdet linalg.solve linalg.solve_triangular linalg.svd linalg.svdvals
-linalg.vecdot linalg.vector_norm special.round
-"""
-TYPED = "cumprod cumsum mean nanmean nansum prod sum"
-FACTORIES = """
-arange empty eye full linspace logspace ones rand randint randn randperm range zeros fft.fftfreq fft.rfftfreq
-"""
+CASTS = [
+    "acos acosh add addcdiv addcmul addr angle arccos arccosh arcsin arcsinh arctan arctan2",
+    "arctanh asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_or",
+    "bitwise_right_shift bitwise_xor cat chain_matmul cholesky cholesky_inverse cholesky_solve",
+    "clamp clamp_max clamp_min clip column_stack concat concatenate copysign cos cosh deg2rad",
+    "diff digamma div divide dstack eq erf erfc erfinv exp exp2 expm1 floor_divide fmax fmin",
+    "fmod gcd ge ger greater greater_equal gt hstack hypot kron lcm ldexp le less less_equal",
+    "lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or",
+    "logical_xor logit logsumexp lt matrix_power max maximum min minimum mul multiply ne",
+    "nextafter normal not_equal outer pow rad2deg reciprocal remainder row_stack rsqrt sigmoid",
+    "sin sinc sinh sqrt square stack std sub subtract tan tanh threshold true_divide var vstack",
+    "xlogy linalg.cond linalg.lstsq linalg.matrix_power linalg.matrix_rank linalg.pinv fft.fft",
+    "fft.fft2 fft.fftn fft.ifft fft.ifft2 fft.ifftn fft.irfft fft.irfft2 fft.irfftn fft.rfft",
+    "fft.rfft2 fft.rfftn special.digamma special.entr special.erf special.erfc special.erfcx",
+    "special.erfinv special.exp2 special.expm1 special.log1p special.log_ndtr special.logit",
+    "special.logsumexp special.ndtr special.ndtri special.sinc special.xlog1py special.xlogy",
+]
+EXACT = [
+    "abs absolute addbmm addmm addmv all amax amin aminmax any argmax argmin argsort baddbmm",
+    "bernoulli bitwise_not bmm bucketize ceil complex conj_physical cross cummax cummin diag",
+    "diagonal_copy dot fix float_power floor frac gather hardshrink heaviside histc histogram",
+    "index_add index_copy index_reduce index_select inner inverse isin isneginf isposinf",
+    "kthvalue lerp log_softmax logcumsumexp masked_select matmul median mm mode msort",
+    "multinomial mv nan_to_num nanmedian nanquantile narrow_copy neg negative nonzero norm",
+    "polar qr quantile round scatter scatter_add scatter_reduce searchsorted sgn sign signbit",
+    "slice_scatter slogdet softmax sort spmm svd take take_along_dim tensordot topk",
+    "triangular_solve tril triu trunc vdot where linalg.cholesky linalg.cross linalg.det",
+    "linalg.eigh linalg.eigvalsh linalg.inv linalg.matmul linalg.matrix_norm linalg.multi_dot",
+    "linalg.norm linalg.qr linalg.slogdet linalg.solve linalg.solve_triangular linalg.svd",
+    "linalg.svdvals linalg.vecdot linalg.vector_norm special.round",
+]
+TYPED = ["cumprod cumsum mean nanmean nansum prod sum"]
+FACTORIES = [
+    "arange empty eye full linspace logspace ones rand randint randn randperm range zeros",
+    "fft.fftfreq fft.rfftfreq",
+]
 BY_COUNT = {"arange", "linspace", "logspace", "randperm", "range", "fftfreq", "rfftfreq"}
 JOINING = {"cat", "column_stack", "concat", "concatenate", "dstack", "hstack", "row_stack", "stack", "vstack"}  # fmt: skip
 READ_WHILE_WRITTEN = {"cross", "gather", "take"}  # torch refuses them an input as their `out`
@@ -66,7 +74,7 @@ READ_WHILE_WRITTEN = {"cross", "gather", "take"}  # torch refuses them an input 
 KINDS = {
     name: kind
     for kind, names in [("casts", CASTS), ("exact", EXACT), ("typed", TYPED), ("makes", FACTORIES)]
-    for name in names.split()
+    for name in " ".join(names).split()
 }
 
 
@@ -102,7 +110,7 @@ def _tensors_of(out: Any, name: str) -> list[TensorBase]:
 
 
 def _of_outs_type(out: Any, kind: str, options: dict[str, Any]) -> dict[str, Any]:
-    """What `out` decides: the type of its elements, and where a new tensor is made."""
+    """`out` decides these: the type of its elements, and where a new tensor is made."""
     asked = options.get("dtype")
     if asked is not None and as_dtype(asked) is not out.dtype:
         here, there = (
