@@ -17,10 +17,11 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from minitorch_dist.tensors.autograd import grad_modes
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.views import bump, check_writable
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making import creation, random, random_fill
+from minitorch_dist.tensors.ops.making import creation, random
 
 V = TypeVar("V", bound=TensorBase)
 P = ParamSpec("P")
@@ -51,14 +52,14 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: V, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> V:
     """Uniform on [a, b)."""
     with grad_modes.no_grad():
-        return random_fill.uniform_(tensor, a, b, generator=generator)
+        return tensor.uniform_(a, b, generator=generator)  # type: ignore[attr-defined, no-any-return]
 
 
 def normal_(
     tensor: V, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> V:
     with grad_modes.no_grad():
-        return random_fill.normal_(tensor, mean, std, generator=generator)
+        return tensor.normal_(mean, std, generator=generator)  # type: ignore[attr-defined, no-any-return]
 
 
 def trunc_normal_(
@@ -106,15 +107,15 @@ def _normal_cdf(x: float) -> float:
 
 
 def constant_(tensor: V, val: float) -> V:
-    return _store(tensor, val)
+    return _filled(tensor, val)  # type: ignore[no-any-return]
 
 
 def ones_(tensor: V) -> V:
-    return _store(tensor, 1)
+    return _filled(tensor, 1)  # type: ignore[no-any-return]
 
 
 def zeros_(tensor: V) -> V:
-    return _store(tensor, 0)
+    return _filled(tensor, 0)  # type: ignore[no-any-return]
 
 
 def eye_(tensor: V) -> V:
@@ -142,9 +143,9 @@ def dirac_(tensor: V, groups: int = 1) -> V:
 # --------------------------------------------------------------------------- variance from the shape
 
 
-def _calculate_fan_in_and_fan_out(tensor: TensorBase) -> tuple[int, int]:
+def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
     """How many values enter one output of this weight, and how many outputs one input feeds."""
-    shape = tensor.array.shape
+    shape = tuple(tensor.shape)
     if len(shape) < 2:
         raise ValueError(
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
@@ -199,8 +200,8 @@ def kaiming_normal_(
     return normal_(tensor, 0, std, generator)
 
 
-def _is_empty(tensor: TensorBase) -> bool:
-    if tensor.array.size:
+def _is_empty(tensor: Any) -> bool:
+    if tensor.numel():
         return False
     warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
     return True
@@ -246,9 +247,14 @@ def _check_matrix(tensor: TensorBase) -> None:
 def _store(tensor: V, values: Any) -> V:
     with grad_modes.no_grad():
         check_writable(tensor)
-    tensor.array[...] = values
+    tensor.array[...] = base.new(tensor.plain, values).array  # a DTensor refuses to say `plain`
     bump(tensor)
     return tensor
+
+
+def _filled(tensor: Any, value: float) -> Any:
+    with grad_modes.no_grad():
+        return tensor.fill_(value)
 
 
 # ------------------------------------------------------------------- old names, without the underscore

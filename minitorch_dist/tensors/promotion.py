@@ -194,7 +194,7 @@ def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
 
 def on_result_device(input: T, other: TensorBase) -> T:
     """The one of both whose device is that of a result made of both."""
-    if input.storage.device is other.storage.device:
+    if input.storage.device is other.storage.device and input.plain is other.plain:
         return input
     device = common_device((input, other))
     return input if input.storage.device is device else other  # type: ignore[return-value]

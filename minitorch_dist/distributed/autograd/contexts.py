@@ -82,7 +82,7 @@ class Context:
             present = self.grads.get(leaf)
             if present is None:
                 kept = as_leaf_gradient(grad, leaf, is_ours)
-                self.grads[leaf] = base.new(leaf.plain, kept, leaf.storage.device)
+                self.grads[leaf] = base.new(TensorBase.plain, kept, leaf.storage.device)
             else:
                 present.array += grad
                 present.storage.version += 1

@@ -30,6 +30,7 @@ from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import Array
 
@@ -58,11 +59,18 @@ class CPUOffloadPolicy(OffloadPolicy):
     pin_memory: bool = True
 
 
+class GatheredParameter(Parameter):
+    """A `ShardedParameter` while it is whole: an ordinary parameter, with which is computed."""
+
+
 class ShardedParameter(DParameter):
-    """A parameter of an FSDP unit: a DTensor while at rest, the whole while computing."""
+    """A parameter of an FSDP unit at rest: a DTensor. Its gradients come by its unit, and not by operations on it."""
 
     _unit: Unit
     _number: int
+
+    def is_recorded(self) -> bool:
+        return False
 
     def _local_array(self) -> Array:
         unit = self._unit
@@ -231,6 +239,7 @@ def fully_shard(
             p._mesh, p._placements, p._whole = _lying(p, shape, mesh)
             p.__class__ = ShardedParameter
             p._unit, p._number = unit, number
+        unit.classes = ShardedParameter, GatheredParameter
     frees = None if reshard_after_forward is None else bool(reshard_after_forward)
     state = FSDPState(unit, Prefetcher(BackwardPrefetch.BACKWARD_PRE, False), policy, frees)
     module.__dict__[STATE] = state

@@ -93,6 +93,7 @@ class Gathered:
         self._full_storage: Storage | None = None
         self._gathering: Work | None = None
         self.is_whole = False
+        self.classes: tuple[type[Parameter], type[Parameter]] | None = None  # at rest, and whole
         self._gathered_version = 0
         self._arriving = EMPTY
         self._leaving: Tensor | None = None  # our part of it
@@ -213,6 +214,7 @@ class Gathered:
         for number, p in enumerate(self.originals):
             self._point(p, whole[self.spans[number]].reshape(self.layout.shapes[number]),
                         self._full_storage)  # fmt: skip
+        self._show_as(1)
 
     def reshard(self) -> None:
         """Give back what was gathered."""
@@ -234,6 +236,12 @@ class Gathered:
             array = self.flat.array[piece.offset : piece.offset + piece.length]
             shape = self.layout.shape_of(number, self.rank)
             self._point(p, array.reshape(shape), self.flat.storage)
+        self._show_as(0)
+
+    def _show_as(self, number: int) -> None:
+        if self.classes is not None:
+            for p in self.originals:
+                p.__class__ = self.classes[number]
 
     def _point(self, p: Parameter, array: Array, storage: Storage) -> None:
         p.array, p.storage = array, storage

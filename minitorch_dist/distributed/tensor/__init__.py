@@ -17,9 +17,12 @@ from minitorch_dist.distributed.tensor.factories import (
     randn as randn,
     zeros as zeros,
 )
+from minitorch_dist.distributed.tensor.methods import attach as _attach
 from minitorch_dist.distributed.tensor.placements import (
     Partial as Partial,
     Placement as Placement,
     Replicate as Replicate,
     Shard as Shard,
 )
+
+_attach()

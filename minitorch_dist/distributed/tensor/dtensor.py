@@ -5,10 +5,10 @@
     whole.redistribute(placements=[Replicate()])            # the collectives that it takes
     whole.full_tensor()
 
-A DTensor is how parameters and states are *kept*. An operation on one computes with this rank's part and
-gives an ordinary tensor (torch computes with the whole, and communicates on the way); `tensor.parallel` and
-FSDP do the communication where it belongs. Moving between placements is recorded for no gradient;
-`distributed.nn.functional` has the collectives that gradients pass.
+A DTensor is how parameters and states are kept. Python's operators, sums, means, products of matrices and
+elementwise methods give DTensors (`arithmetic`). Other operations would compute with this rank's part alone, and are
+refused (`part`); `tensor.parallel` and FSDP show their modules ordinary tensors while they compute. Moving between
+placements is recorded: gradients move back.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.reduce_op import ReduceOp
+from minitorch_dist.distributed.tensor.part import TensorPart, here
 from minitorch_dist.distributed.tensor.placements import (
     Partial,
     Placement,
@@ -33,8 +34,10 @@ from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, size as sizes
-from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core import base, grad_mode
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -42,7 +45,7 @@ OPERATIONS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PROD
               "max": ReduceOp.MAX, "min": ReduceOp.MIN}  # fmt: skip
 
 
-class DTensor(Tensor):
+class DTensor(TensorPart):
     """This rank's part in `array`; shape and size speak of the whole."""
 
     _mesh: DeviceMesh
@@ -60,6 +63,11 @@ class DTensor(Tensor):
     def size(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self._whole[dim]
 
+    def __len__(self) -> int:
+        if not self._whole:
+            raise TypeError("len() of a 0-d tensor")
+        return self._whole[0]
+
     def dim(self) -> int:
         return len(self._whole)
 
@@ -75,8 +83,12 @@ class DTensor(Tensor):
         return self._placements
 
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
-        """This rank's part, sharing its memory."""
-        return base.new(Tensor, self._local_array(), self.device)
+        """This rank's part, sharing its memory. Gradients pass."""
+        if not self.is_recorded():
+            return _sharing(self._local_array(), self.storage)
+        out = record(self.array, "ToTorchTensorBackward0", (here(self), _itself))
+        out.storage = self.storage
+        return out
 
     def _local_array(self) -> Array:
         return self.array
@@ -106,6 +118,16 @@ class DTensor(Tensor):
         array = self._local_array()
         return made(DTensor, array, self._mesh, self._placements, self._whole, self.storage)
 
+    @property
+    def data(self) -> Any:
+        """The same memory outside of the graph, distributed as this is."""
+        own, storage = self._local_array(), self.storage.alias()
+        return made(DTensor, own, self._mesh, self._placements, self._whole, storage)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        copying.set_data(self, value)
+
     def clone(self, **_: Any) -> Any:
         array = self._local_array().copy()
         return made(DTensor, array, self._mesh, self._placements, self._whole, device=self.device)
@@ -129,8 +151,7 @@ class DTensor(Tensor):
 
     def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
         """The whole, on every rank. Collective."""
-        whole = self.redistribute(placements=[Replicate()] * self._mesh.ndim)
-        return base.new(Tensor, whole.array, self.device)
+        return self.redistribute(placements=[Replicate()] * self._mesh.ndim).to_local()
 
     def redistribute(
         self,
@@ -139,13 +160,20 @@ class DTensor(Tensor):
         *,
         async_op: bool = False,
     ) -> DTensor:
-        """The same tensor, lying in another way on the same mesh. Collective."""
+        """The same tensor, lying in another way on the same mesh. Collective, and so is its backward."""
         if device_mesh is not None and device_mesh != self._mesh:
             raise NotImplementedError("redistribute to another mesh: take full_tensor() in between")
         wanted = checked(placements, self._mesh)
-        array = moved(self._local_array(), self._whole, self._mesh, self._placements, wanted)
-        out: DTensor = made(DTensor, array, self._mesh, wanted, self._whole, device=self.device)
-        return out
+        whole, mesh, before = self._whole, self._mesh, self._placements
+        array = moved(self._local_array(), whole, mesh, before, wanted)
+        if not self.is_recorded():
+            return made(DTensor, array, mesh, wanted, whole, device=self.device)  # type: ignore[no-any-return]
+        back = of_gradient(wanted, before), of_gradient(before, before)
+        return placed(
+            record(array, "RedistributeBackward0",
+                   (here(self), lambda g: moved(row_major(g), whole, mesh, *back))),
+            mesh, wanted, whole,
+        )  # fmt: skip
 
     @staticmethod
     def from_local(
@@ -167,10 +195,13 @@ class DTensor(Tensor):
             for size, placement in zip(device_mesh.shape, chosen, strict=True):
                 if isinstance(placement, Shard):
                     whole[placement.dim] *= size
-        out: DTensor = made(
-            DTensor, local_tensor.array, device_mesh, chosen, tuple(whole), local_tensor.storage
-        )
-        return out
+        if not (local_tensor.requires_grad and grad_mode.current_mode() == grad_mode.ON):
+            return made(  # type: ignore[no-any-return]
+                DTensor, local_tensor.array, device_mesh, chosen, tuple(whole), local_tensor.storage
+            )
+        out = record(local_tensor.array, "FromTorchTensorBackward0", (local_tensor, _itself))
+        out.storage = local_tensor.storage
+        return placed(out, device_mesh, chosen, tuple(whole))
 
     def __repr__(self, **options: Any) -> str:
         return (
@@ -200,6 +231,38 @@ def made(
     if storage is not None:
         out.storage = storage
     out._mesh, out._placements, out._whole = mesh, tuple(placements), tuple(whole)
+    return out
+
+
+def placed(
+    local: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], whole: Sequence[int]
+) -> DTensor:
+    """A computed part as a DTensor, at the same place in the graph."""
+    out: DTensor = made(DTensor, local.array, mesh, placements, tuple(whole), local.storage)
+    out._grad_fn, out._output_nr = local._grad_fn, local._output_nr
+    out._requires_grad = local._requires_grad
+    return out
+
+
+def of_gradient(
+    placements: Sequence[Placement], before: Sequence[Placement]
+) -> tuple[Placement, ...]:
+    """How the gradient lies: as the tensor, and whole where that lies in summands."""
+    if any(isinstance(p, Partial) and p.reduce_op != "sum" for p in before):
+        raise NotImplementedError(
+            f"gradients of a DTensor that lies as {tuple(before)} are not offered, only of sums: redistribute it "
+            "under no_grad()"
+        )
+    return tuple(Replicate() if p.is_partial() else p for p in placements)
+
+
+def _itself(grad: Array) -> Array:
+    return grad
+
+
+def _sharing(array: Array, storage: Any) -> Tensor:
+    out: Tensor = object.__new__(Tensor)
+    out.array, out.storage = array, storage
     return out
 
 

@@ -112,6 +112,20 @@ def _drawn(
     return out
 
 
+def drawn_like(tensor: DTensor, draw: Callable[[Any, Generator], Any]) -> DTensor:
+    """Random numbers for all of `tensor`, of which this rank keeps its part. `draw(whole, generator)` fills a tensor."""
+    if any(one.is_partial() for one in tensor.placements):
+        raise ValueError(f"random numbers cannot be drawn in summands: {tensor.placements}")
+    mesh, at = tensor.device_mesh, tensor.device_mesh.get_coordinate()
+    assert at is not None
+    shape, kind = tuple(tensor.shape), tensor.dtype
+    whole = _as_the_first(mesh, lambda source: draw(creation.empty(shape, dtype=kind), source))
+    part = local_ranges(shape, mesh.shape, at, tensor.placements)
+    array = whole.array[tuple(slice(*side) for side in part)].copy(order="C")
+    out: DTensor = made(DTensor, array, mesh, tensor.placements, shape, device=tensor.device)
+    return out
+
+
 def _as_the_first(mesh: DeviceMesh, draw: Callable[[Generator], Any]) -> Any:
     """Draw as the mesh's first rank does. This rank's own numbers go on by as many as well."""
     own = generator.current()

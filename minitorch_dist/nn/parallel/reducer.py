@@ -102,10 +102,9 @@ class Reducer:
         self.failure: str | None = None  # the last error of a pass
         self.may_be_static = True  # so far the same parameters were used in every pass
         for number, p in enumerate(parameters):
-            edge = graph.edge_of(p)
-            assert edge is not None, "parameters of a reducer require grad"
+            assert p.requires_grad, "parameters of a reducer require grad"
             arrived = _weakly(weakref.WeakMethod(self._arrived), number)
-            RemovableHandle(hooks_of(edge[0]).kept, arrived)
+            RemovableHandle(hooks_of(graph.node_of_leaf(p)).kept, arrived)
             handle = p.__dict__.pop("_in_backward_handle", None)
             if handle is not None:  # its own optimizers step when the average is there
                 handle.remove()

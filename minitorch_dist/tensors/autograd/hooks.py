@@ -86,7 +86,7 @@ class NodeHooks:
             if tensor is not None and grad is not None:
                 present = tensor._grad
                 whole = grad.copy() if present is None else present.array + grad
-                tensor._grad = base.new(tensor.plain, whole, device)
+                tensor._grad = base.new(base.TensorBase.plain, whole, device)
         return grads
 
     def run_before(

@@ -66,7 +66,7 @@ def _add_to_leaf(leaf: TensorBase | None, grad: Gradient) -> None:
     if leaf is not None and grad is not None:
         total = grad if leaf._grad is None else leaf._grad.array + grad
         total = np.array(total, leaf.array.dtype)
-        leaf._grad = base.new(leaf.plain, total, leaf.storage.device)
+        leaf._grad = base.new(TensorBase.plain, total, leaf.storage.device)
 
 
 # ---------------------------------------------------------------------------- what a pass knows

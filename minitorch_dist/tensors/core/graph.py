@@ -120,10 +120,11 @@ def edge_of(tensor: TensorBase) -> Edge | None:
         return tensor._grad_fn, tensor._output_nr
     if not tensor._requires_grad:
         return None
-    return tensor._accumulate or _first_edge(tensor), 0
+    return tensor._accumulate or node_of_leaf(tensor), 0
 
 
-def _first_edge(leaf: TensorBase) -> AccumulateGrad:
+def node_of_leaf(leaf: TensorBase) -> AccumulateGrad:
+    """The node that collects the gradient of a leaf, made on first use."""
     with _first_use:  # two threads must not make two
         if leaf._accumulate is None:
             leaf._accumulate = KINDS["AccumulateGrad"](leaf)
@@ -247,7 +248,7 @@ class AccumulateGrad(Node):
 
 def _begin_gradient(leaf: TensorBase, grad: Array, is_ours: bool) -> None:
     grad = as_leaf_gradient(grad, leaf, is_ours)
-    leaf._grad = base.new(leaf.plain, grad, leaf.storage.device)
+    leaf._grad = base.new(TensorBase.plain, grad, leaf.storage.device)
     if leaf.storage.device is not CPU:
         observers.memory.collected(grad, leaf.storage.device)
 

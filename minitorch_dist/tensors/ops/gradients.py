@@ -92,7 +92,7 @@ def backward(
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         for tensor in inputs:
-            if tensor._grad_fn is not None or not tensor._requires_grad:
+            if tensor._grad_fn is not None or not tensor.requires_grad:
                 retain_grad(tensor)
         attended.run(_roots(given, grad_tensors), bool(retain_graph), inputs)
     else:
@@ -143,10 +143,10 @@ def grad(
         if isinstance(grad, TensorBase):
             results.append(grad)
         elif grad is not None:
-            results.append(base.new(tensor.plain, grad, tensor.storage.device))
+            results.append(base.new(TensorBase.plain, grad, tensor.storage.device))
         elif materialize_grads:
             zeros = np.zeros_like(tensor.array)
-            results.append(base.new(tensor.plain, zeros, tensor.storage.device))
+            results.append(base.new(TensorBase.plain, zeros, tensor.storage.device))
         elif allow_unused:
             results.append(None)
         else:
@@ -187,7 +187,10 @@ def _recorded_roots(
     """The roots with tensors for weights, which may have a history."""
     given = (None,) * len(tensors) if weights is None else as_tuple(weights)
     return [
-        (edge, base.new(tensor.plain, array, tensor.storage.device) if weight is None else weight)
+        (
+            edge,
+            base.new(TensorBase.plain, array, tensor.storage.device) if weight is None else weight,
+        )
         for (edge, array), tensor, weight in zip(roots, tensors, given, strict=True)
     ]
 

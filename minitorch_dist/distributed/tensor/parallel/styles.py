@@ -15,13 +15,19 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
-from minitorch_dist.distributed.tensor.dtensor import distribute_tensor
+from minitorch_dist.distributed.tensor.dtensor import DParameter, distribute_tensor
 from minitorch_dist.distributed.tensor.parallel.layouts import convert, enter
 from minitorch_dist.distributed.tensor.placements import Partial, Placement, Replicate, Shard
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.sparse import Embedding
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors.core.operations import add
 from minitorch_dist.tensors.tensor import Tensor
+
+
+class ParameterPart(Parameter):
+    """A `DParameter` while its layer computes: this rank's part, as an ordinary parameter."""
 
 
 class ParallelStyle:
@@ -38,10 +44,29 @@ class ParallelStyle:
             if p is not None:
                 new = distribute_tensor(p, mesh, [placement], src_data_rank=self.src_data_rank)
                 module._parameters[name] = new  # type: ignore[assignment]
+        _show_parts(module)
 
     def __repr__(self) -> str:
         options = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if v is not None)
         return f"{type(self).__name__}({options})"
+
+
+def _show_parts(module: Module) -> None:
+    """Let the module find ordinary parameters while it computes."""
+    shown: list[Any] = []
+
+    def before(each: Module, _: Any) -> None:
+        found = [p for p in each._parameters.values() if type(p) is DParameter]
+        for p in found:
+            p.__class__ = ParameterPart  # type: ignore[assignment]
+        shown.extend(found)
+
+    def after(*_: Any) -> None:
+        while shown:
+            shown.pop().__class__ = DParameter
+
+    module.register_forward_pre_hook(before)
+    module.register_forward_hook(after, always_call=True)
 
 
 class ColwiseParallel(ParallelStyle):
@@ -114,9 +139,9 @@ class RowwiseParallel(ParallelStyle):
             if bias is None:
                 return y
             if isinstance(wanted, Shard):
-                return y + (enter(bias, group) if wanted.dim % y.ndim != y.ndim - 1 else
-                            convert(bias, Replicate(), Shard(-1), group))  # fmt: skip
-            return y + bias
+                return add(y, enter(bias, group) if wanted.dim % y.ndim != y.ndim - 1 else
+                           convert(bias, Replicate(), Shard(-1), group))  # fmt: skip
+            return add(y, bias)  # the operator would ask how `y` lies
 
         module.register_forward_pre_hook(before)
         module.register_forward_hook(after, always_call=False)

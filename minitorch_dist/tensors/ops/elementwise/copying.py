@@ -82,7 +82,7 @@ def set_data(input: TensorBase, other: TensorBase) -> None:
     """`x.data = y`: from now on `x` looks at the memory of `y`; its place in the graph stays."""
     if not isinstance(other, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
-    if input._requires_grad and other.array.dtype.kind in "iub":
+    if input.requires_grad and other.array.dtype.kind in "iub":
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )

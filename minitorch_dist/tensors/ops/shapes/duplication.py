@@ -46,7 +46,7 @@ def deep(input: T, memo: dict[int, Any]) -> T:
         out.array = _apart(input.array)
         out.storage = Storage(out.array, input.storage.device)
     memo[id(input)] = out
-    out._requires_grad = input._requires_grad
+    out._requires_grad = input.requires_grad
     if input._grad is not None:
         out._grad = input._grad.__deepcopy__(memo)
     rest = {k: v for k, v in input.__dict__.items() if k not in _STATE}

@@ -1,0 +1,189 @@
+"""The methods of a DTensor that compute, in terms of `arithmetic`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from minitorch_dist.distributed.tensor import arithmetic, factories
+from minitorch_dist.distributed.tensor.dtensor import DTensor
+from minitorch_dist.distributed.tensor.part import here
+from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.tensor import Tensor
+
+OPERATORS = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
+    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "eq": operator.eq, "ne": operator.ne,
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "and": operator.and_,
+    "or": operator.or_, "xor": operator.xor,
+}  # fmt: skip
+BY_NAME = ["mul multiply div divide true_divide pow eq ne lt le gt ge maximum minimum"]
+ELEMENT_BY_ELEMENT = [
+    "abs absolute acos asin atan bfloat16 bool ceil clamp clamp_max clamp_min clip cos cosh",
+    "double erf erfc exp exp2 expm1 float floor frac half int isfinite isinf isnan log log10",
+    "log1p log2 logical_not long nan_to_num reciprocal relu round rsqrt sigmoid sign sin sinh",
+    "sqrt square tan tanh trunc",
+]
+IN_PLACE = [
+    "abs_ add_ addcdiv_ addcmul_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ copy_ cos_ div_",
+    "divide_ exp_ fill_ floor_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ reciprocal_ relu_",
+    "round_ rsqrt_ sigmoid_ sin_ sqrt_ square_ sub_ subtract_ tanh_ true_divide_ trunc_ zero_",
+]
+RANDOM = ["bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_"]
+OF_SUMMANDS = {"neg_", "negative_", "zero_"}  # in place, of each summand by itself
+
+
+def _operator(operation: Callable[..., Any]) -> tuple[Any, Any]:
+    def binary(self: DTensor, other: Any) -> Any:
+        return arithmetic.elementwise(operation, self, other)
+
+    def reflected(self: DTensor, other: Any) -> Any:
+        return arithmetic.elementwise(operation, other, self)
+
+    return binary, reflected
+
+
+def _by_name(name: str) -> Any:
+    function = getattr(Tensor, name)
+    operation = {"mul": operator.mul, "multiply": operator.mul}.get(name, function)
+    if name in ("div", "divide", "true_divide"):
+
+        def divide(self: DTensor, other: Any, *, rounding_mode: str | None = None) -> Any:
+            if rounding_mode is None:
+                return arithmetic.elementwise(operator.truediv, self, other)
+            return arithmetic.elementwise(
+                lambda x, y: function(x, y, rounding_mode=rounding_mode), self, other
+            )
+
+        return divide
+    return lambda self, other: arithmetic.elementwise(operation, self, other)
+
+
+def _element_by_element(name: str) -> Any:
+    function = getattr(Tensor, name)
+
+    def method(self: DTensor, *args: Any, **options: Any) -> Any:
+        if any(isinstance(each, TensorBase) for each in (*args, *options.values())):
+            self._refuse_part(f"{name}() with tensors")
+        return arithmetic.unary(lambda own: function(own, *args, **options), self)
+
+    return method
+
+
+def _in_place(name: str) -> Any:
+    """Writes into this rank's part, where that is what writing into the whole means."""
+    function = getattr(Tensor, name)
+
+    def method(self: DTensor, *args: Any, **options: Any) -> Any:
+        others = [each for each in args if isinstance(each, TensorBase)]
+        for each in others:
+            if not isinstance(each, DTensor) and each.array.ndim:
+                raise RuntimeError(
+                    f"{name}() got mixed torch.Tensor and DTensor: distribute_tensor makes a DTensor of the whole, "
+                    "to_local() gives this rank's part"
+                )
+            if isinstance(each, DTensor) and (each.placements, each.shape) != (
+                self.placements,
+                self.shape,
+            ):
+                raise NotImplementedError(
+                    f"{name}() between DTensors that lie as {self.placements} and {each.placements}: redistribute() one"
+                )
+        if any(p.is_partial() for p in self.placements) and not _may_write_summands(name, args):
+            raise NotImplementedError(
+                f"{name}() of a DTensor that lies in summands, {self.placements}: redistribute(placements=[Replicate()])"
+            )
+        if grad_mode.current_mode() == grad_mode.ON and any(
+            each.requires_grad for each in (self, *others)
+        ):
+            raise NotImplementedError(
+                f"{name}() of a DTensor is not recorded: write under no_grad()"
+            )
+        function(here(self), *[here(a) if isinstance(a, DTensor) else a for a in args], **options)
+        return self
+
+    return method
+
+
+def _random(name: str) -> Any:
+    """Draws as the mesh's first rank would for the whole, and keeps this rank's part."""
+
+    def method(self: DTensor, *args: Any, generator: Any = None, **options: Any) -> Any:
+        if generator is not None:
+            raise NotImplementedError(
+                f"{name}() of a DTensor takes no generator: seed all ranks alike"
+            )
+        self.copy_(
+            factories.drawn_like(
+                self, lambda whole, source: getattr(whole, name)(*args, generator=source, **options)
+            )
+        )
+        return self
+
+    return method
+
+
+def _may_write_summands(name: str, args: Any) -> bool:
+    if name in OF_SUMMANDS or name == "copy_":
+        return True
+    if name in ("mul_", "multiply_", "div_", "divide_", "true_divide_"):
+        return not any(isinstance(each, TensorBase) for each in args)
+    return name in ("add_", "sub_", "subtract_") and isinstance(args[0], DTensor)
+
+
+def _add(self: DTensor, other: Any, *, alpha: float = 1) -> Any:
+    return self + (other if alpha == 1 else other * alpha)
+
+
+def _sub(self: DTensor, other: Any, *, alpha: float = 1) -> Any:
+    return self - (other if alpha == 1 else other * alpha)
+
+
+def _negative(self: DTensor) -> Any:
+    return arithmetic.unary(operator.neg, self, linear=True)
+
+
+def _inverted(self: DTensor) -> Any:
+    return arithmetic.unary(operator.invert, self)
+
+
+def _reflected_product(self: DTensor, other: Any) -> Any:
+    return arithmetic.product(other, self)
+
+
+def _item(self: DTensor) -> Any:
+    """The number, which all ranks get. Collective."""
+    return self.detach().full_tensor().item()
+
+
+def _backward(self: DTensor, gradient: Any = None, *args: Any, **options: Any) -> None:
+    """As `Tensor.backward`; each rank begins with its part of the gradient."""
+    own = here(self)
+    own.backward(here(gradient) if isinstance(gradient, DTensor) else gradient, *args, **options)
+
+
+METHODS: dict[str, Any] = {
+    "add": _add, "sub": _sub, "subtract": _sub, "neg": _negative, "negative": _negative, "__neg__": _negative,
+    "__invert__": _inverted, "__abs__": _element_by_element("abs"), "sum": arithmetic.total, "mean": arithmetic.mean,
+    "matmul": arithmetic.product, "mm": arithmetic.product, "__matmul__": arithmetic.product,
+    "__rmatmul__": _reflected_product, "item": _item, "backward": _backward,
+}  # fmt: skip
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def attach() -> None:
+    """Give these methods to `DTensor`."""
+    for name, operation in OPERATORS.items():
+        binary, reflected = _operator(operation)
+        setattr(DTensor, f"__{name}__", binary)
+        if name not in COMPARISONS:
+            setattr(DTensor, f"__r{name}__", reflected)
+    for names, make in ((BY_NAME, _by_name), (ELEMENT_BY_ELEMENT, _element_by_element), (IN_PLACE, _in_place), (RANDOM, _random)):  # fmt: skip
+        for name in " ".join(names).split():
+            setattr(DTensor, name, make(name))
+    for name, written in (("add", "add_"), ("sub", "sub_"), ("mul", "mul_"), ("truediv", "div_"), ("pow", "pow_")):  # fmt: skip
+        setattr(DTensor, f"__i{name}__", _in_place(written))
+    for name, method in METHODS.items():
+        setattr(DTensor, name, method)

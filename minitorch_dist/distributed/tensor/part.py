@@ -1,0 +1,104 @@
+"""`TensorPart`: a tensor of which this rank has a part. Operations that do not know about parts refuse it.
+
+An operation computes with the array of its inputs, which is this rank's part. Its result would be a wrong number
+without a word. So every operation that makes a tensor of a TensorPart is an error, unless the part is the whole. `arithmetic`
+has the operations that know better; they take `here(part)`, an ordinary tensor, and say how the result lies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minitorch_dist.distributed.tensor.placements import Placement
+from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.core.graph import node_of_leaf
+from minitorch_dist.tensors.tensor import Tensor
+
+KEPT = {"requires_grad_", "detach_", "share_memory_"}  # they end with `_` and write nothing
+
+
+class TensorPart(Tensor):
+    """`_requires_grad` and `plain` are what every operation asks its inputs for: here the question is refused."""
+
+    _placements: tuple[Placement, ...]
+    _mesh: Any
+
+    def is_whole_here(self) -> bool:
+        """Whether this rank has all of it."""
+        pairs = zip(self._placements, self._mesh.shape, strict=True)
+        return all(one.is_replicate() or size == 1 for one, size in pairs)
+
+    def _refuse_part(self, name: str = "this operation") -> None:
+        if not self.is_whole_here():
+            raise NotImplementedError(
+                f"{name} is not offered for a DTensor that lies as {self._placements}: it would compute with this "
+                "rank's part alone. Take full_tensor() for the whole, to_local() for this rank's part, or "
+                "redistribute(placements=[Replicate()]) first. Operators, sum, mean, products of matrices and "
+                "elementwise methods of DTensors are offered"
+            )
+
+    @property
+    def plain(self) -> type[Any]:  # type: ignore[override]
+        """The class of results."""
+        self._refuse_part()
+        return Tensor
+
+    @property
+    def _requires_grad(self) -> bool:
+        self._refuse_part()
+        return self.requires_grad
+
+    @_requires_grad.setter
+    def _requires_grad(self, value: bool) -> None:
+        self.__dict__["_requires_grad"] = value
+
+    @property
+    def requires_grad(self) -> bool:
+        return bool(self.__dict__.get("_requires_grad", False))
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        Tensor.requires_grad.fset(self, value)  # type: ignore[attr-defined]
+
+    def register_hook(self, hook: Any) -> Any:
+        return here(self, self.requires_grad).register_hook(hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+        return here(self, self.requires_grad).register_post_accumulate_grad_hook(hook)
+
+    def is_recorded(self) -> bool:
+        """Whether an operation on this has to note its gradient."""
+        return self.requires_grad and grad_mode.current_mode() == grad_mode.ON
+
+
+def here(part: TensorPart, with_history: bool | None = None) -> Tensor:
+    """This rank's part as an ordinary tensor, at the same place in the graph: gradients of one are those of the other."""
+    out: Tensor = object.__new__(Tensor)
+    out.array, out.storage = part.array, part.storage
+    if part.is_recorded() if with_history is None else with_history:
+        out._grad_fn, out._output_nr, out._requires_grad = part._grad_fn, part._output_nr, True
+        if part._grad_fn is None:
+            out._accumulate = part._accumulate or node_of_leaf(part)
+    return out
+
+
+def _refusing(name: str) -> Any:
+    def refuse(self: TensorPart, *args: Any, **options: Any) -> Any:
+        self._refuse_part(f"{name}()")
+        return getattr(Tensor, name)(self, *args, **options)
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+WITHOUT_A_TENSOR = (
+    "__array__ __bool__ __complex__ __contains__ __dlpack__ __float__ __index__ __int__ __iter__ __reversed__ "
+    "__setitem__ allclose equal is_nonzero numpy tolist"
+)
+"""Methods that pass by what an operation asks: they make no tensor, or write into one."""
+
+for _name in [
+    *WITHOUT_A_TENSOR.split(),
+    *[n for n in dir(Tensor) if n.endswith("_") and not n.endswith("__") and n not in KEPT],
+]:
+    setattr(TensorPart, _name, _refusing(_name))

@@ -1,0 +1,205 @@
+"""Operators of DTensors: the whole is numpy's for any placements and number of ranks, and all else is refused."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch_dist as mtd
+import minitorch_dist.distributed as dist
+from minitorch_dist import nn, optim, sim
+from minitorch_dist.distributed.fsdp import fully_shard
+from minitorch_dist.distributed.tensor import (
+    DTensor,
+    Partial,
+    Replicate,
+    Shard,
+    distribute_tensor,
+    init_device_mesh,
+)
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+
+A = np.arange(30.0).reshape(5, 6) + 1
+B = np.cos(np.arange(30.0)).reshape(5, 6) + 2
+WAYS: dict[str, Any] = {
+    "rows": Shard(0), "columns": Shard(1), "last": Shard(-1), "all": Replicate(), "summands": Partial(),
+}  # fmt: skip
+SIZES = pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "pow": lambda x, y: x**y, "less": lambda x, y: (x < y) * 1,
+}  # fmt: skip
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "2 * x + 1": lambda x: 2 * x + 1,
+    "1 - x / 4": lambda x: 1 - x / 4,
+    "-x": lambda x: -x,
+    "1 / x": lambda x: 1 / x,
+    "sum": lambda x: x.sum(),
+    "sum of rows": lambda x: x.sum(1),
+    "sum of columns": lambda x: x.sum(0) * 2,
+    "mean of columns": lambda x: x.mean(0),
+}
+
+
+def laid_out(array: Any, mesh: Any, way: str) -> Any:
+    if way != "summands":
+        return distribute_tensor(mtd.from_numpy(array.copy()), mesh, [WAYS[way]])
+    share, count = mesh.get_coordinate()[0] + 1, mesh.shape[0]
+    part = mtd.from_numpy(array * share / (count * (count + 1) / 2))
+    return DTensor.from_local(part, mesh, [Partial()])
+
+
+def everywhere(size: int, act: Callable[[Any], None]) -> None:
+    def main() -> None:
+        dist.init_process_group()
+        act(init_device_mesh("cpu", (size,)))
+
+    sim.run(main, world_size=size)
+
+
+def same(found: Any, expected: Any, name: str) -> None:
+    assert isinstance(found, DTensor) and tuple(found.shape) == np.shape(expected)
+    np.testing.assert_allclose(found.full_tensor().numpy(), expected, err_msg=name)
+
+
+@SIZES
+def test_operators_and_products(size: int) -> None:
+    def act(mesh: Any) -> None:
+        parts = {way: (laid_out(A, mesh, way), laid_out(B, mesh, way)) for way in WAYS}
+        flat = {way: laid_out(B.T.copy(), mesh, way) for way in WAYS}
+        for one in WAYS:
+            for name, unary in UNARY.items():
+                same(unary(parts[one][0]), unary(A), f"{name} {one}")
+            for other in WAYS:
+                for name, binary in BINARY.items():
+                    same(binary(parts[one][0], parts[other][1]), binary(A, B), f"{name} {one} {other}")  # fmt: skip
+                same(parts[one][0] @ flat[other], A @ B.T, f"@ {one} {other}")
+
+    everywhere(size, act)
+
+
+def test_nothing_is_moved_where_parts_fit() -> None:
+    def act(mesh: Any) -> None:
+        rows, columns, whole = (laid_out(A, mesh, way) for way in ("rows", "columns", "all"))
+        summands = laid_out(A, mesh, "summands")
+        assert (rows + rows).placements == (Shard(0),)
+        assert (2 * columns).placements == (Shard(1),)
+        assert (summands * 2 - summands).placements == (Partial(),)
+        assert rows.sum(0).placements == (Partial(),)
+        assert rows.sum(1).placements == (Shard(0),)
+        assert columns.sum(0, keepdim=True).placements == (Shard(1),)
+        assert (rows + whole).placements == (Shard(0),)
+        flat = laid_out(B.T.copy(), mesh, "rows")
+        assert (columns @ flat).placements == (Partial(),)
+
+    everywhere(3, act)
+
+
+def test_two_axes_of_ranks() -> None:
+    def main() -> None:
+        dist.init_process_group()
+        mesh = init_device_mesh("cpu", (2, 2))
+        x = distribute_tensor(mtd.from_numpy(A).requires_grad_(), mesh, [Shard(0), Shard(1)])
+        y = distribute_tensor(
+            mtd.from_numpy(B.T.copy()).requires_grad_(), mesh, [Replicate(), Shard(0)]
+        )
+        found = x @ y
+        assert found.placements == (Shard(0), Partial())
+        found.sum().full_tensor().backward()
+        np.testing.assert_allclose(found.full_tensor().detach().numpy(), A @ B.T)
+        np.testing.assert_allclose(x.grad.full_tensor().numpy(), np.ones((5, 5)) @ B)
+        np.testing.assert_allclose(y.grad.full_tensor().numpy(), A.T @ np.ones((5, 5)))
+
+    sim.run(main, world_size=4)
+
+
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "a function": mtd.exp,
+    "of nn": nn.functional.relu,
+    "beside a plain one": lambda x: mtd.add(mtd.ones(1, 6), x),
+    "a comparison": lambda x: mtd.eq(mtd.ones(1, 6), x),
+    "a truth": lambda x: mtd.equal(x, x),
+    "a layer's weight": lambda x: nn.functional.linear(mtd.ones(2, 6, dtype=mtd.float64), x),
+    "a scan": lambda x: x.cumsum(0),
+    "a scan in place": lambda x: x.cumsum_(0),
+    "an index": lambda x: x[0],
+    "writing to an index": lambda x: operator.setitem(x, 0, 1.0),
+    "a view": lambda x: x.T,
+    "numpy": lambda x: x.numpy(),
+    "a list": lambda x: x.tolist(),
+    "one of several": lambda x: mtd.cat([mtd.ones(1, 6, dtype=mtd.float64), x]),
+    "a product with a vector": lambda x: x @ x.sum(0),
+    "initialisation": nn.init.orthogonal_,
+    "in place, lying otherwise": lambda x: x.add_(x.redistribute(placements=[Shard(1)])),
+    "in place, summands": lambda x: x.sum(0).exp_(),
+    "another's mesh": lambda x: x.redistribute(init_device_mesh("cpu", (1, 3)), [Shard(0)] * 2),
+}
+
+
+def test_what_would_compute_with_a_part_alone_is_refused() -> None:
+    def act(mesh: Any) -> None:
+        for name, call in REFUSED.items():
+            with pytest.raises(NotImplementedError, match=r"full_tensor|redistribute"):
+                print(name, call(laid_out(A, mesh, "rows")))
+        x = laid_out(A, mesh, "rows")
+        with pytest.raises(RuntimeError, match=r"got mixed torch\.Tensor and DTensor"):
+            x + mtd.from_numpy(A)
+        x.requires_grad_()
+        with pytest.raises(NotImplementedError, match="write under no_grad"):
+            x.mul_(2)
+        whole = laid_out(A, mesh, "all")  # every rank has it, so nothing can be wrong
+        np.testing.assert_allclose(mtd.exp(whole).numpy(), np.exp(A))
+
+    everywhere(3, act)
+
+
+def test_in_place_and_numbers() -> None:
+    def act(mesh: Any) -> None:
+        x, y = laid_out(A, mesh, "columns"), laid_out(B, mesh, "columns")
+        x.mul_(2).add_(y, alpha=3).clamp_(max=40)
+        same(x, np.minimum(A * 2 + B * 3, 40), "in place")
+        assert (x.sum().item(), len(x)) == (pytest.approx(np.minimum(A * 2 + B * 3, 40).sum()), 5)
+        mtd.manual_seed(5)
+        nn.init.kaiming_normal_(x)
+        mtd.manual_seed(5)
+        same(x, nn.init.kaiming_normal_(mtd.empty(5, 6, dtype=mtd.float64)).numpy(), "drawn")
+
+    everywhere(3, act)
+
+
+def test_parameters_at_rest_are_refused_and_modules_compute() -> None:
+    """Of tensor parallelism and of fully_shard: whole or not, a number is right or refused."""
+
+    def act(mesh: Any) -> None:
+        mtd.manual_seed(0)
+        layer = parallelize_module(nn.Linear(6, 9), mesh, ColwiseParallel())
+        with pytest.raises(NotImplementedError, match="full_tensor"):
+            nn.functional.linear(mtd.ones(2, 6), layer.weight)
+        assert layer(mtd.ones(2, 6)).shape == (2, 3) and isinstance(layer.weight, DTensor)
+
+        class Scaled(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.weight = nn.Parameter(mtd.arange(1.0, 7.0))
+
+            def forward(self, x: Any) -> Any:
+                return x * self.weight + self.weight.sum()
+
+        model = fully_shard(Scaled(), mesh=mesh)
+        optimizer = optim.SGD(model.parameters(), lr=0.5)
+        out = model(mtd.ones(1, 6))
+        assert out.tolist() == [[22.0, 23.0, 24.0, 25.0, 26.0, 27.0]]
+        out.sum().backward()
+        assert isinstance(model.weight, DTensor)
+        with pytest.raises(NotImplementedError, match="records no gradient outside"):
+            model.weight * 2
+        optimizer.step()
+        with mtd.no_grad():
+            assert model.weight.sum().placements == (Partial(),)
+            assert (model.weight * 2).sum().item() == 2 * (21 - 6 * 0.5 * 7)
+
+    everywhere(3, act)
