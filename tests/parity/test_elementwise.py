@@ -541,6 +541,6 @@ def test_wrong_operands() -> None:
     agree(lambda t, x: t.sub(2, x), x)
     agree(lambda t, x: t.add(input=x, other=2), x)
     agree(lambda t, x: t.exp(input=x), x)
-    with pytest.raises(TypeError, match="out"):
-        mtd.add(mtd.from_numpy(x), 1, out=mtd.from_numpy(x))
+    with pytest.raises(TypeError, match="out"):  # methods have none, in torch neither
+        mtd.ones(3).add(mtd.ones(3), out=mtd.ones(3))  # type: ignore[call-arg]
     agree(lambda t, x: x.expand(3, 3).add_(1), x, grad=False)
