@@ -4,25 +4,21 @@ A launcher keeps what outlives every rank: the store at which they meet, and the
 """
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from functools import partial
 from pathlib import Path
 
 from .. import generations, meeting, stream
-from . import broker, distributed, folder, machines, programs, world
-from .contract import Clock
+from . import broker, distributed, examine, folder, machines, remote, world
 from .errors import PeerLost
 from .failures import Failed, in_words
+from .processes import LOST, look_after, start
+from .programs import TRAINED
 from .store import Keeper, PrefixStore, Store
 
-PACKAGE = __name__.rpartition(".face.")[0]
+PROGRAMS = {**TRAINED, "rpc": remote.remote, "examine": examine.together}
 LIVES = 4  # how often all ranks are started, at most
-LOST = 75  # the exit status of a rank whose peer is gone
-GRACE = 0.5  # seconds in which the others notice that one has ended
 LOOPBACK = ("127.0.0.1", 0)  # for this machine only, at any port that is free
 
 
@@ -42,7 +38,7 @@ class Machine:
 
 
 def launch(program, ranks, options, say=print):
-    """Run a program of `programs` on so many ranks. Returns the ranks' results; Failed says what went wrong.
+    """Run one of the `PROGRAMS` on so many ranks. Returns the ranks' results; Failed says what went wrong.
 
     Some of the ranks may run on other machines: options["here"] says how many run on this one.
     """
@@ -90,41 +86,6 @@ def run(program, ranks, here, options, keeper, say):
     raise Failed(f"ranks were killed {LIVES} times")
 
 
-def start(asked):
-    """One process. Which rank it will be, it learns in the store."""
-    parts = PACKAGE.count(".") + 1
-    root = str(Path(__file__).resolve().parents[parts])
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    return subprocess.Popen(
-        [sys.executable, "-m", PACKAGE, "a-rank", json.dumps(asked)],
-        env=os.environ | threads | {"PYTHONPATH": os.pathsep.join(paths)},
-    )
-
-
-def look_after(processes, limit=None, is_over=lambda: False):
-    """Wait until all have ended; when one ends badly, the others shall end, too. Their exit statuses.
-
-    When `is_over()` a rank of another machine has: then all here have lost a peer. After `limit` seconds all have status 1.
-    """
-    deadline = Clock.deadline(limit)
-    try:
-        while any(process.poll() is None for process in processes):
-            if is_over():
-                return [process.poll() or LOST for process in processes]
-            if any(process.poll() for process in processes):
-                time.sleep(GRACE)
-                break
-            if deadline.is_over():
-                return [1] * len(processes)
-            time.sleep(0.01)
-        return [process.poll() or 0 for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-
-
 # ------------------------------------------------------------------------------ within such a process
 
 
@@ -158,7 +119,7 @@ def live(asked):
         here = Here(asked)
         where = f"rank {here.rank}"
         here.meeting.together(asked["program"])
-        result = programs.PROGRAMS[asked["program"]](here, asked)
+        result = PROGRAMS[asked["program"]](here, asked)
         here.own.set(f"result/{here.rank}", json.dumps(result))
         here.meeting.barrier()  # nobody leaves while others may still need an answer
         here.world.leave()

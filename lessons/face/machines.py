@@ -10,9 +10,9 @@ import itertools
 import json
 from functools import partial
 
-from . import launch
 from .errors import DistTimeout
 from .failures import Failed
+from .processes import PACKAGE, look_after, start
 from .store import Store
 
 LEAVING = 5.0  # seconds in which they hear that all is over
@@ -24,7 +24,7 @@ def gather(keeper, ranks, here, say):
     if here == ranks:
         return
     say(f"{here} of {ranks} ranks will run here; for the others type on another machine:")
-    say(f"    python -m {launch.PACKAGE} join {keeper.address} --here {ranks - here}")
+    say(f"    python -m {PACKAGE} join {keeper.address} --here {ranks - here}")
     joined = keeper.wait_until("joined", ranks - here, DAY)
     if here + joined > ranks:
         raise Failed(f"{here} ranks here and {joined} on other machines are more than {ranks}")
@@ -64,7 +64,7 @@ def join(address, here, say=print):
 
 def started(store, turn, asked, here):
     """From the beginning of these ranks to their end, here or elsewhere."""
-    processes = [launch.start(asked) for _ in range(here)]
+    processes = [start(asked) for _ in range(here)]
     is_over = partial(store.check, [f"over/{turn}"])
-    if any(launch.look_after(processes, asked.get("limit"), is_over)):
+    if any(look_after(processes, asked.get("limit"), is_over)):
         store.set(f"over/{turn}", "")
