@@ -44,6 +44,7 @@ import importlib
 from types import ModuleType
 from typing import Final
 
+from minitorch_dist.distributed import world
 from minitorch_dist.distributed.backends import Backend as Backend, BackendConfig as BackendConfig
 from minitorch_dist.distributed.device_mesh import (
     DeviceMesh as DeviceMesh,
@@ -186,6 +187,22 @@ def __getattr__(name: str) -> ModuleType:
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _open_floors_above_rpc() -> None:
+    """Import what stands above RPC, so that it registers what peers may ask of it.
+
+    Autograd registers its operations. The others register functions, which matter only where pickle is
+    forbidden: elsewhere functions are found by their names.
+    """
+    from minitorch_dist.distributed import autograd  # noqa: F401
+    from minitorch_dist.distributed.codec import trust
+
+    if not trust.of_peers().may_pickle:
+        from minitorch_dist.distributed import nn, optim  # noqa: F401
+
+
+world.before_rpc.append(_open_floors_above_rpc)
 
 
 def __dir__() -> list[str]:

@@ -81,6 +81,9 @@ class WorldScope:
         return f"<Place of {self.world}>"
 
 
+before_rpc: list[Callable[[], None]] = []
+"""`init_rpc` calls these first: the floors above RPC register what peers may ask of them."""
+
 _process = WorldScope()
 _place: ContextVar[WorldScope] = ContextVar("place", default=_process)
 

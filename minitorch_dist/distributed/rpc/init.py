@@ -14,7 +14,6 @@ from datetime import timedelta
 from typing import Any, Final
 
 from minitorch_dist.distributed import backends, bootstrap, rendezvous, slow_start, world
-from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.rpc.agent import RpcAgent, is_here
 from minitorch_dist.distributed.rpc.join import Membership, new_transport
@@ -62,7 +61,8 @@ def init_rpc(
         )
     if is_here():
         raise RuntimeError("RPC is already initialized")
-    _open_floors_above()
+    for open_floor in world.before_rpc:
+        open_floor()
     here = world.place()
     with slow_start.saying(f"init_rpc of {name!r}", here.clock) as word:
         word.what = lambda: slow_start.of_store(options.init_method)
@@ -78,18 +78,6 @@ def init_rpc(
         agent.own_store = store
     here.at_end.append(leave_behind)
     here.interrupts.append(agent.transport.close)
-
-
-def _open_floors_above() -> None:
-    """Import the floors above, which register what peers may ask of them.
-
-    Autograd registers its operations. The others register functions, which matter only where pickle is
-    forbidden: elsewhere functions are found by their names.
-    """
-    from minitorch_dist.distributed import autograd  # noqa: F401
-
-    if not trust.of_peers().may_pickle:
-        from minitorch_dist.distributed import nn, optim  # noqa: F401
 
 
 def _meet(init_method: str, rank: int, size: int | None) -> tuple[Store, int, int, bool]:
