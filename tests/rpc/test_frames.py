@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from minitorch_dist.distributed.rpc import message
+from minitorch_dist.distributed.rpc import message, worker
 
 
-def arrive(inbox: message.RpcInbox, part: int, parts: int, octets: bytes, id: int = 7) -> None:
+def arrive(inbox: worker.RpcInbox, part: int, parts: int, octets: bytes, id: int = 7) -> None:
     header = message.HEADER.pack(message.REQUEST, 0, part, parts, id, 0)
     sink: Any = inbox.sink(1, header, len(octets))
     if octets:
@@ -19,7 +19,7 @@ def arrive(inbox: message.RpcInbox, part: int, parts: int, octets: bytes, id: in
 
 @given(st.integers(1, 6).flatmap(lambda n: st.permutations(range(n))), st.data())
 def test_parts_in_any_order_and_twice(order: list[int], data: st.DataObject) -> None:
-    inbox = message.RpcInbox()
+    inbox = worker.RpcInbox()
     for place, part in enumerate(order):
         for again in order[: data.draw(st.integers(0, place))]:
             arrive(inbox, again, len(order), b"%d" % again * again)
@@ -30,7 +30,7 @@ def test_parts_in_any_order_and_twice(order: list[int], data: st.DataObject) -> 
 
 
 def test_many_parts_that_are_only_announced() -> None:
-    inbox = message.RpcInbox()
+    inbox = worker.RpcInbox()
     tracemalloc.start()
     try:
         for id in range(1000):

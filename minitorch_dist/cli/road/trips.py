@@ -19,6 +19,7 @@ from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel
 from minitorch_dist.nn.parallel import DistributedDataParallel
 
+CALLS = 20  # until one waits for its answer
 _numbers = itertools.count()  # of the calls that are followed; the same on all ranks
 
 
@@ -150,7 +151,10 @@ def _rpc_sync() -> dict[str, Road]:
             rpc.rpc_sync("worker1", abs, (-1,))
 
         follow(call)
-        road = follow(call)
+        for _ in range(CALLS):
+            road = follow(call)
+            if any(function.name == "RpcFuture._drive" for function in road.functions):
+                break  # a call whose answer another thread took in is half as long
     rpc.shutdown()
     return {"rpc_sync, the caller's side": road}
 
@@ -171,7 +175,7 @@ TRIPS = {
              {"FSDP's forward, first": Limit(24, 630, 24, 900),
               "FSDP's forward, second": Limit(12, 285, 12, 300)}),
         Trip("rpc_sync", "`rpc.rpc_sync(\"worker1\", abs, (-1,))` over tcp", rpc_sync,
-             {"rpc_sync, the caller's side": Limit(14, 640, 14, 420)}),
+             {"rpc_sync, the caller's side": Limit(14, 600, 14, 420)}),
     )
 }  # fmt: skip
 

@@ -82,7 +82,7 @@ class DistributedPass:
         with self._lock:
             self._debts += 1  # gradients that will arrive and are not here yet
             future: RpcFuture[Any] = RpcFuture(
-                self._ours.agent, lambda: "the end of a backward pass"
+                self._ours.agent.pool, lambda: "the end of a backward pass"
             )
             if self._engaged is None:
                 self._engaged = future

@@ -4,9 +4,11 @@ Read `plain` first: a call and its reply over send and recv. Then the road of on
 
 api            torch's functions, such as rpc_sync
 call           the caller's side
-message        the form of a message; how it is written and sent, put together and read
+message        the form of a message; how it is written, sent and read
+worker         what all parts of a worker share, and the messages that arrive
 serve          the callee's side
-agent, pool    all of one worker, and its threads: the messages that arrive, and which thread does what
+pool           the threads of a worker, and which of them does what
+agent          all of one worker, put together
 
 Around it:
 
@@ -14,8 +16,7 @@ init, shutdown how a worker takes part, and how it leaves when all work is done
 members, join  the workers' names and numbers; workers that join one by one
 retry          what both sides add where messages may get lost
 rref           references to objects, as users see them; `rref_context` says which worker holds which
-               object, and `rref_owner` is what the owner answers
-debug          what can be seen of all this; the errors are in `distributed.exceptions`
+               object, and `rref_owner` is what the owner answers, and what can be seen of it
 
 torch's users name `options`, `constants` and `functions` too. The same code runs over every transport, and in
 virtual time.
@@ -27,6 +28,11 @@ from minitorch_dist.distributed.exceptions import (
     WorkerLost as WorkerLost,
 )
 from minitorch_dist.distributed.rpc import constants as constants, functions as functions
+from minitorch_dist.distributed.rpc.agent import (
+    TensorPipeAgent as TensorPipeAgent,
+    _get_current_rpc_agent as _get_current_rpc_agent,
+    _is_current_rpc_agent_set as _is_current_rpc_agent_set,
+)
 from minitorch_dist.distributed.rpc.api import (
     _all_gather as _all_gather,
     _barrier as _barrier,
@@ -41,14 +47,6 @@ from minitorch_dist.distributed.rpc.api import (
     rpc_sync as rpc_sync,
     shutdown as shutdown,
 )
-from minitorch_dist.distributed.rpc.debug import (
-    TensorPipeAgent as TensorPipeAgent,
-    _get_current_rpc_agent as _get_current_rpc_agent,
-    _get_debug_info as _get_debug_info,
-    _is_current_rpc_agent_set as _is_current_rpc_agent_set,
-    _rref_context_get_debug_info as _rref_context_get_debug_info,
-    debug_rrefs as debug_rrefs,
-)
 from minitorch_dist.distributed.rpc.members import WorkerInfo as WorkerInfo
 from minitorch_dist.distributed.rpc.options import (
     BackendType as BackendType,
@@ -59,4 +57,9 @@ from minitorch_dist.distributed.rpc.rref import (
     PyRRef as PyRRef,
     RRef as RRef,
     remote as remote,
+)
+from minitorch_dist.distributed.rpc.rref_owner import (
+    _get_debug_info as _get_debug_info,
+    _rref_context_get_debug_info as _rref_context_get_debug_info,
+    debug_rrefs as debug_rrefs,
 )

@@ -19,13 +19,14 @@ from typing import Any, Final, TypeVar
 from minitorch_dist.distributed.codec import Unsendable
 from minitorch_dist.distributed.exceptions import RpcTimeout, WorkerLost
 from minitorch_dist.distributed.rpc import functions, serve
-from minitorch_dist.distributed.rpc.agent import RpcAgent, current
-from minitorch_dist.distributed.rpc.call import RpcFuture
-from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
-from minitorch_dist.distributed.rpc.debug import (
+from minitorch_dist.distributed.rpc.agent import (
+    RpcAgent,
     _get_current_rpc_agent as _get_current_rpc_agent,
     _is_current_rpc_agent_set as _is_current_rpc_agent_set,
+    current,
 )
+from minitorch_dist.distributed.rpc.call import RpcFuture
+from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
 from minitorch_dist.distributed.rpc.init import init_rpc as init_rpc
 from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.options import seconds_of
@@ -170,7 +171,7 @@ class Gatherings:
             if self._agent.worker(worker).name in which[0]:
                 raise self._without(worker, reason, which)
         if which not in self._open:
-            future: RpcFuture[Any] = RpcFuture(self._agent, lambda: f"the workers {which[0]}")
+            future: RpcFuture[Any] = RpcFuture(self._agent.pool, lambda: f"the workers {which[0]}")
             self._open[which] = {}, future
         objects, future = self._open[which]
         objects[name] = given

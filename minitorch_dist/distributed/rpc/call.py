@@ -24,7 +24,7 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from threading import Lock  # noqa: TID251 - guards the numbers; nothing waits in here
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import RpcError, RpcTimeout, WorkerLost
@@ -37,17 +37,14 @@ from minitorch_dist.distributed.rpc.message import (
     RpcMessage,
     RpcReader,
     RpcWriter,
-    Sender,
     autograd,
     context_id,
 )
-from minitorch_dist.distributed.rpc.pool import Job, is_ours
+from minitorch_dist.distributed.rpc.pool import WorkerPool, runs_job
+from minitorch_dist.distributed.rpc.worker import Job, RpcWorker, is_ours
 from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
 from transports.errors import PeerLost, TransportClosed
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.rpc.agent import RpcAgent
 
 T = TypeVar("T")
 Settled = Callable[[Any, Exception | None], None]  # told the answer, or the error that came instead
@@ -56,15 +53,43 @@ Settled = Callable[[Any, Exception | None], None]  # told the answer, or the err
 class RpcFuture(Future[T]):
     """A future whose value comes over the wire. `waits_for` says in words which value that is."""
 
-    def __init__(self, agent: RpcAgent, waits_for: Callable[[], str]) -> None:
-        super().__init__(condition=partial(agent.clock.condition, waits_for))
-        self._agent, self._waits_for = agent, waits_for
+    def __init__(self, pool: WorkerPool, waits_for: Callable[[], str]) -> None:
+        super().__init__(condition=partial(pool.worker.clock.condition, waits_for))
+        self._pool, self._waits_for = pool, waits_for
         self.waiting: list[int] = []  # the threads that wait for it in the transport
 
     def _wait_until_done(self) -> None:
-        self._agent.wait_for(self)
+        self.drive()
         if not self.done():  # RPC was shut down, and the call is about to fail
             super()._wait_until_done()
+
+    def drive(self, deadline: Deadline | None = None) -> None:
+        """Wait until it is done; in real time the calling thread drives the transport meanwhile."""
+        pool, is_job = self._pool, runs_job.get()
+        pool.visits += not is_ours.get()
+        if is_job:
+            pool.count_as_waiting(1)
+        try:
+            self._drive(pool, deadline) if pool.worker.is_real else self.settle(deadline)
+        finally:
+            if is_job:
+                pool.count_as_waiting(-1)
+            if pool.is_deep:
+                pool.wake_driver()
+
+    def _drive(self, pool: WorkerPool, deadline: Deadline | None) -> None:
+        """Drive until it is done. A function that arrives meanwhile runs in another thread."""
+        worker, me = pool.worker, get_ident()
+        pool.guests.append(self)
+        self.waiting.append(me)
+        try:
+            while worker.is_open and not (self.done() or (deadline and deadline.is_over())):
+                worker.listen(deadline.left() if deadline else None, self.done)
+                while (job := worker.next_job()) is not None:
+                    pool.give(job)
+        finally:
+            self.waiting.remove(me)
+            pool.guests.remove(self)
 
     def settle(self, deadline: Deadline | None = None) -> None:
         """Wait by the condition, and raise nothing."""
@@ -74,14 +99,10 @@ class RpcFuture(Future[T]):
 
     def _announce(self) -> None:
         if self.waiting and self.waiting != [get_ident()]:
-            self._agent.rouse()
+            self._pool.worker.rouse()
 
     def _following(self) -> RpcFuture[Any]:
-        return RpcFuture(self._agent, self._waits_for)
-
-    @property
-    def has_callbacks(self) -> bool:
-        return bool(self._callbacks)
+        return RpcFuture(self._pool, self._waits_for)
 
 
 class PendingCall:
@@ -93,13 +114,13 @@ class PendingCall:
     )  # fmt: skip
 
     def __init__(
-        self, agent: RpcAgent, to: WorkerInfo, doing: object, timeout: float, is_system: bool
+        self, pool: WorkerPool, to: WorkerInfo, doing: object, timeout: float, is_system: bool
     ) -> None:
         self.id = 0  # it gets its number when it is complete
         self.to, self.doing, self.timeout, self.is_system = to, doing, timeout, is_system
-        self.started = agent.clock.now()
+        self.started = pool.worker.clock.now()
         self.end = self.started + round(timeout * PICO) if timeout > 0 else inf
-        self.future: RpcFuture[Any] | None = RpcFuture(agent, self.awaited)
+        self.future: RpcFuture[Any] | None = RpcFuture(pool, self.awaited)
         self.parts: list[Any] = []  # of its request, until that is sent
         self.site = ""  # the caller's line
         self.settled: Settled | None = None
@@ -121,7 +142,8 @@ class PendingCall:
     @property
     def has_callbacks(self) -> bool:
         """Whether functions of the user run when it ends."""
-        return not self.is_system and self.future is not None and self.future.has_callbacks
+        future = self.future
+        return not self.is_system and future is not None and bool(future._callbacks)
 
     # ---------------------------------------------------------------------------- in words
 
@@ -218,8 +240,8 @@ class Caller:
 
     Call: type[PendingCall] = PendingCall
 
-    def __init__(self, agent: RpcAgent, sender: Sender) -> None:
-        self._agent, self._sender = agent, sender
+    def __init__(self, worker: RpcWorker, pool: WorkerPool) -> None:
+        self._worker, self._pool, self._sender = worker, pool, worker.sender
         self.calls = PendingCalls()
         self._lock = Lock()
         self.issued: Counter[int] = Counter()  # requests of users that were sent, by callee
@@ -237,12 +259,13 @@ class Caller:
         answer, or the error that came instead, in any thread; it must not wait. `keeps` is kept until then. `site` is
         the caller's line, if it was looked up already.
         """
-        agent = self._agent
-        if not agent.is_open:
+        worker, deadlines = self._worker, self._pool.deadlines
+        if not worker.is_open:
             raise self._is_shut(doing)
-        call = self.Call(agent, to, doing, agent.timeout if timeout < 0 else timeout, is_system)
+        seconds = worker.timeout if timeout < 0 else timeout
+        call = self.Call(self._pool, to, doing, seconds, is_system)
         call.settled, call.keeps, future = settled, keeps, call.future
-        writer = RpcWriter(to.id, partial(agent.names.name_at, to), agent.trust)
+        writer = RpcWriter(to.id, partial(worker.names.name_at, to), worker.trust)
         writer.request(operation, asked)
         if not is_system:
             self._complete_for_user(call, writer, site)
@@ -250,8 +273,8 @@ class Caller:
             writer.depart()
         call.parts = [writer.out, *writer.buffers]
         instant = self.calls.enter(call)  # now that it is written: that may have made other calls
-        if instant < agent.deadlines.wakes:
-            agent.deadlines.expect(instant)
+        if instant < deadlines.wakes:
+            deadlines.expect(instant)
         try:
             self._request(call)
         except (PeerLost, TransportClosed) as error:
@@ -260,17 +283,17 @@ class Caller:
 
     def _complete_for_user(self, call: PendingCall, writer: RpcWriter, site: str | None) -> None:
         """A user's request tells its context of autograd. It is counted, and its line is noted for errors."""
-        agent, context = self._agent, context_id.get()
-        if agent.dropped_refs:
-            agent.release_dropped_refs()
-        agent.pool.visits += not is_ours.get()
+        worker, context = self._worker, context_id.get()
+        if worker.dropped_refs:
+            worker.release_dropped_refs()
+        self._pool.visits += not is_ours.get()
         call.site = callsite() if site is None else site
         writer.value(None if context is None else autograd().pack(writer, call.to.id, context))
         with self._lock:
             self.issued[call.to.id] += 1
 
     def _is_shut(self, doing: object) -> RpcError:
-        me = self._agent.me.name
+        me = self._worker.me.name
         return RpcError(
             f"worker {me!r} has shut RPC down; {functions.name_of(doing)} was not called"
         )
@@ -281,8 +304,8 @@ class Caller:
 
     def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
         """Send a request that needs no answer, if its worker is still there."""
-        if self._agent.is_open:
-            writer = RpcWriter(to.id, str, self._agent.trust)
+        if self._worker.is_open:
+            writer = RpcWriter(to.id, str, self._worker.trust)
             writer.request(operation, what)
             self._sender.notify(to.id, self.calls.new_number(), [writer.out, *writer.buffers])
 
@@ -303,13 +326,13 @@ class Caller:
 
         def release() -> None:
             with suppress(Exception):
-                RpcReader(message.parts, self._agent.trust).value()
+                RpcReader(message.parts, self._worker.trust).value()
 
         return release if self.calls.was_given_up(message.id) else None
 
     def _answered(self, call: PendingCall, message: RpcMessage) -> None:
         """Complete the call with the answer or the failure that has come."""
-        reader = RpcReader(message.parts, self._agent.trust)
+        reader = RpcReader(message.parts, self._worker.trust)
         try:
             value, load = reader.value(), reader.value()
             if load is not None:
@@ -339,7 +362,7 @@ class Caller:
 
     def end_overdue(self, give: Callable[[Job], None]) -> None:
         """End the calls whose time is over. A job that runs functions of the user goes to `give`."""
-        for call in self.calls.over(self._agent.clock.now()):
+        for call in self.calls.over(self._worker.clock.now()):
             end = partial(call.finish, error=call.overdue())
             if call.has_callbacks:
                 give(end)

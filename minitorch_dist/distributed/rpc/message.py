@@ -1,4 +1,4 @@
-"""One message of RPC: its form, how it is written and sent, and how it is put together and read.
+"""One message of RPC: its form, and how it is written, sent and read.
 
     header   kind u8 · flags u8 · part u16 · parts u16 · id u64 · floor u64
     part 0   what the codec wrote; the parts after it are its large arrays, one each
@@ -11,34 +11,29 @@
 The sender gives each request its number. `floor` says that all its requests to this receiver with smaller
 numbers are over, and need not be remembered. Only `retry` sends PROBE, STATE and DONE.
 
-    RpcWriter ─► parts ─► Sender ─► transport ─► RpcInbox ─► RpcMessage ─► RpcReader
+    RpcWriter ─► parts ─► Sender ─► transport ─► RpcInbox (see `worker`) ─► RpcMessage ─► RpcReader
 """
 
 from __future__ import annotations
 
 import struct
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from functools import partial
 from typing import Any, Final, NamedTuple
-
-import numpy as np
 
 from minitorch_dist.distributed.codec import Reader, Writer
 from minitorch_dist.distributed.codec.trust import Trust
-from minitorch_dist.distributed.mail.receives import DISCARD
 from minitorch_dist.tensors.devices import device
-from transports.contract import Sink, Transport
-from transports.errors import Lost, PeerLost, TransportClosed
+from transports.contract import Transport
+from transports.errors import PeerLost, TransportClosed
 
 HEADER: Final = struct.Struct("<BBHHQQ")
 REQUEST, ANSWER, FAILURE, PROBE, STATE, DONE, WAKE = range(7)
+LOST: Final = 7  # the kind of a `LostNotice`, which is on no wire
 SYSTEM: Final = 1  # flag of a request: it is about RPC itself, and runs no function of the user
 ONE_WAY: Final = 2  # flag of a request: nobody waits for an answer, and none is sent
 KNOWN: Final = 1  # flag of a STATE: the request is here and not answered yet
-SMALL: Final = 1 << 16
 
 
 class RpcMessage(NamedTuple):
@@ -65,114 +60,7 @@ class LostNotice(NamedTuple):
 
     src: int
     reason: str
-
-
-class IncomingPart:
-    """A sink for one part. It keeps the part in memory of its own, which an array may use later."""
-
-    __slots__ = ("_filled", "_on_complete", "_view")
-
-    def __init__(self, nbytes: int, on_complete: Callable[[memoryview], None]) -> None:
-        self._on_complete, self._filled = on_complete, 0
-        self._view = (
-            memoryview(bytearray(nbytes)) if nbytes < SMALL else np.empty(nbytes, np.uint8).data
-        )
-        if nbytes == 0:
-            on_complete(self._view)
-
-    def write(self, piece: memoryview) -> None:
-        end = self._filled + piece.nbytes
-        self._view[self._filled : end] = piece
-        self.advance(piece.nbytes)
-
-    def space(self) -> memoryview | None:
-        return self._view[self._filled :]
-
-    def advance(self, nbytes: int) -> None:
-        self._filled += nbytes
-        if self._filled == self._view.nbytes:
-            self._on_complete(self._view)
-
-
-class Assembly:
-    """A message of several parts, some of which have arrived."""
-
-    __slots__ = ("_arrived", "_on_complete", "message", "parts")
-
-    def __init__(
-        self, message: RpcMessage, parts: int, on_complete: Callable[[RpcMessage], None]
-    ) -> None:
-        self.message, self.parts, self._on_complete = message, parts, on_complete
-        self._arrived: dict[int, memoryview] = {}  # only parts that came, whatever is announced
-
-    def arrived(self, part: int, view: memoryview) -> None:
-        if part in self._arrived:  # it came twice
-            return
-        self._arrived[part] = view
-        if len(self._arrived) == self.parts:
-            self.message.parts.extend(self._arrived[part] for part in range(self.parts))
-            self._on_complete(self.message)
-
-
-class RpcInbox:
-    """Takes the messages of all workers from the transport, and keeps those that are complete.
-
-    The transport calls it from any thread, so nothing in here waits.
-    """
-
-    def __init__(self) -> None:
-        self.arrived: deque[RpcMessage | LostNotice] = deque()
-        self._begun: dict[tuple[int, int, int], Assembly] = {}
-
-    def is_stale(self, src: int, kind: int, id: int) -> bool:
-        """Whether a message is one more copy of something that is over."""
-        return False
-
-    def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
-        if len(header) != HEADER.size:
-            return self._refuse(src, f"it sent a header of {len(header)} bytes")
-        kind, flags, part, parts, id, floor = HEADER.unpack(header)
-        message = RpcMessage(src, kind, flags, id, floor, [])
-        if parts != 1 or part or kind >= WAKE:
-            return self._unusual_sink(message, part, parts, nbytes)
-        return IncomingPart(nbytes, partial(self._arrived, message))
-
-    def _arrived(self, message: RpcMessage, view: memoryview) -> None:
-        message.parts.append(view)
-        self.arrived.append(message)
-
-    def _unusual_sink(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
-        """Of a message in several parts, of one to oneself, or of one that should not be."""
-        kind, src = message.kind, message.src
-        if kind > WAKE or part >= parts or (kind >= PROBE and parts != 1):
-            return self._refuse(src, f"it sent part {part} of {parts} of a message of kind {kind}")
-        if kind == WAKE:
-            return DISCARD
-        return self._sink_of_part(message, part, parts, nbytes)
-
-    def _sink_of_part(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
-        key = message.src, message.kind, message.id
-        found = self._begun.get(key)
-        if found is None or found.parts != parts:
-            if self.is_stale(*key):
-                return DISCARD
-            found = self._begun[key] = Assembly(message, parts, self._complete)
-        return IncomingPart(nbytes, partial(found.arrived, part))
-
-    def _complete(self, message: RpcMessage) -> None:
-        """All parts of a message are here."""
-        self._begun.pop((message.src, message.kind, message.id), None)
-        self.arrived.append(message)
-
-    def _refuse(self, src: int, reason: str) -> Sink:
-        """A worker breaks the form of messages: it counts as lost from now on."""
-        self.arrived.append(LostNotice(src, reason))
-        return DISCARD
-
-    def lost(self, src: int, reason: Exception) -> None:
-        for key in [key for key in self._begun if key[0] == src]:
-            self._begun.pop(key, None)
-        self.arrived.append(LostNotice(src, Lost.of(reason)))
+    kind: int = LOST
 
 
 class Sender:

@@ -22,29 +22,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
 from transports.clock import PICO, Thread
 
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.rpc.agent import RpcAgent
-
-Job = Callable[[], None]
 NAP: Final = 0.001  # seconds between two looks, while there is something to look at
 LONG_NAP: Final = 0.016
-
-
-is_ours: ContextVar[bool] = ContextVar("is_ours", default=False)  # a thread of some worker
 runs_job: ContextVar[bool] = ContextVar("runs_job", default=False)  # for a peer
 
 
 class WorkerPool:
     """The threads of one worker: they are started when they are needed."""
 
-    def __init__(self, agent: RpcAgent, size: int, is_real: bool) -> None:
-        self._agent, self.size, self._is_real = agent, size, is_real
-        self._changed = agent.clock.condition("something to do")
+    def __init__(self, worker: RpcWorker, size: int) -> None:
+        self.worker, self.size, self._is_real = worker, size, worker.is_real
+        self._changed = worker.clock.condition("something to do")
         self._jobs: deque[Job] = deque()
         self._threads: list[Thread] = []
         self._idle = 0
@@ -61,9 +56,11 @@ class WorkerPool:
         self.is_deep = False  # the driver sleeps as long as such a thread drives
         self._is_awaited = False  # a thread waits until nothing runs
         self._is_closed = False
+        self.deadlines = DeadlineThread(worker, self)
 
-    def begin(self) -> None:
+    def begin(self, next_instant: Callable[[], float], do_what_is_due: Callable[[], None]) -> None:
         self._add()
+        self.deadlines.begin(next_instant, do_what_is_due)
 
     # ------------------------------------------------------------------------------------- jobs
 
@@ -84,7 +81,7 @@ class WorkerPool:
     def _add(self) -> None:
         number = len(self._threads) + 1
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        self._threads.append(self._agent.start(self._live, f"rpc worker thread {number}"))
+        self._threads.append(self.worker.start(self._live, f"rpc worker thread {number}"))
         self.most = max(self.most, len(self._threads))
 
     def is_quiet(self) -> bool:
@@ -93,7 +90,7 @@ class WorkerPool:
 
     def wait_until_quiet(self, seconds: float | None) -> bool:
         """Wait until nothing runs any more. False if that takes longer than so many seconds."""
-        deadline = self._agent.clock.deadline(seconds)
+        deadline = self.worker.clock.deadline(seconds)
         with self._changed:
             self._is_awaited = True
             while not self.is_quiet() and not deadline.is_over() and not self._is_closed:
@@ -111,7 +108,7 @@ class WorkerPool:
                         job = self._jobs.popleft()
                         self.running += 1
                         break
-                    if self._driver is None and self._agent.is_open:
+                    if self._driver is None and self.worker.is_open:
                         self._driver = me
                         break
                     if self._idle > self.size:  # deep nesting is over
@@ -141,19 +138,19 @@ class WorkerPool:
     # ---------------------------------------------------------------------------------- driving
 
     def _drive(self, me: object) -> None:
-        agent, visits, nap = self._agent, self.visits, NAP
-        while agent.is_open and self._driver is me:
+        worker, visits, nap = self.worker, self.visits, NAP
+        while worker.is_open and self._driver is me:
             others = self._is_real and (self.guests or self.visits != visits)
             if others:  # others drive, or did a moment ago
                 nap = NAP if self.visits != visits else min(2 * nap, LONG_NAP)
                 visits = self.visits
                 self._doze(nap)
                 if not self.guests:
-                    agent.listen(0)
+                    worker.listen(0)
             else:
                 nap = NAP
-                agent.listen(None)
-            while (job := agent.next_job()) is not None:
+                worker.listen(None)
+            while (job := worker.next_job()) is not None:
                 if not self._is_real:
                     self.give(job)
                 elif not self._run_here(me, job):
@@ -181,7 +178,7 @@ class WorkerPool:
             self.running += 1
             self._count += 1
             self.inline = self._count
-        self._agent.deadlines.alert()
+        self.deadlines.alert()
         self._run(job)
         if self._driver is not me:
             return False
@@ -220,11 +217,13 @@ class WorkerPool:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+        self.deadlines.close()
 
     def join(self, seconds: float | None = None) -> None:
-        deadline = self._agent.clock.deadline(seconds)
+        deadline = self.worker.clock.deadline(seconds)
         for thread in self._threads:
             thread.join(deadline.left())
+        self.deadlines.join()
 
     def __repr__(self) -> str:
         return (
@@ -243,15 +242,16 @@ class DeadlineThread:
     millisecond whether one of them takes long. After some quiet looks it sleeps until it is alerted.
     """
 
-    def __init__(self, agent: RpcAgent) -> None:
-        self._agent = agent
-        self._changed = agent.clock.condition("the next deadline")
+    def __init__(self, worker: RpcWorker, pool: WorkerPool) -> None:
+        self._worker, self._pool = worker, pool
+        self._changed = worker.clock.condition("the next deadline")
         self._is_closed = self._is_attentive = False
         self.wakes = inf  # by itself, at this instant
         self._thread: Thread | None = None
 
-    def begin(self) -> None:
-        self._thread = self._agent.start(self._live, "rpc deadline thread")
+    def begin(self, next_instant: Callable[[], float], do_what_is_due: Callable[[], None]) -> None:
+        live = partial(self._live, next_instant, do_what_is_due)
+        self._thread = self._worker.start(live, "rpc deadline thread")
 
     def alert(self) -> None:
         """A function begins in the driver's thread."""
@@ -267,31 +267,31 @@ class DeadlineThread:
                 self.wakes = instant
                 self._changed.notify_all()
 
-    def _live(self) -> None:
+    def _live(self, next_instant: Callable[[], float], do_what_is_due: Callable[[], None]) -> None:
         seen, quiet = 0, 0
         while True:
-            self._agent.do_what_is_due()
+            do_what_is_due()
             with self._changed:
                 if self._is_closed:
                     return
                 self.wakes = inf  # a thread that makes a call now comes to the lock
-                self.wakes = self._agent.next_instant()
+                self.wakes = next_instant()
                 left = None
                 if self.wakes != inf:
-                    left = max(0.0, (self.wakes - self._agent.clock.now()) / PICO)
+                    left = max(0.0, (self.wakes - self._worker.clock.now()) / PICO)
                 if self._is_attentive:
                     left = NAP if left is None else min(left, NAP)
                 if left is None or left > 0:
                     self._changed.wait(left)
             if self._is_attentive:
-                number = self._agent.pool.inline
+                number = self._pool.inline
                 if number and number == seen:
-                    self._agent.pool.relieve(number)
+                    self._pool.relieve(number)
                 quiet = 0 if number != seen else quiet + 1
                 seen = number
                 if quiet > QUIET:
                     self._is_attentive, quiet = False, 0
-                    self._is_attentive = bool(self._agent.pool.inline)  # one that began just now
+                    self._is_attentive = bool(self._pool.inline)  # one that began just now
 
     def close(self) -> None:
         with self._changed:

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from minitorch_dist.distributed.exceptions import RpcError
 from minitorch_dist.distributed.rpc.call import Caller, PendingCall, PendingCalls
@@ -30,15 +30,12 @@ from minitorch_dist.distributed.rpc.message import (
     STATE,
     SYSTEM,
     RpcMessage,
-    Sender,
 )
-from minitorch_dist.distributed.rpc.pool import Job
+from minitorch_dist.distributed.rpc.pool import WorkerPool
 from minitorch_dist.distributed.rpc.serve import RequestServer
+from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
 from transports.clock import PICO, Clock
 from transports.errors import PeerLost, TransportClosed
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.rpc.agent import RpcAgent
 
 RETRY: Final = round(0.25 * PICO)  # without an answer, after which the caller asks for it
 
@@ -46,10 +43,9 @@ RETRY: Final = round(0.25 * PICO)  # without an answer, after which the caller a
 class Retry:
     """The caller and the server of a worker whose transport may lose messages."""
 
-    def __init__(self, agent: RpcAgent, sender: Sender) -> None:
-        self.caller = RetryingCaller(agent, sender)
-        self.server = RememberingServer(agent, sender)
-        agent.when_lost.append(lambda src, reason: self.server.forget(src))
+    def __init__(self, worker: RpcWorker, pool: WorkerPool) -> None:
+        self.caller = RetryingCaller(worker, pool)
+        self.server = RememberingServer(worker)
 
     def take(self, message: RpcMessage) -> None:
         """A message about a request or an answer that may have been lost."""
@@ -70,9 +66,9 @@ class RetriedCall(PendingCall):
     __slots__ = ("is_known", "probed")
 
     def __init__(
-        self, agent: RpcAgent, to: WorkerInfo, doing: object, timeout: float, is_system: bool
+        self, pool: WorkerPool, to: WorkerInfo, doing: object, timeout: float, is_system: bool
     ) -> None:
-        super().__init__(agent, to, doing, timeout, is_system)
+        super().__init__(pool, to, doing, timeout, is_system)
         self.is_known = False  # whether its worker has said that it has the request
         self.probed = self.started  # when its worker was asked for the answer last
 
@@ -128,9 +124,9 @@ class RetryingCaller(Caller):
     Call = RetriedCall
     calls: RetriedCalls
 
-    def __init__(self, agent: RpcAgent, sender: Sender) -> None:
-        super().__init__(agent, sender)
-        self.calls = RetriedCalls(agent.clock)
+    def __init__(self, worker: RpcWorker, pool: WorkerPool) -> None:
+        super().__init__(worker, pool)
+        self.calls = RetriedCalls(worker.clock)
 
     def _request(self, call: PendingCall) -> None:
         flags, floor = SYSTEM if call.is_system else 0, self.calls.floor(call.id)
@@ -158,7 +154,7 @@ class RetryingCaller(Caller):
 
     def end_overdue(self, give: Callable[[Job], None]) -> None:
         super().end_overdue(give)
-        for call in self.calls.to_ask_for(self._agent.clock.now()):
+        for call in self.calls.to_ask_for(self._worker.clock.now()):
             self._sender.send_if_there(call.to.id, PROBE, call.id)
 
 
@@ -178,8 +174,8 @@ class RememberingServer(RequestServer):
     A second copy of a request is answered again, and not run again.
     """
 
-    def __init__(self, agent: RpcAgent, sender: Sender) -> None:
-        super().__init__(agent, sender)
+    def __init__(self, worker: RpcWorker) -> None:
+        super().__init__(worker)
         self._remembered: dict[int, OrderedDict[int, ServedRequest]] = {}
         self._floors: dict[int, int] = {}
 

@@ -118,7 +118,7 @@ class RRef(Generic[T]):
         held = self._held
         agent = held.context.agent
         if isinstance(held, UserRRef) and held.error is not None:
-            failed: RpcFuture[Any] = RpcFuture(agent, lambda: doing)
+            failed: RpcFuture[Any] = RpcFuture(agent.pool, lambda: doing)
             failed.set_exception(held.error)
             return failed
         asked: tuple[Any, ...] = (tuple(held.id), what)

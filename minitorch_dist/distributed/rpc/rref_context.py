@@ -50,7 +50,7 @@ class OwnerRRef:
         self.context, self.id, self.site = context, id, site
         words = f"object {id.created_on}.{id.local_id}{f', created at {site}' if site else ''}"
         self.future: RpcFuture[Any] = RpcFuture(
-            context.agent, lambda: words
+            context.agent.pool, lambda: words
         )  # no circle through us
         self.forks: dict[Id, int] = {}  # and which worker holds each
         self.handles = 0  # RRefs here

@@ -1,4 +1,4 @@
-"""The owner's side of RRefs: what the other workers ask of it, and how it answers.
+"""The owner's side of RRefs: what the other workers ask of it, how it answers, and what can be seen of it.
 
     REMOTE   id, fork, site, and what to run     make an object and keep it; the answer says that it is ordered
     FETCH    id                                  the object, as soon as it is there
@@ -19,7 +19,7 @@ from typing import Any
 from minitorch_dist.distributed.codec import DamagedEncoding
 from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.rpc import functions, serve
-from minitorch_dist.distributed.rpc.agent import RpcAgent
+from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.distributed.rpc.message import autograd
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, context_of
 from minitorch_dist.distributed.rpc.serve import Later
@@ -133,3 +133,45 @@ serve.let_run(serve.METHOD, _method)
 serve.let_handle(serve.FORK, _fork)
 serve.let_handle(serve.DELETE, _delete)
 serve.let_handle(serve.ADOPT, _adopt)
+
+
+# ------------------------------------------------------------------------------ what can be seen
+
+
+def debug_rrefs() -> list[str]:
+    """One line for each object of this worker that is held, and one for each fork that it holds.
+
+    A line names the object, its holders, and the line of the program that made it.
+    """
+    context = context_of(current())
+    context.release_dropped_refs()
+    ours = [repr(entry) for entry in list(context.owned.values())]
+    theirs = [
+        f"{fork!r}{f', created at {fork.site}' if fork.site else ''}"
+        for fork in list(context.forks.values())
+    ]
+    return ours + theirs
+
+
+def _rref_context_get_debug_info() -> dict[str, str]:
+    """The counts that torch gives."""
+    context = context_of(current())
+    context.release_dropped_refs()
+    owned = list(context.owned.values())
+    return {
+        "num_owner_rrefs": str(len(owned)),
+        "num_pending_futures": str(sum(not entry.future.done() for entry in owned)),
+        "num_pending_users": str(sum(not fork.confirmed for fork in list(context.forks.values()))),
+        "num_forks": str(sum(len(entry.forks) for entry in owned)),
+    }
+
+
+def _get_debug_info() -> dict[str, str]:
+    agent = current()
+    return {
+        **_rref_context_get_debug_info(),
+        "agent.num_pending_requests": str(len(agent.caller.of_users())),
+        "agent.thread_pool_size": str(agent.pool.size),
+        "agent.num_running_functions": str(agent.pool.running),
+        "agent.num_waiting_functions": str(agent.pool.waiting),
+    }

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minitorch_dist.distributed.codec import DamagedEncoding, UnknownName, Unsendable
 from minitorch_dist.distributed.exceptions import RpcError
@@ -30,15 +30,11 @@ from minitorch_dist.distributed.rpc.message import (
     RpcMessage,
     RpcReader,
     RpcWriter,
-    Sender,
     autograd,
     no_load,
 )
-from minitorch_dist.distributed.rpc.pool import Job
+from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
 from minitorch_dist.futures import Future
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.rpc.agent import RpcAgent
 
 (
     CALL, REMOTE, METHOD, TYPE, FETCH,  # runners: see below and `rref_owner`
@@ -79,8 +75,8 @@ _log = logging.getLogger("minitorch_dist.distributed.rpc")
 class RequestServer:
     """Carries out the requests that come to one worker."""
 
-    def __init__(self, agent: RpcAgent, sender: Sender) -> None:
-        self._agent, self._sender = agent, sender
+    def __init__(self, worker: RpcWorker) -> None:
+        self._worker, self._sender = worker, worker.sender
         self.served: Counter[int] = Counter()  # requests of users that were answered, by caller
         self._lock = Lock()
 
@@ -94,9 +90,9 @@ class RequestServer:
     def _handle(self, message: RpcMessage) -> None:
         """Carry out an operation of our own. It does not wait, and runs nothing of the user's."""
         try:
-            reader = RpcReader(message.parts, self._agent.trust)
+            reader = RpcReader(message.parts, self._worker.trust)
             handler = handler_for(reader.byte())
-            result = handler(self._agent, message.src, reader.value())
+            result = handler(self._worker, message.src, reader.value())
         except Exception as error:
             if message.is_one_way:
                 _log.exception("a notice of worker %d could not be handled", message.src)
@@ -111,18 +107,18 @@ class RequestServer:
         doing, result = "a request", None
         pack: Pack = no_load
         try:
-            reader = RpcReader(message.parts, self._agent.trust)
+            reader = RpcReader(message.parts, self._worker.trust)
             runner = runner_for(reader.byte())
             asked, load = reader.value(), reader.value()
             reader.end()
-            doing, function = runner(self._agent, message.src, asked)
+            doing, function = runner(self._worker, message.src, asked)
             if load is not None:
                 pack = autograd().enter(load, reader, message.src)
             result = function()
         except Exception as error:
             self._fail(message, error, pack)
         except BaseException as error:  # sys.exit, or an interrupt: our thread stays
-            name = self._agent.me.name
+            name = self._worker.me.name
             self._fail(message, RpcError(f"{doing} on {name!r} ended with {error!r}"), pack)
         else:
             self._finish(message, result, doing, pack)
@@ -155,7 +151,7 @@ class RequestServer:
         try:
             self._reply(message, ANSWER, result, pack)
         except Unsendable as error:
-            what = f"the result of {doing or 'an operation'} on {self._agent.me.name!r}"
+            what = f"the result of {doing or 'an operation'} on {self._worker.me.name!r}"
             self._fail(message, Unsendable(error.what, f"{what}{error.where}"), pack)
         except Exception as error:
             self._fail(message, error)
@@ -164,9 +160,9 @@ class RequestServer:
         self._reply(message, FAILURE, error, pack)
 
     def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack) -> None:
-        src, agent = message.src, self._agent
-        name_there = partial(agent.names.name_at, agent.worker(src), is_answer=True)
-        writer = RpcWriter(src, name_there, agent.trust)
+        src, worker = message.src, self._worker
+        name_there = partial(worker.names.name_at, worker.worker(src), is_answer=True)
+        writer = RpcWriter(src, name_there, worker.trust)
         writer.value(value)
         writer.value(pack(writer, src))
         if writer.notes:
@@ -199,7 +195,7 @@ def no_future(result: Any, doing: str) -> RuntimeError:
     )
 
 
-def call(agent: RpcAgent, src: int, asked: Any) -> tuple[str, Callable[[], Any]]:
+def call(worker: RpcWorker, src: int, asked: Any) -> tuple[str, Callable[[], Any]]:
     """CALL: (function, args, kwargs)."""
     function, args, kwargs = asked
     if not callable(function):

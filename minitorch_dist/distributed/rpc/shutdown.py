@@ -178,7 +178,7 @@ class Ending:
             agent.worker(LEADER), serve.MISSING, None, "shutdown",
             1.0, is_system=True,
         )  # fmt: skip
-        agent.wait_for(future, agent.clock.deadline(1.0))
+        future.drive(agent.clock.deadline(1.0))
         try:
             missing = future.value()
         except Exception:

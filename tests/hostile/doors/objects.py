@@ -7,6 +7,7 @@ import struct
 from collections import deque
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 from minitorch_dist.distributed import codec, rpc
@@ -21,11 +22,11 @@ from minitorch_dist.distributed.rpc.message import (  # fmt: skip
     REQUEST,
     SYSTEM,
     WAKE,
-    RpcInbox,
     RpcMessage,
     Sender,
 )
 from minitorch_dist.distributed.rpc.serve import RequestServer
+from minitorch_dist.distributed.rpc.worker import RpcInbox
 from minitorch_dist.nn.parameter import Parameter
 from tests.distributed.codec import values
 from tests.hostile.bending import bytes_bender, fields_of
@@ -157,6 +158,7 @@ class Home:
 
     def __init__(self) -> None:
         self.me = WorkerInfo("me", 0)
+        self.sender: Sender
         self.names = DeviceNames(self.me, {})
         self.parts: dict[Any, Any] = {}
         self.dropped_refs: deque[Any] = deque()
@@ -167,6 +169,7 @@ class Home:
         self.timeout = 1.0
         self.clock = CLOCK
         self.trust = trust.of_peers()
+        self.pool = SimpleNamespace(worker=self)
 
     def part(self, kind: Any) -> Any:
         if kind not in self.parts:
@@ -182,9 +185,6 @@ class Home:
 
     def call(self, *about: Any, **more: Any) -> Any:
         raise RpcError("nobody can be called here")
-
-    def wait_for(self, future: Any) -> None:
-        raise RpcError("nobody waits here")
 
     def rouse(self) -> None: ...
 
@@ -280,7 +280,8 @@ class AllFailed(Exception):
 def read_requests(given: Any) -> None:
     """Nothing that a worker says is raised here, nor runs what was not registered."""
     home, wire = Home(), Mute()
-    server = RequestServer(home, Sender(wire))  # type: ignore[arg-type]
+    home.sender = Sender(wire)  # type: ignore[arg-type]
+    server = RequestServer(home)  # type: ignore[arg-type]
     for id, (kind, flags, meta) in enumerate(given, 1):
         job = server.take(RpcMessage(1, kind, flags, id, 0, [memoryview(bytearray(meta))]))
         if job is not None:

@@ -1,0 +1,213 @@
+"""One worker: who it is, whom it can call, and the way of a message that arrives.
+
+    transport ─► sink ─► IncomingPart (─► Assembly, of several parts) ─► arrived ─► next_job ─► takers
+
+RpcInbox     puts the messages together. The transport calls it from any thread
+RpcWorker    what the parts of a worker share: its caller, its server and its threads. The thread that drives takes
+             messages from `arrived`; `takers` has a function for each kind of message
+
+`agent` puts all parts of a worker together.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed.codec import trust
+from minitorch_dist.distributed.mail.receives import DISCARD
+from minitorch_dist.distributed.rpc.members import DeviceNames, WorkerInfo, WorkerTable
+from minitorch_dist.distributed.rpc.message import (
+    HEADER,
+    PROBE,
+    WAKE,
+    LostNotice,
+    RpcMessage,
+    Sender,
+)
+from transports.clock import Thread
+from transports.contract import Sink, Transport
+from transports.errors import Lost, TransportClosed
+
+Job = Callable[[], None]
+SMALL: Final = 1 << 16
+is_ours: ContextVar[bool] = ContextVar("is_ours", default=False)  # a thread of some worker
+_log = logging.getLogger("minitorch_dist.distributed.rpc")
+
+
+class IncomingPart:
+    """A sink for one part. It keeps the part in memory of its own, which an array may use later."""
+
+    __slots__ = ("_filled", "_on_complete", "_view")
+
+    def __init__(self, nbytes: int, on_complete: Callable[[memoryview], None]) -> None:
+        self._on_complete, self._filled = on_complete, 0
+        self._view = (
+            memoryview(bytearray(nbytes)) if nbytes < SMALL else np.empty(nbytes, np.uint8).data
+        )
+        if nbytes == 0:
+            on_complete(self._view)
+
+    def write(self, piece: memoryview) -> None:
+        end = self._filled + piece.nbytes
+        self._view[self._filled : end] = piece
+        self.advance(piece.nbytes)
+
+    def space(self) -> memoryview | None:
+        return self._view[self._filled :]
+
+    def advance(self, nbytes: int) -> None:
+        self._filled += nbytes
+        if self._filled == self._view.nbytes:
+            self._on_complete(self._view)
+
+
+class Assembly:
+    """A message of several parts, some of which have arrived."""
+
+    __slots__ = ("_arrived", "_on_complete", "message", "parts")
+
+    def __init__(
+        self, message: RpcMessage, parts: int, on_complete: Callable[[RpcMessage], None]
+    ) -> None:
+        self.message, self.parts, self._on_complete = message, parts, on_complete
+        self._arrived: dict[int, memoryview] = {}  # only parts that came, whatever is announced
+
+    def arrived(self, part: int, view: memoryview) -> None:
+        if part in self._arrived:  # it came twice
+            return
+        self._arrived[part] = view
+        if len(self._arrived) == self.parts:
+            self.message.parts.extend(self._arrived[part] for part in range(self.parts))
+            self._on_complete(self.message)
+
+
+class RpcInbox:
+    """Takes the messages of all workers from the transport, and keeps those that are complete.
+
+    The transport calls it from any thread, so nothing in here waits.
+    """
+
+    def __init__(self) -> None:
+        self.arrived: deque[RpcMessage | LostNotice] = deque()
+        self._begun: dict[tuple[int, int, int], Assembly] = {}
+
+    def is_stale(self, src: int, kind: int, id: int) -> bool:
+        """Whether a message is one more copy of something that is over."""
+        return False
+
+    def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
+        if len(header) != HEADER.size:
+            return self._refuse(src, f"it sent a header of {len(header)} bytes")
+        kind, flags, part, parts, id, floor = HEADER.unpack(header)
+        message = RpcMessage(src, kind, flags, id, floor, [])
+        if parts != 1 or part or kind >= WAKE:
+            return self._unusual_sink(message, part, parts, nbytes)
+        return IncomingPart(nbytes, partial(self._arrived, message))
+
+    def _arrived(self, message: RpcMessage, view: memoryview) -> None:
+        message.parts.append(view)
+        self.arrived.append(message)
+
+    def _unusual_sink(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
+        """Of a message in several parts, of one to oneself, or of one that should not be."""
+        kind, src = message.kind, message.src
+        if kind > WAKE or part >= parts or (kind >= PROBE and parts != 1):
+            return self._refuse(src, f"it sent part {part} of {parts} of a message of kind {kind}")
+        if kind == WAKE:
+            return DISCARD
+        return self._sink_of_part(message, part, parts, nbytes)
+
+    def _sink_of_part(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
+        key = message.src, message.kind, message.id
+        found = self._begun.get(key)
+        if found is None or found.parts != parts:
+            if self.is_stale(*key):
+                return DISCARD
+            found = self._begun[key] = Assembly(message, parts, self._complete)
+        return IncomingPart(nbytes, partial(found.arrived, part))
+
+    def _complete(self, message: RpcMessage) -> None:
+        """All parts of a message are here."""
+        self._begun.pop((message.src, message.kind, message.id), None)
+        self.arrived.append(message)
+
+    def _refuse(self, src: int, reason: str) -> Sink:
+        """A worker breaks the form of messages: it counts as lost from now on."""
+        self.arrived.append(LostNotice(src, reason))
+        return DISCARD
+
+    def lost(self, src: int, reason: Exception) -> None:
+        for key in [key for key in self._begun if key[0] == src]:
+            self._begun.pop(key, None)
+        self.arrived.append(LostNotice(src, Lost.of(reason)))
+
+
+class RpcWorker(RpcInbox):
+    """The state that all parts of one worker share."""
+
+    def __init__(self, transport: Transport, me: WorkerInfo, timeout: float) -> None:
+        super().__init__()
+        self.transport, self.clock, self.me = transport, transport.clock, me
+        self.sender = Sender(transport)
+        self.timeout = timeout
+        self.is_real = not self.clock.is_virtual
+        self.trust = trust.of_peers()
+        self.workers = WorkerTable([me])
+        self.names = DeviceNames(me, {})
+        self.is_open = False
+        self.heard: dict[int, int] = {}  # when the last message of each worker came
+        self.takers: dict[int, Callable[[Any], Job | None]] = {}  # of the messages, by their kind
+        self.when_closed: Callable[[], None] = lambda: None  # the transport was closed under us
+        self.dropped_refs: deque[Any] = deque()  # noted down by `__del__`
+        self.release_dropped_refs: Callable[[], None] = self.dropped_refs.clear
+        self._context = copy_context()  # our place, generator and devices: those of our threads too
+
+    def worker(self, id: int) -> WorkerInfo:
+        return self.workers.ever(id)
+
+    def start(self, function: Job, name: str) -> Thread:
+        """A thread of this worker."""
+        context = self._context.copy()
+        context.run(is_ours.set, True)
+        return self.clock.start(lambda: context.run(function), f"{name} of {self.me.name!r}")
+
+    def rouse(self) -> None:
+        """Wake a thread that may wait in the transport for something that has happened elsewhere."""
+        self.sender.send_if_there(self.me.id, WAKE, 0)
+
+    def listen(self, timeout: float | None, done: Callable[[], bool] | None = None) -> None:
+        """Let the transport deliver, until something has arrived or `done` says yes."""
+        try:
+            self.transport.progress(timeout, self._has_news if done is None else done)
+        except TransportClosed:
+            self.is_open = False
+            self.when_closed()
+
+    def _has_news(self) -> bool:
+        return bool(self.arrived) or not self.is_open
+
+    def next_job(self) -> Job | None:
+        """Handle the messages that have arrived, until one asks for a function of the user. That is the result."""
+        if self.dropped_refs:
+            self.release_dropped_refs()
+        while self.arrived:
+            try:
+                message = self.arrived.popleft()
+            except IndexError:  # another thread was faster
+                return None
+            self.heard[message.src] = self.clock.now()
+            try:
+                job = self.takers[message.kind](message)
+            except Exception:  # an error of ours, or nonsense from a peer: we go on serving
+                _log.exception("a message of worker %d could not be handled", message.src)
+                continue
+            if job is not None:
+                return job
+        return None
