@@ -53,11 +53,10 @@ def record_several(
     A result that the loss does not depend on has gradient None; integer results never have one.
     `reads_result` may name those that are read by their numbers.
     """
-    device = inputs[0].storage.device
+    device, plain = inputs[0].storage.device, inputs[0].plain
     for tensor in inputs:
-        if tensor.storage.device is not device:
+        if tensor.storage.device is not device or tensor.plain is not plain:
             device = common_device(inputs)
-    plain = inputs[0].plain
     outs: list[T] = [base.new(plain, array, device) for array in arrays]
     if observers.operations:
         observers.operated(name, [t.array for t in inputs], [out.array for out in outs])

@@ -307,7 +307,9 @@ def adopt(tensor: TensorBase, node: Node, output: int) -> None:
 def same_device(first: TensorBase, *others: TensorBase | None) -> None:
     """Raise if tensors that are used together, though no gradient links them, are apart."""
     for other in others:
-        if other is not None and other.storage.device is not first.storage.device:
+        if other is None or other.plain is not first.plain:  # which a part of a tensor refuses
+            continue
+        if other.storage.device is not first.storage.device:
             common_device([first, *[t for t in others if t is not None]])
 
 

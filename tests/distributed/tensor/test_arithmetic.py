@@ -140,6 +140,33 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+BESIDE_PLAIN_ONES: dict[str, Callable[[Any, Any], Any]] = {
+    "in place": lambda x, plain: plain.add_(x),
+    "in place, mixed": lambda x, plain: plain.lerp_(x, 0.5),
+    "a product in place": lambda x, plain: plain.addcmul_(x, x),
+    "a mask": lambda x, plain: mtd.masked_fill(plain, x > 3, 1.0),
+    "a mask as index": lambda x, plain: plain[x > 3],
+    "a condition": lambda x, plain: mtd.where(x > 3, plain, plain),
+    "an index": lambda x, plain: plain[x.long()],
+    "rows of an index": lambda x, plain: nn.functional.embedding(x.long(), plain),
+    "a stack": lambda x, plain: mtd.stack([plain, x]),
+    "the larger": lambda x, plain: mtd.maximum(plain, x),
+    "a search": lambda x, plain: mtd.searchsorted(plain[0], x),
+}
+
+
+def test_a_part_beside_plain_tensors_is_refused_with_and_without_gradients() -> None:
+    def act(mesh: Any) -> None:
+        for recorded in (True, False):
+            with mtd.set_grad_enabled(recorded):
+                for name, call in BESIDE_PLAIN_ONES.items():
+                    x = laid_out(A[:3] * 0, mesh, "rows")  # one row here: it would fit
+                    with pytest.raises(NotImplementedError, match="full_tensor"):
+                        print(name, call(x, mtd.ones(1, 6, dtype=mtd.float64)))
+
+    everywhere(3, act)
+
+
 def test_what_would_compute_with_a_part_alone_is_refused() -> None:
     def act(mesh: Any) -> None:
         for name, call in REFUSED.items():

@@ -179,7 +179,7 @@ def choose(input: Any, condition: T, other: Any) -> T:
             f"the shapes of condition {list(c.shape)}, input {list(x.shape)} and other "
             f"{list(y.shape)} do not broadcast"
         ) from None
-    if condition.storage.device is not first.storage.device:
+    if condition.storage.device is not first.storage.device or condition.plain is not first.plain:
         common_device((condition, first, second))
     a, b, zero = x.shape, y.shape, x.dtype.type(0)
     return record(

@@ -30,7 +30,7 @@ def direct(input: TensorBase, other: object) -> bool:
     if isinstance(other, TensorBase):
         if other.array.dtype is not x.dtype or other.storage.device is not input.storage.device:
             return False
-        if x.dtype.kind == "b":
+        if x.dtype.kind == "b" or other.plain is not input.plain:
             return False
     elif not ((type(other) is float or type(other) is int) and x.dtype.char in "fd"):
         return False

@@ -71,7 +71,9 @@ def check_devices(input: TensorBase, items: Iterable[Any]) -> None:
     """Raise for an index tensor that is neither on the CPU nor where `input` is."""
     here = input.storage.device
     for item in items:
-        if isinstance(item, TensorBase) and item.storage.device not in (here, devices.CPU):
+        if not isinstance(item, TensorBase) or item.plain is not input.plain:
+            continue
+        if item.storage.device not in (here, devices.CPU):
             raise RuntimeError(
                 "indices should be either on cpu or on the same device as the indexed tensor "
                 f"({here}), and one is on {item.storage.device}"

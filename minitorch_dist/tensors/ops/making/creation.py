@@ -92,6 +92,7 @@ def tensor(
         )
         if device is None:
             device = data.storage.device
+        data = base.new(data.plain, data.array)  # a part of a tensor is refused
     return made(
         literals.parse(data, None if dtype is None else as_dtype(dtype)), device, requires_grad
     )
