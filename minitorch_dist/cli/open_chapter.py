@@ -96,6 +96,8 @@ def _legs(page: Page, found: Contest) -> None:
     """For each race the learner's result, beside the bound."""
     for letter, race, leg in zip(ascii_uppercase, found.races, found.mine.legs, strict=False):
         page.say(f"{letter}  {race}: yours {leg.said}; the bound {leg.least:.6g} ms", indent=2)
+        if leg.why:
+            page.say(leg.why, indent=5)
 
 
 def about(page: Page) -> None:

@@ -140,6 +140,7 @@ class Leg:
     rounds: int = 0
     sent: int = 0  # bytes, of the rank that sends most
     memory: float = 0  # vectors (or micro-batches) beyond the caller's
+    why: str = ""  # it takes longer than another, where an open chapter says so
 
     @property
     def ratio(self) -> float:

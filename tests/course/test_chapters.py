@@ -32,7 +32,7 @@ from minitorch_dist.distributed.schedules.choice import known
 from minitorch_dist.distributed.schedules.links import Links
 
 CHAPTERS = {one.lesson.number: one for one in chapter.all_chapters()}
-NUMBERS = [15, 19, 21, 27]
+NUMBERS = [15, 19, 21, 27, 30]
 
 
 def judge_of(number: int) -> Any:
@@ -43,7 +43,9 @@ def test_which_there_are() -> None:
     assert [*CHAPTERS] == NUMBERS
     assert chapter.named("slow_links") == CHAPTERS[19] == chapter.named("19_overlap")
     assert chapter.named("mine.py") is None and chapter.named("nothing") is None
-    with pytest.raises(LessonError, match="lesson 13 has no open chapter; lessons 15, 19, 21, 27"):
+    with pytest.raises(
+        LessonError, match="lesson 13 has no open chapter; lessons 15, 19, 21, 27, 30"
+    ):
         chapter.named("13")
 
 
@@ -297,6 +299,69 @@ def test_equal_layers_take_what_the_papers_say() -> None:
     assert judge.play(judge.one_rank, task).time == 96
     with pytest.raises(NotAdmitted, match="there is no stage 4"):
         judge.play(lambda _: (answer[0], [*orders[:3], [Action(4, F, 0)]]), task)
+
+
+# ------------------------------------------------------------------------------- 30: which layout
+
+
+def layouts_of_a_small_model() -> Iterator[tuple[Any, dict[str, Any]]]:
+    judge = judge_of(30)
+    task = judge.Task("small", 2, 256, 512, 512, 256, 8, 1 << 40, 2, 1e12, 1e11, gpus=4)
+    yield task, {"fsdp": 4}
+    yield task, {"fsdp": 2, "dp": 2, "micro": 2}
+    yield task, {"tp": 2, "pp": 2}
+    yield task, {"fsdp": 4, "cp": 2, "keep": True}
+
+
+def test_no_layout_of_a_small_model_is_below_the_bound() -> None:
+    judge = judge_of(30)
+    for task, answer in layouts_of_a_small_model():
+        assert judge.play(lambda _, answer=answer: answer, task).time > judge.least(task), answer
+
+
+def test_our_answer_takes_the_fastest_layouts_that_we_know() -> None:
+    """Or one that is a few per cent slower. Each race wants another kind of layout."""
+    judge = judge_of(30)
+    best = vars(chapter.loaded(CHAPTERS[30].folder / "best.py", "best_of_layouts"))["layout"]
+    for task in judge.RACES:
+        known = judge.simulated(judge.FASTEST[task.name], task)
+        mine = judge.play(best, task)
+        assert known.fits and judge.least(task) < 1000 * known.seconds
+        assert mine.time < 1.15 * 1000 * known.seconds, (task.name, mine)
+    kinds = {(one.tensor > 1, one.pipeline, one.context > 1) for one in judge.FASTEST.values()}
+    assert len(kinds) == 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("[8]", "an answer is a dictionary"),
+        ("{'fspd': 8}", "a layout has no 'fspd' (perhaps fsdp?)"),
+        ("{'fsdp': 0}", "fsdp is a whole number above 0, not 0"),
+        ("{'fsdp': 8.0}", "fsdp is a whole number above 0, not 8.0"),
+        ("{'fsdp': 8, 'micro': 3}", "micro is 1, 2, 4, 8, not 3"),
+        ("{'fsdp': 8, 'checkpoint': 'all'}", "checkpoint is none, selective, full, not 'all'"),
+        ("{'fsdp': 4}", "takes 4 GPUs, and there are 8"),
+        ("{'pp': 8}", "4 layers are fewer than 8 stages"),
+        ("{'fsdp': 8, 'micro': 8}", "is no multiple of 8 ranks with data"),
+        ("{'fsdp': 8, 'stages': 2}", "several stages of a rank need a pipeline"),
+    ],
+)  # fmt: skip
+def test_a_layout_that_cannot_be_is_refused(answer: str, said: str) -> None:
+    with pytest.raises(NotAdmitted) as refused:
+        judging.held(CHAPTERS[30], f"def layout(task):\n    return {answer}")
+    assert said in str(refused.value)
+
+
+def test_a_layout_that_does_not_fit_says_what_holds_the_memory() -> None:
+    judge = judge_of(30)
+    for task, answer in layouts_of_a_small_model():
+        tight = dataclasses.replace(task, memory=1 << 20)
+        with pytest.raises(
+            NotAdmitted, match=r"does not fit: .* GiB \(parameter .*, and a GPU has"
+        ):
+            judge.play(lambda _, answer=answer: answer, tight)
+        break
 
 
 # ------------------------------------------------------------------------------- as a learner meets them

@@ -38,7 +38,8 @@ class Setting(Protocol):
 
 
 class Outcome(Protocol):
-    """The result of `play`: the time, in the unit of `least`; the memory that is held; both in words."""
+    """The result of `play`: the time, in the unit of `least`; the memory that is held; both in words. It may have `why`,
+    too: what takes longer than in a better answer."""
 
     time: float
     memory: float

@@ -82,7 +82,8 @@ def _leg(judge: Judge, race: Setting, function: Callable[..., Any], name: str) -
         raise RuntimeError(
             f"{race.name}: {name} takes {found.time:g} and the bound is {least:g}: the judge is wrong. Please report it"
         )
-    return Leg(found.time, least, found.said, memory=found.memory)
+    why: str = getattr(found, "why", "")
+    return Leg(found.time, least, found.said, memory=found.memory, why=why)
 
 
 def _line(error: BaseException, name: str) -> str:

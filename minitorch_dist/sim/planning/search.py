@@ -140,14 +140,16 @@ def estimated(model: ModelSizes, cluster: GpuCluster) -> tuple[list[PlanRow], in
 # ------------------------------------------------------------------------------------- by running
 
 
-def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> PlanRow:
-    """The same by runs of the training step."""
+def simulated(
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, unfolded: int = UNFOLDED
+) -> PlanRow:
+    """The same by runs of the training step. Above `unfolded` ranks, one of each role stands for the others."""
     layers, micro = -(-model.layers // layout.all_stages), layout.micro_batches(model)
     few, more = short_counts(layout)
     sizes = [2, 4] if layers > 4 else [layers]
     counts = [few, more] if micro > more else [micro]
     runs: dict[tuple[int, int], Measured] = {}
-    fold: Fold = layout.ranks > UNFOLDED and roles_of(model, layout)
+    fold: Fold = layout.ranks > unfolded and roles_of(model, layout)
     for n, m in itertools.product(sizes, counts):
         runs[n, m], proved = run(model, layout, cluster, n, m, fold)
         if proved is not None and not proved.refused:
