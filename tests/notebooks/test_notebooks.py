@@ -97,6 +97,18 @@ def test_the_tour_runs() -> None:
     assert "[[6.0, 6.0, 6.0]," in said and "rank 0 waits for rank 1" in said and "→ 0.00" in said
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")
+def test_the_notebook_about_layouts_runs() -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    said = "".join(executing.execute(notebooks.code_of(building.which_layout()), "00_which_layout"))
+    assert "70.6 billion parameters" in said and "a GPU has 75 GiB" in said
+    assert "fsdp8 micro4 keep" in said or "fsdp4 pp2" in said
+    assert "It is a chain of" in said and "ranks wait longer for each other" in said
+
+
 # nbclient leaves sockets in its process, so it gets one of its own.
 RUN = """
 import json, sys, nbclient, nbformat

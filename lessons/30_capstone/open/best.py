@@ -1,7 +1,7 @@
 """Our best answer: a model of time and memory, and of all layouts the fastest that fits.
 
-Seconds are those of computing, of messages that nothing hides, and of the pipeline's bubble. What FSDP gathers counts
-in full, and half of what it sums. Memory is that of parameters, and of what is kept for backward.
+Seconds are those of computing, of messages that nothing hides, and of the pipeline's bubble. All that FSDP gathers
+counts, and half of what it sums. Memory is that of parameters, and of what is kept for backward.
 """
 
 from itertools import product

@@ -4,7 +4,7 @@
 (weights of a layer, and of all); gpus, node (GPUs of a node), inside and outside (bytes a second of a GPU's link within
 its node, and to other nodes); memory (bytes of a GPU), bandwidth (of this memory), peak (operations a second).
 
-Return a dictionary. fsdp · dp · tp · pp is the number of GPUs; what you leave out is 1:
+Return a dictionary. fsdp · dp · tp · pp is the number of GPUs; sizes that you leave out are 1:
     "fsdp"        ranks that share all parameters       "dp"      replicas of these
     "tp"          ranks that cut each layer             "pp"      stages of a pipeline
     "cp"          of the fsdp ranks, those that cut a sequence
