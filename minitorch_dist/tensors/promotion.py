@@ -225,3 +225,9 @@ def sum_as(dtype: dtypes.dtype | None, input: T, dim: operations.Dims, keepdim: 
 rare_cases.sum_as, rare_cases.taken_in = sum_as, taken_in
 rare_cases.promote, rare_cases.swapped = promote, swapped
 rare_cases.scaled, rare_cases.misfit = scaled, misfit
+
+
+def one_number(function: str, argument: str, value: object, kind: str = "float") -> None:
+    """Refuse a tensor of several elements, or of none, where a number is meant."""
+    if isinstance(value, TensorBase) and value.array.size != 1:
+        raise TypeError(f"{function}(): argument '{argument}' must be {kind}, not Tensor")

@@ -21,7 +21,7 @@ from minitorch_dist.tensors.ops.elementwise.rounding import (
     sign,
     trunc,
 )
-from minitorch_dist.tensors.promotion import not_implemented, promote
+from minitorch_dist.tensors.promotion import not_implemented, one_number, promote
 
 
 def frac(input: T) -> T:
@@ -87,6 +87,8 @@ def nan_to_num(
         if x.dtype.kind == "c":
             raise NotImplementedError("nan_to_num is not offered for complex tensors")
         return result(input, x.copy())
+    for name, number in (("nan", nan), ("posinf", posinf), ("neginf", neginf)):
+        one_number("nan_to_num", name, number)
     limits = finfo(input.dtype)
     out = x.copy()
     out[np.isnan(x)] = 0.0 if nan is None else nan

@@ -11,6 +11,7 @@ from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, number_or_tensor
 from minitorch_dist.tensors.ops.shapes import pieces
+from minitorch_dist.tensors.promotion import one_number
 
 
 def _replaced(input: T, src: TensorBase, region: Any, name: str) -> T:
@@ -76,6 +77,7 @@ def _fill_diagonal(input: T, fill_value: Any, wrap: bool = False) -> Change:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
+    one_number("fill_diagonal_", "fill_value", fill_value, "Number")
     number, _ = number_or_tensor(fill_value, "fill_diagonal_")
 
     def write(array: Array) -> None:

@@ -19,6 +19,7 @@ from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.making.draws import flips
 from minitorch_dist.tensors.ops.making.random import bounded, check_floating, check_spread, source
+from minitorch_dist.tensors.promotion import one_number
 
 
 def _fill(self: T, name: str, of: distributions.Transform, generator: Generator | None) -> T:
@@ -71,6 +72,8 @@ def normal_(
     """Normal with this mean and standard deviation."""
     check_writable(self)
     check_floating(self.array.dtype, "normal_kernel_cpu")
+    one_number("normal_", "mean", mean)
+    one_number("normal_", "std", std)
     check_spread(std)
     return _fill(self, "NormalBackward0", lambda w: distributions.normal(w) * std + mean, generator)
 
@@ -132,6 +135,8 @@ def log_normal_(
     """e to the power of a normal variable with this mean and standard deviation."""
     check_writable(self)
     check_floating(self.array.dtype, "log_normal_cpu")
+    one_number("log_normal_", "mean", mean)
+    one_number("log_normal_", "std", std)
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     return _fill(

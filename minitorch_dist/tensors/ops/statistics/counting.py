@@ -32,6 +32,11 @@ def searchsorted(
     if isinstance(input, TensorBase):
         same_device(sorted_sequence, input, sorter)
     edges = sorted_sequence.array
+    if not edges.ndim:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we "
+            "got boundaries tensor dim(0)"
+        )
     if sorter is not None:
         edges = np.take_along_axis(edges, sorter.array, -1)
     values = input.array if isinstance(input, TensorBase) else np.asanyarray(input)
