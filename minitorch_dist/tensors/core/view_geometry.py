@@ -19,28 +19,28 @@ class Window:
         self.view_shape, self.view_strides = view.shape, view.strides
         self.offset = (_address(view) - _address(base)) // base.itemsize
 
-    def _frame(self, content: Array | None) -> tuple[Array, Array, Array]:
-        """A copy of `content` (or zeros) with the base's strides, its memory, and the window."""
+    def _frame(self, grad: Array, copied: bool) -> tuple[Array, Array, Array]:
+        """A copy of `grad` (or zeros like it) with the base's strides, its memory, and the window."""
         reach = [
             s // self.itemsize * (n - 1) for n, s in zip(self.shape, self.strides, strict=True)
         ]
         start = -sum(min(0, r) for r in reach)
-        memory = np.zeros(start + sum(max(0, r) for r in reach) + 1, self.dtype)
+        memory = np.zeros(start + sum(max(0, r) for r in reach) + 1, self.dtype, like=grad)
         whole = as_strided(memory[start:], self.shape, self.strides, subok=True)
-        if content is not None:
-            whole[...] = content
+        if copied:
+            whole[...] = grad
         seen = memory[start + self.offset :]
         return whole, seen, as_strided(seen, self.view_shape, self.view_strides, subok=True)
 
     def widen(self, grad: Array) -> Array:
         """The base's gradient if only this region was used: zeros around `grad`."""
-        whole, seen, part = self._frame(None)
+        whole, seen, part = self._frame(grad, False)
         for axis, stride in enumerate(self.view_strides):
             if stride == 0 and grad.shape[axis] > 1:  # an expanded axis: one place, seen often
                 grad = grad.sum(axis, keepdims=True)
                 part = part[(slice(None),) * axis + (slice(1),)]
         if overlaps(part.shape, part.strides):  # the windows of `unfold`
-            numbers = np.arange(len(seen), dtype=np.intp)
+            numbers = np.arange(len(seen), dtype=np.intp, like=grad)
             steps = [s // self.itemsize * numbers.itemsize for s in part.strides]
             np.add.at(seen, as_strided(numbers, part.shape, steps, subok=True), grad)
         else:
@@ -49,11 +49,11 @@ class Window:
 
     def cut(self, grad: Array) -> Array:
         """The region's part of the base's gradient."""
-        return self._frame(grad)[2].copy()
+        return self._frame(grad, True)[2].copy()
 
     def blank(self, grad: Array) -> Array:
         """The base's gradient without the region, which was overwritten."""
-        whole, _, part = self._frame(grad)
+        whole, _, part = self._frame(grad, True)
         part[...] = 0
         return whole
 
@@ -84,12 +84,12 @@ def pairs(x: Array) -> Array:
     """The same memory with a last axis for the two parts, if `x` is complex; else `x` itself."""
     if x.dtype.kind != "c":
         return x
-    return as_strided(x.real, (*x.shape, 2), (*x.strides, x.itemsize // 2))
+    return as_strided(x.real, (*x.shape, 2), (*x.strides, x.itemsize // 2), subok=True)
 
 
 def joined(x: Array, dtype: np.dtype[Any]) -> Array:
     """The opposite of `pairs`, if `dtype` is complex; it copies where the pairs do not lie together."""
-    return np.ascontiguousarray(x).view(dtype)[..., 0] if dtype.kind == "c" else x
+    return np.ascontiguousarray(x, like=x).view(dtype)[..., 0] if dtype.kind == "c" else x
 
 
 def overlaps(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

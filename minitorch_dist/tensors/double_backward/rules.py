@@ -266,6 +266,12 @@ def zeros(shape: Any, dtype: Any = float, order: Any = "C") -> Any:
     return recording(constant(np.zeros(shape, dtype)))
 
 
+@rule(np.arange)
+def arange(*ends: Any, dtype: Any = None) -> Any:
+    """Places, which have no gradient."""
+    return np.arange(*ends, dtype=dtype)
+
+
 @rule(np.zeros_like, np.empty_like)
 def zeros_like(x: Any, dtype: Any = None, **_: Any) -> Any:
     return recording(constant(np.zeros(x.shape, dtype or x.dtype)))

@@ -15,6 +15,7 @@ from minitorch_dist.tensors.ops.elementwise.copying import dense
 from minitorch_dist.tensors.ops.shapes.pieces import diagonal
 from minitorch_dist.tensors.ops.shapes.rearranging import flip, repeat
 from minitorch_dist.tensors.ops.shapes.reshaping import ravel, sizes
+from minitorch_dist.tensors.promotion import one_number
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
@@ -54,7 +55,9 @@ def rot90(input: T, k: int = 1, dims: Any = (0, 1)) -> T:
 
 def _corner(x: Array, diagonal: int, lower: bool) -> Array:
     """A copy with zeros above (`lower`) or below the diagonal."""
-    rows, columns = np.ogrid[: x.shape[-2], : x.shape[-1]]
+    one_number("tril" if lower else "triu", "diagonal", diagonal, "int")
+    rows, columns = (np.arange(side, like=x) for side in x.shape[-2:])
+    rows = rows[:, None]
     keep = columns - rows <= diagonal if lower else columns - rows >= diagonal
     return np.where(keep, x, np.zeros((), x.dtype, like=x))
 
@@ -135,7 +138,8 @@ def repeat_interleave(
     Without `repeats`, `input` is these numbers, and the result says which entry stands where.
     """
     if repeats is None:
-        return result(input, np.repeat(np.arange(input.array.size), _counts(input.array)))
+        places = np.arange(input.array.size, like=input.array)
+        return result(input, np.repeat(places, _counts(input.array)))
     x = input.array
     before, dtype = x.shape, x.dtype
     flat = x.reshape(-1) if dim is None else x

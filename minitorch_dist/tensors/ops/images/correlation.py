@@ -133,7 +133,7 @@ def _picked(x: Array, rows: Axis, columns: Axis) -> Array:
     if x.shape[2:] == (rows.out, columns.out):
         return x
     x = x[:, :, :: rows.stride, :: columns.stride]
-    return np.ascontiguousarray(x[:, :, : rows.out, : columns.out])
+    return np.ascontiguousarray(x[:, :, : rows.out, : columns.out], like=x)
 
 
 def _unpicked(g: Array, rows: Axis, columns: Axis) -> Array:
@@ -149,7 +149,8 @@ def _multiply(w: Array, x: Array) -> Array:
     count, channels, high, wide = x.shape
     if high * wide < SMALL_MAP:
         side = w @ _beside(x)
-        return np.ascontiguousarray(side.reshape(len(w), count, high, wide).swapaxes(0, 1))
+        images = side.reshape(len(w), count, high, wide).swapaxes(0, 1)
+        return np.ascontiguousarray(images, like=images)
     out: Array = np.matmul(w, x.reshape(count, channels, high * wide))
     return out.reshape(count, len(w), high, wide)
 

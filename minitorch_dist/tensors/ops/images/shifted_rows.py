@@ -89,4 +89,4 @@ def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> 
         for gradient, read in zip(total, lines.load(image), strict=True):
             gradient += np.matmul(read, grad.T, out=part)
     total = total.reshape(rows.kernel, columns.kernel, x.shape[1], len(w))
-    return np.ascontiguousarray(total.transpose(3, 2, 0, 1))
+    return np.ascontiguousarray(total.transpose(3, 2, 0, 1), like=total)

@@ -101,7 +101,7 @@ class _Kernels:
 
     def found(self) -> Array:
         found = (G.T.astype(self.total.dtype) @ flat(self.total)).reshape(self.shape)
-        return np.ascontiguousarray(found.transpose(3, 2, 0, 1))
+        return np.ascontiguousarray(found.transpose(3, 2, 0, 1), like=found)
 
 
 class _Images:

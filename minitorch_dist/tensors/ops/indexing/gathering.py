@@ -83,7 +83,7 @@ def gather(input: T, dim: int, index: TensorBase, *, sparse_grad: bool = False) 
     at = index.array
     shape, dtype = x.shape, x.dtype
     if not at.size:
-        empty = np.zeros(at.shape, dtype)
+        empty = np.zeros(at.shape, dtype, like=x)
         return record(empty, "GatherBackward0", (input, lambda g: np.zeros(shape, dtype, like=g)))
     single = at.ndim > 0 and at.shape[place] == 1  # then no place can be named twice
 

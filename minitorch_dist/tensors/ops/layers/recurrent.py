@@ -86,7 +86,7 @@ class Walk:
         self.before = np.empty((len(x), h0.shape[1]), x.dtype, like=x)  # h as each row found it
         new = np.empty((len(x), cell.width), x.dtype, like=x)
         self.raw, self.output = new, new if w.projection is None else np.empty_like(self.before)
-        matrix = np.ascontiguousarray(w.state.T)
+        matrix = np.ascontiguousarray(w.state.T, like=w.state)
         for rows, n in self.steps:
             h = self.before[rows]
             h[...] = self.h[:n]

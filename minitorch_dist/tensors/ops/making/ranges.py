@@ -137,7 +137,7 @@ def logspace(
     requires_grad: bool = False,
 ) -> Any:
     """base to the power of `linspace(start, end, steps)`."""
-    powers = np.float64(base) ** _even(start, end, steps, "logspace")
+    powers = float(base) ** _even(start, end, steps, "logspace")
     return made(powers.astype(_own_dtype(powers, dtype)), device, requires_grad)
 
 

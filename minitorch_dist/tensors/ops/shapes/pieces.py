@@ -78,7 +78,8 @@ def unbind(input: T, dim: int = 0) -> tuple[T, ...]:
     piece, dtype = arrays[0].shape if arrays else (), x.dtype
 
     def backward(*grads: Array | None) -> tuple[Array]:
-        blank = np.zeros(piece, dtype)
+        given = next(g for g in grads if g is not None)
+        blank = np.zeros(piece, dtype, like=given)
         return (np.stack([blank if g is None else g for g in grads], place),)
 
     return views_of(input, arrays, "UnbindBackward0", backward)
@@ -134,7 +135,11 @@ def _cut(input: T, bounds: Sequence[int], dim: int, name: str) -> tuple[T, ...]:
     shapes, dtype = [a.shape for a in arrays], x.dtype
 
     def backward(*grads: Array | None) -> tuple[Array]:
-        full = [np.zeros(s, dtype) if g is None else g for s, g in zip(shapes, grads, strict=True)]
+        given = next(g for g in grads if g is not None)
+        full = [
+            np.zeros(s, dtype, like=given) if g is None else g
+            for s, g in zip(shapes, grads, strict=True)
+        ]
         return (np.concatenate(full, place),)
 
     return views_of(input, arrays, name, backward)
