@@ -26,7 +26,7 @@ AS_THEY_ARE: set[Any] = {
     np.put_along_axis, np.ravel, np.reshape, np.rollaxis, np.rot90, np.shape, np.size, np.split, np.array_split,
     np.squeeze, np.stack, np.std, np.sum, np.swapaxes, np.take_along_axis, np.transpose, np.tril, np.triu, np.var,
     np.vstack, np.matrix_transpose, np.diagonal, np.roll, np.dsplit, np.hsplit, np.vsplit, np.linalg.vecdot,
-    np.unstack, np.column_stack, np.dstack, np.append, np.meshgrid,
+    np.unstack, np.column_stack, np.dstack, np.append, np.meshgrid, np.angle,
 }  # fmt: skip
 NEED_NUMBERS: set[Any] = {
     np.nonzero, np.flatnonzero, np.unique, np.histogram, np.histogramdd, np.extract, np.compress,
@@ -99,6 +99,17 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: 
 def array(object: Any, dtype: Any = None, **_: Any) -> Array:
     found = object if isinstance(object, np.ndarray) else np.array(object)
     return layouts.like(found, dtype=dtype)
+
+
+@rule(np.ascontiguousarray)
+def ascontiguousarray(a: Any, dtype: Any = None) -> Array:
+    return astype(a, a.dtype if dtype is None else dtype, "C", copy=False)  # type: ignore[no-any-return]
+
+
+@rule(np.arange)
+def arange(*ends: int, dtype: Any = np.intp) -> Array:
+    """From 0, or from the first of two ends; numbers that are no integers are no use to anybody here."""
+    return ShapeArray((len(range(*ends)),), dtype)
 
 
 @rule(np.copy)
@@ -185,7 +196,7 @@ def concatenate(arrays: Any, axis: int | None = 0, out: Any = None, *, dtype: An
     if out is not None:
         return out
     kind = np.result_type(*[a.dtype for a in given]) if dtype is None else dtype
-    return layouts.result(shape, kind, given)
+    return layouts.joined(shape, kind, given)
 
 
 @rule(np.repeat)
@@ -195,7 +206,9 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Array:
         a, axis = a.reshape(-1), 0
     (along,) = axes_of(axis, a.ndim)
     if isinstance(repeats, ShapeArray):
-        raise NumbersNeeded("how often each element is repeated")
+        if repeats.size:
+            raise NumbersNeeded("how often each element is repeated")
+        repeats = np.zeros(repeats.shape, np.intp)
     counts = np.broadcast_to(np.asarray(repeats), (a.shape[along],))
     return ShapeArray((*a.shape[:along], int(counts.sum()), *a.shape[along + 1 :]), a.dtype)
 
@@ -203,6 +216,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Array:
 @rule(np.tile)
 def tile(A: Any, reps: Any) -> Array:
     times = _shape(reps)
+    if all(n == 1 for n in times):
+        return layouts.like(A).reshape((1,) * (len(times) - A.ndim) + A.shape)  # type: ignore[no-any-return]
     ndim = max(A.ndim, len(times))
     sides = (1,) * (ndim - A.ndim) + A.shape
     times = (1,) * (ndim - len(times)) + times
@@ -539,6 +554,30 @@ def result_type(*operands: Any) -> Any:
 @rule(np.can_cast)
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     return np.can_cast(from_.dtype if isinstance(from_, np.ndarray) else from_, to, casting)
+
+
+# ------------------------------------------------------------------------------- Fourier transforms
+
+
+def _transform(name: str) -> F:
+    function = getattr(np.fft, name)
+
+    def transform(
+        a: Any, n: int | None = None, axis: int = -1, norm: Any = None, out: Any = None
+    ) -> Any:
+        (along,) = axes_of(axis, a.ndim)
+        if n is None:
+            n = 2 * (a.shape[along] - 1) if name == "irfft" else a.shape[along]
+        one = function(np.ones(1, a.dtype), min(n, 1), norm=norm)  # raises if there is nothing
+        side = n // 2 + 1 if name == "rfft" else n
+        shape = (*a.shape[:along], side, *a.shape[along + 1 :])
+        return layouts.like(a, shape, one.dtype) if out is None else out
+
+    return transform
+
+
+for _name in ("fft", "ifft", "rfft", "irfft"):
+    RULES[getattr(np.fft, _name)] = _transform(_name)
 
 
 # --------------------------------------------------------------------------------- linear algebra

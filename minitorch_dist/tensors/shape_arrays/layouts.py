@@ -67,6 +67,29 @@ def axis_order(ndim: int, steps: Sequence[Shape]) -> list[int]:
     return order[::-1]
 
 
+def joined(shape: Shape, dtype: Any, arrays: Sequence[Array]) -> ShapeArray:
+    """A new array of several, one after another. numpy sorts its axes as above, but for one rule.
+
+    An axis of one element has no opinion here, and a step of zero has.
+    """
+    order = list(range(len(shape)))
+    for place in range(1, len(shape)):
+        axis, to = order[place], place
+        for before in range(place - 1, -1, -1):
+            other = order[before]
+            said = [
+                abs(x.strides[axis]) > abs(x.strides[other])
+                for x in arrays
+                if x.shape[axis] != 1 and x.shape[other] != 1
+            ]
+            if said and not all(said):
+                break
+            if said:
+                to = before
+        order.insert(to, order.pop(place))
+    return packed(shape, np.dtype(dtype), order)
+
+
 def like(x: Array, shape: Shape | None = None, dtype: Any = None, order: str = "K") -> ShapeArray:
     """The array that `np.empty_like` makes."""
     kind = x.dtype if dtype is None else np.dtype(dtype)
