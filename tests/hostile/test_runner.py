@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ import pytest
 from tests.hostile import command, parts, running
 from tests.hostile.bending import bend_plainly, bend_text, bend_tree, bytes_bender, fields_of
 from tests.hostile.door import LARGE, Door, Inputs
-from tests.hostile.faults import blows, programs
+from tests.hostile.faults import blows, nursery, programs
 from tests.hostile.faults.blows import Blow
 from tests.hostile.faults.nursery import DIED, End, Fell
 from tests.hostile.judging import Verdict
@@ -232,6 +233,25 @@ def test_all_kinds_of_blows_are_drawn() -> None:
     random = Random(1)
     drawn = {blows.draw(random, 3, 1.0, programs.ALL_KINDS).kind for _ in range(200)}
     assert drawn == set(programs.ALL_KINDS)
+
+
+class Struck:
+    """A result during whose pickling its own process is interrupted."""
+
+    def __reduce__(self) -> tuple[type[Struck], tuple[()]]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return Struck, ()
+
+
+def struck_at_the_end(rank: int, size: int, begun: Callable[[], None]) -> Struck:
+    begun()
+    return Struck()
+
+
+def test_a_blow_that_comes_after_the_program_has_ended_leaves_its_result(tmp_path: Path) -> None:
+    """Ctrl-C is the program's as long as that lasts. Afterwards it would only silence the suite's own report."""
+    ends = nursery.run(struck_at_the_end, 1, None, tmp_path / "world")
+    assert isinstance(ends[0].result, Struck)
 
 
 # ------------------------------------------------------------------------------------- the command line

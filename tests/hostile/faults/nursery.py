@@ -95,12 +95,16 @@ def _live(
     begun: Callable[[], None],
     given: tuple[Any, ...],
 ) -> End:
+    """The program, and how it ended. An interrupt that comes later would only silence that report."""
     if blow is not None and blow.kind in LIMITS and blow.victim == rank:
         begun, first = (lambda: blows.suffer(blow)), begun
         first()
     try:
-        return End(True, act(rank, size, begun, *given), [], "", 0, "")
+        result = act(rank, size, begun, *given)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return End(True, result, [], "", 0, "")
     except BaseException as error:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         kinds = [kind.__name__ for kind in type(error).__mro__]
         number = getattr(error, "errno", None) or 0
         return End(False, None, kinds, str(error)[:2000], number, traceback.format_exc()[-6000:])
