@@ -108,7 +108,7 @@ def with_adam():
 
 @lamp("buffers", star=2)
 def buffers():
-    """Each forward pass begins with rank 0's buffers, the first one too."""
+    """The ranks begin with rank 0's buffers, and so does each forward pass."""
     for size in (1, 2, 3, 5):
         sim.run(with_running_mean, size)
 
@@ -131,6 +131,7 @@ class RunningMean(nn.Module):
 def with_running_mean():
     module = RunningMean()
     model = replicas.DistributedDataParallel(module)
+    said("the running mean before the first forward", [module.mean])
     for step in range(3):
         model(torch.ones(4, 2) * (10 * dist.get_rank() + step)).sum().backward()
     for step, found in enumerate(module.found):

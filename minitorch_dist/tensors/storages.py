@@ -77,10 +77,11 @@ class UntypedStorage:
             _given_up[key] = weakref.ref(owner, lambda _: _given_up.pop(key, None)), noted
             if owner.flags.writeable and owner.dtype.kind not in "iub":
                 owner.fill(np.nan)
-        elif size > owner.nbytes:
+        elif size not in (0, owner.nbytes):
             raise RuntimeError(
                 f"cannot resize a storage of {owner.nbytes} bytes to {size}: other tensors may look "
-                "at it. Make a new tensor, or use Tensor.resize_."
+                f"at it. 0 gives the bytes up, and {owner.nbytes} takes them back. Otherwise make a new "
+                "tensor, or use Tensor.resize_."
             )
         elif size and key in _given_up:
             if self.device is not devices.CPU:

@@ -84,6 +84,28 @@ def test_the_agent_says_one_line(instant: str, tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1 and "got signal: SIGINT" in done.stderr
 
 
+IMPORTING = """
+import os, signal
+import numpy
+numpy.__spec__._initializing = True  # as Python itself notes it while that import runs
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), 0)
+except KeyboardInterrupt:
+    raise ImportError("numpy._core.umath failed to import") from None  # as numpy's C code does
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_that_imports_numpy_says_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(IMPORTING)
+    words = [sys.executable, "-m", "minitorch_dist.distributed.run", "--standalone", str(program)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "numpy" not in done.stdout + done.stderr
+
+
 def test_who_starts_them_hears_it_when_all_are_started() -> None:
     steps = []
     with pytest.raises(KeyboardInterrupt):

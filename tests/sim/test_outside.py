@@ -283,7 +283,10 @@ def test_packages_that_are_installed_may_have_threads_in_the_background(engine: 
             for _ in bar.track(range(3), description=f"rank {dist.get_rank()}"):
                 dist.barrier()
 
+    before = set(threading.enumerate())
     sim.run(program, 2, engine=engine)
+    for drawing in set(threading.enumerate()) - before:
+        drawing.join()  # a bar tells its thread to end, and does not wait for it
     stream.flush()
     assert "rank 0" in stream.text and "rank 1" in stream.text
     stream.close()

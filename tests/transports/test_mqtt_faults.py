@@ -93,7 +93,7 @@ class Transfer:
     def __init__(self, messages: int, marker: Path) -> None:
         self.messages, self.marker = messages, marker
 
-    def __call__(self, end: End) -> tuple[list[str], list[str], list[int]]:
+    def __call__(self, end: End) -> tuple[list[str], list[str], list[int], list[int]]:
         transport, tray = end.make(), Tray(lambda n: n % 2 == 0)
         transport.connect(end.store, tray, PATIENCE)
         size = end.world_size
@@ -114,7 +114,7 @@ class Transfer:
             any(tray.count(src) < self.messages for src in range(size)) and not deadline.is_over()
         ):
             transport.progress(0.1)
-        came = [hashlib.sha256() for _ in range(size)]
+        came, counts = [hashlib.sha256() for _ in range(size)], [tray.count(n) for n in range(size)]
         for src in range(size):
             for header, payload in tray.messages.get(src, ()):
                 came[src].update(header + payload)
@@ -126,7 +126,7 @@ class Transfer:
         ):
             transport.progress(0.1)
         transport.close()
-        return [h.hexdigest() for h in sent], [h.hexdigest() for h in came], lost
+        return [h.hexdigest() for h in sent], [h.hexdigest() for h in came], lost, counts
 
 
 @pytest.mark.slow
@@ -148,6 +148,9 @@ def test_a_broker_killed_twice_within_a_transfer_changes_nothing(
     marker.with_suffix(".killed").touch()
     thread.join()
     assert [result[2] for result in results] == [[], [], []]
+    assert [result[3] for result in results] == [
+        [120] * 3
+    ] * 3  # what came of each, in five minutes
     for src in range(3):
         for dst in range(3):
             assert results[src][0][dst] == results[dst][1][src], f"from {src} to {dst}"

@@ -43,7 +43,7 @@ def main() -> None:
     note_crashes()
     set_alarm()
     try:
-        hear_ctrl_c(signal.getsignal(signal.SIGINT))
+        hear_ctrl_c(unless_importing(signal.getsignal(signal.SIGINT)))
         try:
             if kind == "module":
                 run_module(target, arguments)
@@ -99,6 +99,26 @@ def hear_ctrl_c(rule: Any) -> None:
     """We were born deaf to it (see `multiprocessing.sigint`), for as long as the interpreter starts."""
     signal.signal(signal.SIGINT, rule)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def unless_importing(rule: Any) -> Any:
+    """The same rule, but a worker that is still importing numpy ends at once, without a word.
+
+    C code that is interrupted there raises an ImportError instead, and its traceback would tell of a broken numpy.
+    """
+    if not callable(rule):
+        return rule
+
+    def heard(number: int, frame: Any) -> None:
+        specs = (
+            getattr(sys.modules.get(name), "__spec__", None) for name in ("numpy", "ml_dtypes")
+        )
+        if any(getattr(spec, "_initializing", False) for spec in specs):
+            note(KeyboardInterrupt(), {"stage": stage(), "never": ""})
+            os._exit(130)
+        rule(number, frame)
+
+    return heard
 
 
 # ------------------------------------------------------------------------------ running the script

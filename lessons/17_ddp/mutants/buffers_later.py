@@ -1,0 +1,12 @@
+"""The ranks begin with equal parameters, and with their own buffers until the first forward.
+
+Training does not notice it. But a checkpoint that is saved before, or an evaluation that begins with `model.module`, has other running means on
+each rank.
+
+Caught by: buffers
+Passes: right, replicas, bytes
+"""
+
+# BLANK 1: only parameters
+take_from_rank_0(module.parameters())
+# END
