@@ -276,7 +276,7 @@ def test_a_storage_gives_its_bytes_up_and_takes_them_back() -> None:
 
     same(run)
     x = mtd.ones(4)
-    for size in (32, 4):  # torch makes room, or drops what lies behind; 4 is often elements, meant as bytes
+    for size in (32, 4):  # torch makes room, or drops what lies behind
         with pytest.raises(RuntimeError, match=f"cannot resize a storage of 16 bytes to {size}"):
             x.untyped_storage().resize_(size)
 
