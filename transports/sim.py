@@ -89,8 +89,9 @@ class SimTransport(JoinableTransport):
         self._inbox = inbox
         limit = self.medium.network.rendezvous
         if limit is not None and isinstance(inbox, Claims):
-            pairs = self.virtual.extras.setdefault("pairs", Pairs(self.virtual))
-            self.strict = Offers(self.rank, inbox, limit, pairs, self.wake_waiting)
+            if self.virtual.pairs is None:
+                self.virtual.pairs = Pairs(self.virtual)
+            self.strict = Offers(self.rank, inbox, limit, self.virtual.pairs, self.wake_waiting)
         world = self._world = worlds.find(self, store)
         if self.rank in world.ends:
             raise ConnectError(

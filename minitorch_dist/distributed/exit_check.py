@@ -137,12 +137,12 @@ def _left(world: World) -> dict[int, list[GroupChannel]]:
     """Of a simulated world: the groups of those who have left it. Its ranks share one clock."""
     if not world.clock.is_virtual:
         return {}
-    extras: dict[Any, Any] = getattr(world.clock, "extras", {})
+    clock: Any = world.clock
     store = world.store
     while isinstance(store, PrefixStore):
         store = store.underlying_store
-    found: dict[int, list[GroupChannel]] = extras.setdefault(
-        ("left", id(store), world.identity), {}
+    found: dict[int, list[GroupChannel]] = clock.worlds_left.setdefault(
+        (id(store), world.identity), {}
     )
     return found
 

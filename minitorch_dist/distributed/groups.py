@@ -76,10 +76,10 @@ class Group:
     def _board(self) -> BoardEnd | None:
         """The transport's board, where it has one. It is the first group's that has the whole world."""
         world = self.world
-        board = None if "board" in world.extras else world.transport.board()
+        board = None if world.board is not None else world.transport.board()
         if board is None or len(self.ranks) < 2 or self.ranks != tuple(range(world.world_size)):
             return None
-        end = world.extras["board"] = BoardEnd(self.channel, board)
+        end = world.board = BoardEnd(self.channel, board)
         return end
 
     def rank(self) -> int:

@@ -50,7 +50,7 @@ def measure_links(group: Group | None = None) -> Links:
 
 def use_links(group: Group, links: Links) -> None:
     """Let this rank's world choose by these links from now on. All ranks must agree on them."""
-    group.world.extras["links"] = links
+    group.world.links = links
     for every in group.world.groups.values():
         every.prepared.clear()
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.groups import NON_MEMBER, Group, everybody, is_member
@@ -22,8 +22,6 @@ from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.world import current
-
-UNMET: Final = "groups are made without a meeting"  # among the extras of a world
 
 
 def new_group(
@@ -254,17 +252,17 @@ def _check_ranks(ranks: Sequence[int], world_size: int) -> None:
 def without_meeting() -> Iterator[None]:
     """Groups that are made inside wait for nobody. Some programs are known to make the same groups
     on all ranks, and making them shall take no time there. Torch's ranks meet in the store, and send no messages."""
-    extras = current().extras
-    extras[UNMET] = True
+    world = current()
+    world.groups_meet = False
     try:
         yield
     finally:
-        del extras[UNMET]
+        world.groups_meet = True
 
 
 def _meet(group: Group, operation: str, ranks: Sequence[int], timeout: float | None) -> None:
     """Wait for those who make the group with us: an operation of `group`, about these ranks."""
-    if UNMET in group.world.extras:
+    if not group.world.groups_meet:
         return
     said = Fingerprint(operation, shape=wire.short(ranks, len(ranks)))
     collectives.barrier(group, How(timeout=timeout), said)

@@ -125,7 +125,7 @@ def find(group: Any, key: Any) -> Any:
 
 
 class Engine(Protocol):
-    """It carries out the collectives of a world. A simulated world has its own, as `extras["engine"]`."""
+    """It carries out the collectives of a world. A simulated world has its own, as `World.engine`."""
 
     is_shared: bool
     """Whether it serves many ranks of one process: then no rank keeps its prepared calls."""
@@ -169,7 +169,7 @@ OVER_TRANSPORT: Final = TransportEngine()
 
 def links_of(group: Group) -> Links:
     """The cost of this group's messages: declared for its transport, or measured (see `measuring`)."""
-    found = group.world.extras.get("links")
+    found = group.world.links
     if found is None:
         costs = group.board.board.costs if group.board else group.world.transport.costs
         found = Links() if costs is None else Links.measured(*costs)
@@ -188,7 +188,7 @@ def prepare(
     key = said, algorithm, more
     found: PreparedCall | None = find(group, key)
     if found is None:
-        engine: Engine = group.world.extras.get("engine", OVER_TRANSPORT)
+        engine: Engine = group.world.engine or OVER_TRANSPORT
         schedule, fingerprint = engine.choose(group, collective, said, nbytes, algorithm)
         found = PreparedCall(group, schedule, fingerprint, root, nbytes, not engine.is_shared)
         found.execute = engine.bind(found, vector)

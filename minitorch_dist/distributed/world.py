@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from minitorch_dist.distributed.execution.boards import BoardEnd
 from minitorch_dist.distributed.execution.operations import GroupChannel
 from minitorch_dist.distributed.mail.mailbox import Mailbox
+from minitorch_dist.distributed.schedules.links import Links
 from transports.clock import SYSTEM, Clock, Thread
 from transports.contract import Transport
 from transports.stores.store import Store
@@ -27,7 +29,7 @@ NO_WORLD = (
 
 
 class World:
-    """One rank's state. `extras` is for the floors above: one object under the name of each."""
+    """One rank's state. `extras` is for lessons and programs: one object under the name of each."""
 
     def __init__(self, transport: Transport, mailbox: Mailbox, store: Store, backend: str) -> None:
         self.transport, self.mailbox, self.store, self.backend = transport, mailbox, store, backend
@@ -47,6 +49,10 @@ class World:
         )  # also of groups that are no more
         self.has_parted = False  # or must not, since something has failed (see `exit_check`)
         self.answers: Callable[[Callable[[], bool]], bool] | None = None  # for is_completed()
+        self.board: BoardEnd | None = None  # of the first group that has the whole world
+        self.links: Links | None = None  # the costs of messages, if they were declared or measured
+        self.engine: Any = None  # carries out collectives instead of the transport (see `prepared`)
+        self.groups_meet = True  # the ranks that make a group wait for each other
         self.extras: dict[str, Any] = {}
         self.trace: Any = None  # notes what this rank begins, instead of doing it (see `sim.fold`)
 
@@ -71,7 +77,6 @@ class WorldScope:
         self.clock = clock
         self.given = given  # what a launcher has decided for this rank
         self.rpc_agent: Any = None  # RPC needs no world
-        self.extras: dict[str, Any] = {}  # what needs no world: one object under the name of each
         self.at_end: list[Callable[[], None]] = []  # to call when this rank is over, last first
         self.interrupts: list[
             Callable[[], None]

@@ -18,7 +18,6 @@ from minitorch_dist.distributed import world
 from minitorch_dist.tensors import generator
 from transports.virtual.clock import VirtualClock
 
-SEED = "seed"  # the entry of a clock's `extras`
 _SINCE_1582 = 0x01B21DD213814000  # of the year 1970, in 100 ns
 _seed_of_its_class = random.Random.seed
 
@@ -84,7 +83,7 @@ def states() -> tuple[Any, Any]:
 def _seed(what: str) -> int:
     """A number that belongs to this run, this rank and this purpose."""
     here = world.place()
-    seed = here.clock.extras.get(SEED, 0) if isinstance(here.clock, VirtualClock) else 0
+    seed = here.clock.chance_seed if isinstance(here.clock, VirtualClock) else 0
     key = f"{seed} {here.given.get('rank')} {what}".encode()
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "big")
 

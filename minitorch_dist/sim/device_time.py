@@ -45,7 +45,6 @@ from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock
 from transports.virtual.sim_thread import SimThread
 
-KEY: Final = "devices"  # among the extras of a clock
 IN_PLACE: Final = ("AccumulateGrad", "InPlace")  # operations that write to what they read
 FEWEST: Final = 256  # spans that are joined with others at once
 GATHERS: Final = frozenset(
@@ -249,7 +248,7 @@ class DeviceTime:
         self._before: dict[SimThread, int] = {}  # operations told before the optimizer's step
         self._within: dict[SimThread, int] = {}  # how many nodes' gradients each thread is in
         self.names = ModuleNames(lambda: self.clock.me() if self.stream() is not None else None)
-        clock.extras[KEY] = self
+        clock.devices = self
 
     @contextmanager
     def attached(self) -> Iterator[None]:
@@ -421,6 +420,6 @@ def spread(devices: Devices, ranks: int) -> list[Device]:
 
 def of(clock: VirtualClock) -> DeviceTime | None:
     """The devices of the run with this clock; None where operations take no time."""
-    found = clock.extras.get(KEY)
+    found = clock.devices
     assert found is None or isinstance(found, DeviceTime)
     return found

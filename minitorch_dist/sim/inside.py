@@ -50,7 +50,7 @@ def value(tensor: Any, default: Any) -> Any:
 
 def _time_of(flops: float, clock: VirtualClock, devices: device_time.DeviceTime | None) -> int:
     """Picoseconds for so many operations: as `flops=` of the run says, else by the peak of the rank's device."""
-    power: Power = clock.extras.get("power") or Power(None, {})
+    power: Power = clock.power or Power(None, {})
     if power.flops is None and devices is not None:
         stream, dtype = devices.streams[clock.me().rank], get_default_dtype().name
         stream.flops[dtype] = stream.flops.get(dtype, 0) + round(flops)

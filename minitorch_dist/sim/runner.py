@@ -15,7 +15,7 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
-from minitorch_dist.launching import chance, collector, launch
+from minitorch_dist.launching import collector, launch
 from minitorch_dist.sim import nets, topologies
 from minitorch_dist.sim.batched_engine import MANY, BatchedEngine
 from minitorch_dist.sim.declared import links_of
@@ -129,8 +129,8 @@ def run(
     network = hardship.narrowed(given if isinstance(given, Network) else Network(given))
     topologies.check(network.topology, world_size)
     moving = medium.attach(clock, network)
-    clock.extras[chance.SEED] = seed or 0
-    clock.extras["power"] = Power(flops, speeds or {})
+    clock.chance_seed = seed or 0
+    clock.power = Power(flops, speeds or {})
     links = links_of(network.topology, gamma)
     together = BatchedEngine(clock, moving, gamma, ENGINES[engine])
     ends: dict[int, tuple[int, int, int]] = {}
@@ -147,9 +147,9 @@ def run(
         prepared(stage)
 
     def equip(here: World) -> None:
-        here.extras["engine"] = together
-        if links is not None:
-            here.extras.setdefault("links", links)
+        here.engine = together
+        if here.links is None:
+            here.links = links
 
     stage.entered.append(equip)
     computing = None if device is None else DeviceTime(clock, device, world_size)

@@ -8,7 +8,7 @@ from transports.virtual.clock import VirtualClock
 def slowed(clock: VirtualClock, picos: int) -> int:
     """The time that the calling rank needs for work that takes `picos` at full speed."""
     rank = clock.me().rank
-    power, moving = clock.extras.get("power"), clock.extras.get("medium")
+    power, moving = clock.power, clock.medium
     if power is not None:
         picos = power.span(rank, picos)
     if moving is not None and moving.injector is not None:
@@ -20,6 +20,6 @@ def slowed(clock: VirtualClock, picos: int) -> int:
 
 def is_at_full_speed(clock: VirtualClock, rank: int) -> bool:
     """Whether `slowed` changes nothing on this rank, and nobody watches it."""
-    power, moving = clock.extras.get("power"), clock.extras.get("medium")
+    power, moving = clock.power, clock.medium
     is_even = power is None or power.speeds.get(rank, 1.0) == 1.0
     return is_even and (moving is None or (moving.injector is None and moving.witness is None))

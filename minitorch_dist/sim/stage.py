@@ -69,9 +69,9 @@ class SimulationStage:
         self.marks: dict[int, list[tuple[str, int]]] = {}  # by rank: names, and when
         self.matches = Matches(clock)
         self.entered.append(self.matches.enter)
-        clock.extras["stage"] = self
-        clock.extras["cause"] = self.cause
-        clock.extras["remark"] = lambda rank: scene.last_sent(self, rank)
+        clock.stage = self
+        clock.cause = self.cause
+        clock.remark = lambda rank: scene.last_sent(self, rank)
 
     def live(self, function: Callable[[], T]) -> T | None:
         """Call it as this rank, and again after each restart; None if the rank was killed for good."""
@@ -79,7 +79,7 @@ class SimulationStage:
         rank = place.given["rank"]
         random_state = generator.current().clone_state()
         place.given["visit"] = self.enter  # worlds that are made later
-        extras, at_end = dict(place.extras), list(place.at_end)
+        at_end = list(place.at_end)
         interrupts = list(place.interrupts)
         self.enter(world.current())
         while True:
@@ -99,7 +99,7 @@ class SimulationStage:
                 return None
             self.clock.pause(crash.restart - self.clock.now())
             self._begin_again(rank)
-            place.extras, place.at_end, place.rpc_agent = dict(extras), list(at_end), None
+            place.at_end, place.rpc_agent = list(at_end), None
             place.interrupts = list(interrupts)
             generator.install(random_state.clone_state())
 
@@ -166,6 +166,6 @@ class SimulationStage:
 def here() -> SimulationStage | None:
     """The stage that the caller is on; None in real time."""
     clock: Any = world.place().clock
-    found = clock.extras.get("stage") if isinstance(clock, VirtualClock) else None
+    found = clock.stage if isinstance(clock, VirtualClock) else None
     assert found is None or isinstance(found, SimulationStage)
     return found

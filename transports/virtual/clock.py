@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 from transports.clock import Clock, picoseconds
 from transports.virtual.condition import VirtualCondition
@@ -58,6 +59,14 @@ class VirtualClock(Scheduler, Clock):
         self._made = maker(self.engine)
         self.at: Callable[[int, Callable[[], None]], None] = self._event_queue.at
         """`at(instant, act)` lets `act` happen. It may wake simulated threads, and may not wait."""
+        # Of the simulation that runs under this clock. Each is entered by the module that is named.
+        self.medium: Any = None  # the network (`virtual.medium`)
+        self.pairs: Any = None  # messages that wait for their receives (`virtual.rendezvous`)
+        self.stage: Any = None  # all ranks of the run (`sim.stage`)
+        self.power: Any = None  # how fast each rank computes (`sim.runner`)
+        self.devices: Any = None  # where operations take time (`sim.device_time`)
+        self.chance_seed = 0  # of the ranks' random numbers (`launching.chance`)
+        self.worlds_left: dict[Any, Any] = {}  # groups of ranks that have left (`exit_check`)
 
     # ------------------------------------------------------------------------------- the clock
 

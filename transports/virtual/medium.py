@@ -374,15 +374,15 @@ _sender = attrgetter("src.rank")  # of a message
 
 def attach(clock: VirtualClock, network: Network) -> Medium:
     """Let this network run under that clock."""
-    if "medium" in clock.extras:
-        raise ValueError(f"{clock!r} has its network already: {clock.extras['medium']!r}")
-    medium = clock.extras["medium"] = Medium(clock, network)
+    if clock.medium is not None:
+        raise ValueError(f"{clock!r} has its network already: {clock.medium!r}")
+    medium = clock.medium = Medium(clock, network)
     return medium
 
 
 def medium_of(clock: VirtualClock, address: str) -> Medium:
     """The network under a clock; at first it is made as the address says."""
-    medium: Medium | None = clock.extras.get("medium")
+    medium: Medium | None = clock.medium
     if medium is None:
         return attach(clock, Network.parse(address))
     if "?" in address and Network.parse(address) != medium.network:

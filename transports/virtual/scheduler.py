@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from collections.abc import Callable
-from typing import Any
 
 from transports.errors import Deadlock, NeedsBuffering
 from transports.virtual import deadlock, interrupts
@@ -47,7 +46,8 @@ class Scheduler:
         self.at_rest: Callable[[], bool] | None = None
         """Asked when nothing will happen any more but timeouts: whether it has made something happen."""
         self.switches = 0
-        self.extras: dict[str, Any] = {}  # for what runs under this clock, one object for each name
+        self.remark: Callable[[int], str] | None = None  # of each rank, beside a deadlock's report
+        self.cause: Callable[[], str] | None = None  # of a deadlock, by what the ranks called
 
     # ------------------------------------------------------------------------------ who is who
 
@@ -243,10 +243,8 @@ class Scheduler:
     def _stuck(self) -> None:
         """Nobody can run and nothing can happen: tell everyone who waits for a peer."""
         blocked = {sim_thread: deadlock.waiting(sim_thread) for sim_thread in self._sim_threads}
-        remark = self.extras.get("remark")
-        words = deadlock.report(self._event_queue.now, self._heads, blocked, remark)
-        cause = self.extras.get("cause")  # of those above, who know what the ranks called
-        if cause is not None and (more := cause()):
+        words = deadlock.report(self._event_queue.now, self._heads, blocked, self.remark)
+        if self.cause is not None and (more := self.cause()):
             words += f"\n{more}"
         waiting = [one for one, wait in blocked.items() if one.main is one or wait.ranks]
         kind = NeedsBuffering if deadlock.senders(blocked) else Deadlock

@@ -103,7 +103,7 @@ class ClassReplay:
 
     def _replay(self) -> None:
         here, count = world.current(), len(self.classes.first)
-        here.extras["engine"] = self
+        here.engine = self
         carried = self.medium.carried
         if carried is not None and not isinstance(carried, CarriedByClass):
             self.medium.carried = CarriedByClass(carried, count)

@@ -116,7 +116,7 @@ class OperationTrace:
         """This rank has its world."""
         if self.groups:
             refuse("the program makes a second world")
-        world.extras["engine"] = RecordingEngine()
+        world.engine = RecordingEngine()
         self._count((world.default_group.ranks,))
         self._take(world.default_group)
         world.trace = self

@@ -45,7 +45,7 @@ class Replayer:
         self.clock = here.clock
         devices = device_time.of(here.clock)
         self.stream = None if devices is None else devices.streams[here.rank]
-        self.engine: Engine = here.extras["engine"]
+        self.engine: Engine = here.engine
         self.groups: list[Group] = [here.default_group]
         self.works: dict[int, Work] = {}
         self._prepared: dict[int, tuple[PreparedCall, dict[Any, Any]]] = {}
