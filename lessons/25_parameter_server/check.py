@@ -19,6 +19,9 @@ QUICK = "sim://?latency=1us&rate=100GB/s"  # beside milliseconds of computing
 
 
 def exact_step(values, gradients):
+    assert gradients, (
+        "step() is called without any gradient: a step with momentum would move the values"
+    )
     for gradient in gradients:
         for value, part in zip(values, gradient):
             value.sub_(exact.RATE * part)
@@ -70,7 +73,8 @@ def right():
             found = run(in_sync, 1 + workers, args=(workers,), seed=seed, speeds=slow)
             same = exact.same(found.results[0], wanted)
             assert same, (
-                f"{workers} workers do not end with the weights of one rank: {differ(found.results[0], wanted)}"
+                f"{workers} worker{'s do' if workers > 1 else ' does'} not end with the weights of one rank: "
+                f"{differ(found.results[0], wanted)}"
             )
 
 

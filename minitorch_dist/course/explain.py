@@ -44,8 +44,8 @@ def in_words(error: BaseException, file: Path, check: Path | None = None) -> str
         if there:
             frame, line = there[-1]
             shown = re.sub(
-                r", (\(|f?[\"'].*)$", "", _line(frame, line)
-            )  # not the words of an assert
+                r",( \(| f?[\"'].*)?$", "", _line(frame, line)
+            )  # not the words of an assert, nor a comma that leads on
             lines.append(f"in the check, with what your code gave: {shown}{_values(frame, line)}")
     return PLACE.join(lines)
 
