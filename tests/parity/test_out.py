@@ -139,7 +139,7 @@ def without_out(t: Any, line: str) -> Any:
 
 
 def attempt(t: Any, line: str, change: Callable[[Any, Any], Any], given: Any = None) -> Any:
-    """What a call with `out=` leaves behind: values and strides, warnings, or the error's type."""
+    """The traces that a call with `out=` leaves: values and strides, warnings, or the error's type."""
     given = inputs(t) if given is None else given
     plain = without_out(t, line)
     with warnings.catch_warnings(record=True) as told:

@@ -43,7 +43,8 @@ def main() -> None:
     note_crashes()
     set_alarm()
     try:
-        hear_ctrl_c(unless_importing(signal.getsignal(signal.SIGINT)))
+        hear_ctrl_c(signal.getsignal(signal.SIGINT))
+        sys.meta_path.insert(0, QuietImports())
         try:
             if kind == "module":
                 run_module(target, arguments)
@@ -101,24 +102,31 @@ def hear_ctrl_c(rule: Any) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def unless_importing(rule: Any) -> Any:
-    """The same rule, but a worker that is still importing numpy ends at once, without a word.
+class QuietImports:
+    """Ctrl-C waits until the script has imported numpy, and is heard then.
 
-    C code that is interrupted there raises an ImportError instead, and its traceback would tell of a broken numpy.
+    numpy's C code would make an ImportError of it, whose traceback tells of a broken numpy. The signal's handler stays
+    Python's own: asyncio asks for it.
     """
-    if not callable(rule):
-        return rule
 
-    def heard(number: int, frame: Any) -> None:
-        specs = (
-            getattr(sys.modules.get(name), "__spec__", None) for name in ("numpy", "ml_dtypes")
-        )
-        if any(getattr(spec, "_initializing", False) for spec in specs):
-            note(KeyboardInterrupt(), {"stage": stage(), "never": ""})
-            os._exit(130)
-        rule(number, frame)
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name not in ("numpy", "ml_dtypes"):
+            return None
+        from importlib.machinery import PathFinder
 
-    return heard
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: types.ModuleType) -> None:
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                try:
+                    execute(module)
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
 
 
 # ------------------------------------------------------------------------------ running the script
