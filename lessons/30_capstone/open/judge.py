@@ -88,7 +88,7 @@ def play(function, task):
         raise NotAdmitted(
             f"{row.layout.short} does not fit: {held(row)}, and a GPU has {task.memory / GIB:g}"
         )
-    # where a rank computes and sends at once, both count, and nothing is left to wait
+    # told from two short runs of a pipeline: on a slow cable the rest, what a rank waits, can come out below 0
     spent = ", ".join(f"{name} {max(0, row.shares[name]):.0%}" for name in reasons.WORDS)
     gib = round(row.peak / GIB, 1)
     return Outcome(

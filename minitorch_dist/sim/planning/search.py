@@ -178,7 +178,10 @@ def simulated(
 
 
 def short_counts(layout: TrainingLayout) -> tuple[int, int]:
-    """Two numbers of micro-batches. From the first one on, each further one adds the same time."""
+    """Two numbers of micro-batches. From the first one on, each further one adds the same time.
+
+    On slow links that is not so: odd and even numbers can add different times (see docs/plan.md).
+    """
     stages = layout.pipeline
     if layout.stages == 1:
         return stages + 1, stages + 2
