@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -52,13 +53,7 @@ def test_the_example_runs_under_torch(tmp_path: Path) -> None:
     """The ranks get the variables that torchrun sets; torchrun itself would end all ranks when one aborts on its way out."""
     pytest.importorskip("torch")
     (tmp_path / "real.py").write_text(example().replace("minitorch_dist", "torch"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        meeting = {
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(free.getsockname()[1]),
-            "WORLD_SIZE": "4",
-        }
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "4"}
     ranks = [
         subprocess.Popen(
             [sys.executable, "real.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

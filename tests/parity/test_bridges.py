@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from minitorch_dist.course import lesson
 from minitorch_dist.course.bridging import SIZE
 from tests.launching.waiting import until
 from tests.parity import oracle
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow, pytest.mark.timeout(2000)]
 
@@ -27,16 +26,10 @@ SECONDS = 600  # for each attempt; a process imports torch once, and runs all br
 ROOT = str(Path(__file__).parents[2])
 
 
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        found = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in found]
-
-
 def printed(library: str, folder: Path) -> list[dict[str, str]]:
     """By rank: what each bridge printed."""
     there = tempfile.mkdtemp(dir=folder)
-    words = [f"{name}:{port}" for name, port in zip(BRIDGES, free_ports(len(BRIDGES)), strict=True)]
+    words = [f"{name}:{free_port()}" for name in BRIDGES]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": ROOT}
     command = [sys.executable, "-W", "ignore", "-m", "tests.parity.bridge_program", library]
     workers = [
