@@ -6,12 +6,13 @@ A launcher keeps what outlives every rank: the store at which they meet, and the
 import json
 import sys
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from .. import generations, meeting, stream
 from . import broker, distributed, examine, folder, machines, remote, world
-from .errors import PeerLost
+from .errors import DistTimeout, PeerLost
 from .failures import Failed, in_words
 from .processes import LOST, look_after, start
 from .programs import TRAINED
@@ -127,8 +128,14 @@ def live(asked):
     except PeerLost:
         return LOST
     except BaseException as error:
-        if store is not None:
-            store.compare_set("failure", "", in_words(error, where))
-        else:
-            print(in_words(error, where), file=sys.stderr)
+        tell(store, in_words(error, where))
         return 1
+
+
+def tell(store, said):
+    """Leave word for the launcher in the store; say it here if the store cannot be reached."""
+    if store is not None:
+        with suppress(OSError, DistTimeout):
+            store.compare_set("failure", "", said)
+            return
+    print(said, file=sys.stderr)

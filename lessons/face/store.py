@@ -121,6 +121,7 @@ class Store:
         host, port = address.rsplit(":", 1)
         self.connection, self.turn = socket.create_connection((host, int(port))), threading.Lock()
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        notice_silence(self.connection)
         self.here = self.connection.getsockname()[0]  # this machine's address in that network
 
     def ask(self, operation, *said, payload=b""):
@@ -165,6 +166,19 @@ class Store:
     def load(self):
         (step, header), payload = self.ask("load")
         return step, letters.decode(header.encode(), payload)
+
+
+def notice_silence(connection):
+    """Let the system end this connection when the other machine has not answered for half a minute: it is off, or a cable is."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", 15),  # seconds without a message; then the system asks the other one
+        ("TCP_KEEPINTVL", 5),  # seconds between two such questions
+        ("TCP_KEEPCNT", 3),  # questions without an answer
+        ("TCP_USER_TIMEOUT", 30_000),  # milliseconds in which what we sent is not acknowledged
+    ):
+        with suppress(AttributeError, OSError):  # not every system has all four
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class PrefixStore:

@@ -47,17 +47,23 @@ def alarmed(seconds: float | None, begun: int | None = None) -> Iterator[None]:
         yield
         return
 
+    rung: list[OutOfTime] = []
+
     def ring(number: int, frame: FrameType | None) -> None:
         where = place(frame)
-        raise OutOfTime(
-            f"{where}: the run took longer than the {seconds:g} s that it may take", where
-        )
+        said = f"the run took longer than the {seconds:g} s that it may take"
+        rung.append(OutOfTime(f"{where}: {said}" if where else said, where))
+        raise rung[-1]
 
     before = signal.signal(signal.SIGALRM, ring)
     passed = 0.0 if begun is None else (SYSTEM.now() - begun) / PICO
     signal.setitimer(signal.ITIMER_REAL, max(seconds - passed, 0.001))
     try:
         yield
+    except Exception as error:
+        if rung and error is not rung[-1]:  # code that was interrupted made another error of it
+            raise rung[-1] from error
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -158,6 +158,21 @@ def test_two_machines_train_an_odd_number_of_ranks_though_one_is_killed(stack: P
     assert (here.returncode, there.returncode) == (0, 0)
 
 
+@pytest.mark.deep
+def test_both_machines_end_when_a_cable_is_pulled(stack: Path) -> None:
+    """The second machine's launcher waits for a store that no packet reaches any more."""
+    if reason := why_not():
+        pytest.skip(reason)
+    train = ["train", "--here", "2", "--host", "10.99.0.1", "--steps", "5000", "--every", "1"]
+    with Hosts(2) as hosts, start(stack, hosts.names[0], *train, "--patience", "5") as here:
+        assert here.stdout is not None and "2 of 4 ranks will run here" in here.stdout.readline()
+        typed = here.stdout.readline().split("mystack ")[1].split()
+        with start(stack, hosts.names[1], *typed) as there:
+            assert here.stdout.readline().startswith("step ")
+            hosts.pull(1)
+            assert there.wait(timeout=120) == here.wait(timeout=120) == 1
+
+
 def start(stack: Path, host: str, *words: str) -> subprocess.Popen[str]:
     inside = ["ip", "netns", "exec", host] if host else []
     return subprocess.Popen(

@@ -14,6 +14,7 @@ from minitorch_dist import distributed as dist, launch, sim
 from minitorch_dist.distributed import journal, world
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.launching import processes
 from minitorch_dist.launching.ranks import RankFailed
 from tests.journal.programs import everything, one_is_killed, ring, twice
 
@@ -150,7 +151,10 @@ def test_a_second_world_adds_to_the_first(transport: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_killed_rank_leaves_what_it_did(tmp_path: Path) -> None:
+def test_a_killed_rank_leaves_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        processes, "NOTICE", 60.0
+    )  # both others are to notice, however slow they are
     with pytest.raises(RankFailed):
         launch(one_is_killed, 3, "tcp://", journal=tmp_path / "run.mtd")
     run = journal.read(tmp_path / "run.mtd")

@@ -56,6 +56,18 @@ def test_an_alarm_interrupts_what_a_rank_does() -> None:
         SYSTEM.sleep(1000)
 
 
+def test_an_alarm_is_told_though_interrupted_code_made_another_error_of_it() -> None:
+    """Python's own `Thread.start` does so, and numpy while it is imported."""
+    with pytest.raises(OutOfTime, match="the run took") as caught, alarmed(0.01):
+        try:
+            SYSTEM.sleep(1000)
+        finally:
+            {}.pop("a thread that has begun already")
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(KeyError), alarmed(1000):
+        {}.pop("an error of the program")
+
+
 def test_ranks_that_had_ended_are_not_named() -> None:
     said = str(report(3, [None, "", "a.py:3"]))
     assert "Not at their end: rank 1, rank 2 at a.py:3." in said
