@@ -195,6 +195,11 @@ def place_of(
             raise ValueError(f"--node-rank is {args.node_rank}, but there are {most} nodes: 0 to {most - 1}")  # fmt: skip
         endpoint = args.rdzv_endpoint or f"[{args.master_addr.strip('[]')}]"
         host, port = places.parsed(endpoint, 29500 if args.master_port is None else args.master_port)  # fmt: skip
+        if args.node_rank == 0 and not places.is_here(host):
+            say(
+                f"this is node 0, which keeps the store, but {host} is no address of this machine. If node 0 is another "
+                "machine, give this one its --node-rank, or give all of them --rdzv-backend=c10d"
+            )
         return StorePlace(host, port, keeps=args.node_rank == 0), args.rdzv_id, args.node_rank
     host, port = places.parsed(args.rdzv_endpoint)
     said = conf.get("is_host", "").lower()

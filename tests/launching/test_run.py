@@ -88,6 +88,24 @@ def test_modules_programs_and_given_ports(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("host", "rank", "is_told"),
+    [("192.0.2.1", 0, True), ("192.0.2.1", 1, False), ("127.0.0.1", 0, False)],
+)
+def test_node_0_is_told_when_its_stores_address_is_another_machines(
+    host: str, rank: int, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when somebody types the same command on two machines: both would be node 0, and wait for the other."""
+    from minitorch_dist.distributed import run as launcher
+
+    lines: list[str] = []
+    monkeypatch.setattr(launcher, "say", lines.append)
+    words = ["--nnodes", "2", "--node-rank", str(rank), "--rdzv-endpoint", host, "train.py"]
+    place, _, _ = launcher.place_of(launcher.get_args_parser().parse_args(words), 2, {})
+    assert place.keeps == (rank == 0)
+    assert is_told == any(f"{host} is no address of this machine" in line for line in lines)
+
+
+@pytest.mark.parametrize(
     "options, says",
     [
         (["--nnodes", "2:1"], "min_nodes must be > 0 and <= max_nodes"),
