@@ -9,6 +9,8 @@ order           the policy that chooses among several ranks that could run
 event_queue     what will happen next, and the jump to it
 deadlock        a deadlock in words: each waiting rank, and the circle of waits
 interrupts      Ctrl-C, which is noted where it must not tear anything apart
+ends            one rank's end: threads that wait at it, what it hears, how it leaves
+waiting_sends   sends that wait for room, or for their receiver
 worlds          how the ranks of one world find each other
 topology        a network's parts: links with latency and bandwidth, ports that serve in turn
 stations        links inside the network, which messages of all ranks pass one after another

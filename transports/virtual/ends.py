@@ -1,0 +1,209 @@
+"""One rank's end of a simulated world: threads wait at it, messages are written into its inbox, and it leaves.
+
+    a thread waits    `_wait` parks it; `_rouse` wakes it when something has come and its condition holds
+    a rank leaves     close or kill ─► all that it has sent lands ─► the world notes it down ─► the others hear
+
+Sends and the way of a message stand above: `waiting_sends` and `transports.sim`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from transports.clock import PICO, Clock, picoseconds
+from transports.contract import Buffer, Inbox, Sink
+from transports.errors import CLOSED, PeerLost, TransportClosed
+from transports.joinable import JoinableTransport
+from transports.virtual.clock import VirtualClock
+from transports.virtual.inboxes import Explains, Waiting
+from transports.virtual.medium import SimMessage, medium_of
+from transports.virtual.sim_thread import SimThread
+from transports.virtual.worlds import ConnectedEnds
+
+
+class SimEnd(JoinableTransport):
+    """The state of one end, and the threads that wait at it."""
+
+    def __init__(self, rank: int, world_size: int, address: str, clock: Clock) -> None:
+        super().__init__(rank, world_size, address, clock)
+        if not isinstance(clock, VirtualClock):
+            raise ValueError(
+                "sim:// needs virtual time: give all its ranks one VirtualClock, or start them with "
+                f"transports.simulation.run; this is a {type(clock).__name__}"
+            )
+        self.virtual, self.medium = clock, medium_of(clock, self.address)
+        self._inbox: Inbox | None = None
+        self._world: ConnectedEnds[Any] | None = None  # of ends of our class
+        self._working: ConnectedEnds[Any] | None = None  # while it is connected and not closed
+        self._lost: dict[int, PeerLost] = {}
+        self._told = 0  # of the world's departures, how many our inbox knows
+        self._waiters: list[tuple[SimThread, Callable[[], bool] | None]] = []
+        self._offers: list[SimMessage] = []  # messages that wait until we wait
+        self._meeting: SimMessage | None = None  # the one of them that is on its way
+        self._outgoing = 0  # messages of ours that have not landed
+        self._farewell = ""  # why we are gone, once all we sent has landed
+        self._deliveries = self._reported = 0
+        self._is_connected = self._is_closed = self._has_left = self._is_gone = False
+
+    @abstractmethod
+    def _depart(self, message: SimMessage) -> None:
+        """Let the transfer of a message begin."""
+
+    @abstractmethod
+    def take(self, message: SimMessage) -> None:
+        """A message lands here."""
+
+    @abstractmethod
+    def landed(self, message: SimMessage) -> None:
+        """A message of ours has landed."""
+
+    def _demand_open(self) -> ConnectedEnds[Any]:
+        if self._is_closed:
+            raise TransportClosed(f"rank {self.rank} has closed its {self.scheme} transport")
+        if not self._is_connected or self._world is None:
+            raise TransportClosed(f"rank {self.rank} has not connected its {self.scheme} transport")
+        return self._world
+
+    # ------------------------------------------------------------------------------------ waiting
+
+    def _wait(
+        self, ready: Callable[[], bool] | None, timeout: float | None, why: Callable[[], Waiting]
+    ) -> None:
+        """Wait until something is delivered and, if it is given, `ready` says yes."""
+        me = self.virtual.me()
+        entry = me, ready
+        self._waiters.append(entry)
+        world = self._world
+        assert world is not None
+        world.waiting[self] = None
+        if self._offers:
+            self._accept()
+        try:
+            self.virtual.park(None if timeout is None else picoseconds(timeout), why, me)
+        finally:
+            if entry in self._waiters:  # else `_rouse` has taken us out
+                self._waiters.remove(entry)
+                if not self._waiters:
+                    world.waiting.pop(self, None)
+
+    def _accept(self, polls: bool = False) -> None:
+        """One offer at a time begins to come, while somebody here waits, or `polls`."""
+        while self._offers and self._meeting is None and not self._is_closed:
+            if not (polls or self._waiters):
+                return
+            message = self._meeting = self._offers.pop(0)
+            assert isinstance(message.src, SimEnd)
+            message.src._depart(message)
+
+    def rouse(self) -> None:
+        """Something was delivered by others than the network."""
+        self._deliveries += 1
+        self._rouse()
+
+    def _rouse(self) -> None:
+        """Wake those who have what they wait for."""
+        waiting, self._waiters = self._waiters, []
+        for entry in waiting:
+            sim_thread, ready = entry
+            if ready is None or self._is_closed or ready():
+                self.virtual.wake(sim_thread)
+            else:
+                self._waiters.append(entry)
+        if not self._waiters and self._world is not None:
+            self._world.waiting.pop(self, None)
+
+    def need_no_news(self) -> None:
+        """The waiting thread knows when it will go on. It is told afterwards that others have left."""
+        if self._world is not None:
+            self._world.waiting.pop(self, None)
+
+    def wake_waiting(self) -> None:
+        """Wake the threads that wait here: their condition may hold, without any message."""
+        self._rouse()
+
+    def _explain(self, done: Callable[[], bool] | None) -> Waiting:
+        said = self._inbox.explain(done) if isinstance(self._inbox, Explains) else None
+        return said or Waiting((), "a message")
+
+    # ------------------------------------------------------------------------------------ hearing
+
+    def _deliver(self, src: int, header: bytes, payload: Buffer, sink: Sink | None = None) -> None:
+        """To its `sink`, if it has been paired with a receive."""
+        assert self._inbox is not None, "a rank that can be sent to has connected"
+        if sink is None:
+            sink = self._inbox.sink(src, header, len(payload))
+        if payload:
+            sink.write(memoryview(payload))
+        self._deliveries += 1
+        if self._waiters:
+            self._rouse()
+
+    def _hear(self, world: ConnectedEnds[Any]) -> None:
+        """Learn who has left."""
+        while self._told < len(world.departed):
+            rank, why = world.departed[self._told]
+            self._told += 1
+            self.lose(rank, why)
+
+    def lose(self, peer: int, why: str) -> None:
+        if self._is_closed or peer in self._lost or peer == self.rank or self._inbox is None:
+            return
+        error = self._lost[peer] = PeerLost(peer, why)
+        self._inbox.lost(peer, error)
+        self._deliveries += 1
+        if self._waiters:
+            self._rouse()
+
+    # ------------------------------------------------------------------------------------ leaving
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._shut()
+        self._has_left = True
+        self._rouse()
+        if self.has_begin and self._world is not None:
+            self._flush(self._world)
+        self._leave(CLOSED)
+
+    def _flush(self, world: ConnectedEnds[Any]) -> None:
+        """Finish what we have begun to send."""
+
+    def _abandon(self) -> None:
+        """Our rank is over."""
+        self.kill("its thread ended without close")
+
+    def kill(self, why: str) -> None:
+        if not self._is_closed:
+            self._shut()
+            after = self.virtual.now() + self.medium.network.detection
+            self.virtual.at(after, lambda: self._leave(why))
+
+    def _shut(self) -> None:
+        self._is_closed, self._working = True, None
+        if self in self.medium.ends[self.rank]:
+            self.medium.ends[self.rank].remove(self)
+
+    def _leave(self, why: str) -> None:
+        self._farewell = why
+        if not self._outgoing:
+            self._go()
+
+    def _go(self) -> None:
+        """All that we sent has landed: the others learn that we are gone."""
+        world, why, self._farewell, self._is_gone = self._world, self._farewell, "", True
+        if world is not None and world.ends.get(self.rank) is self:
+            world.departed.append((self.rank, why))
+            for end in list(world.waiting):
+                if end._waiters and not end._is_closed:
+                    end._hear(world)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else "open" if self._is_connected else "not connected"
+        lost = f", lost {sorted(self._lost)}" if self._lost else ""
+        return (
+            f"<{type(self).__name__} rank {self.rank} of {self.world_size}, {state}, "
+            f"{self._deliveries} deliveries at {self.virtual.now() / PICO:.9g} s{lost}>"
+        )
