@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from minitorch_dist.distributed.grad_bucket import GradBucket
+from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.autograd import grad_modes, passes
 from minitorch_dist.tensors.core import base, engine
@@ -105,6 +106,7 @@ class Bucket:
             for p in self.parameters:
                 start, stop = stop, stop + p.array.size
                 self.views.append(self.flat[start:stop].view(p.array.shape))
+        self.all_reduce: PreparedCall | None = None  # of this bucket
         self.pending = 0  # gradients that are not in it yet
         self.is_averaged = False
 

@@ -37,9 +37,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.optim.apply_optimizer_in_backward import step_at_once
+from minitorch_dist.distributed.prepared import NOW, How, PreparedCall
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
-from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce, broadcast
+from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
 from minitorch_dist.nn.parallel import advice, buckets
 from minitorch_dist.nn.parallel.buckets import Bucket, Caps, assign
 from minitorch_dist.nn.parallel.measured import MANY, StepTimes, TotalTimes
@@ -52,6 +54,7 @@ from minitorch_dist.tensors.tensor import Tensor
 Wait = Callable[[], object]  # returns when the average is there
 ReduceHook = Callable[["Reducer", Bucket], Wait]  # begins to reduce what is in a bucket
 NONE: Final[frozenset[int]] = frozenset()
+BESIDE: Final = How(asynchronous=True)
 
 
 class Reducer:
@@ -121,6 +124,8 @@ class Reducer:
             for position, number in enumerate(bucket.numbers)
         }
         self._place = [places[number] for number in range(len(self.parameters))]
+        for bucket in self.buckets if self.size > 1 else ():
+            self._prepare(bucket)
 
     # ------------------------------------------------------------------- what is to be reduced
 
@@ -252,12 +257,20 @@ class Reducer:
         if self.hook is not None:
             return self.hook(self, bucket)
         beside = self.size > 1 and bucket is not self.buckets[-1]
-        work = all_reduce(bucket.flat, group=self.group, async_op=beside)
+        prepared = bucket.all_reduce or self._prepare(bucket)
+        work = prepared.run({"work": bucket.flat.array}, how=BESIDE if beside else NOW)
         if work is None:
             self.is_back(bucket)
             return None
         work.get_future().add_done_callback(lambda _: self.is_back(bucket))
         return work.wait
+
+    def _prepare(self, bucket: Bucket) -> PreparedCall:
+        """The all_reduce of a bucket. The bucket keeps it, unless the ranks of a simulation share theirs."""
+        prepared = collectives.prepare_all_reduce(self.group, bucket.flat.array)
+        if prepared.is_kept:
+            bucket.all_reduce = prepared
+        return prepared
 
     def is_back(self, bucket: Bucket) -> None:
         """The average of a bucket is there."""
