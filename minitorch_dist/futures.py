@@ -41,17 +41,17 @@ class Future(Generic[T]):
     `condition`); futures derived from this one wait on the same kind.
     """
 
+    _state = _PENDING
+    _content: Any = None  # the value, or the exception and its traceback
+
     def __init__(
         self, *, devices: Sequence[int | str | device_names.device] | None = None,
         condition: Callable[[], Any] = system_condition,
     ) -> None:  # fmt: skip
-        for name in devices or ():
-            if device_names.resolve(name).type == "cpu":
-                raise ValueError("Expected devices to have indices, got cpu")
+        if devices:
+            _check_devices(devices)
         self._condition = condition
         self._changed = condition()
-        self._state = _PENDING
-        self._content: Any = None
         self._callbacks: list[Callable[[Future[T]], Any]] = []
 
     def done(self) -> bool:
@@ -82,13 +82,12 @@ class Future(Generic[T]):
         return self._get()
 
     def _get(self) -> T:
-        if self._state is _ERROR:
-            error, trace = self._content
-            try:
-                raise error.with_traceback(trace)
-            finally:
-                del self, error  # a frame in the traceback must not hold what holds the traceback
-        return cast("T", self._content)
+        try:
+            if self._state is _ERROR:
+                raise self._content[0].with_traceback(self._content[1])
+            return cast("T", self._content)
+        finally:
+            del self  # a frame in the traceback must not hold what holds the traceback
 
     # --------------------------------------------------------------------------------- completing
 
@@ -204,6 +203,12 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
 def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
     """The values in the order of `futures`. The first exception is raised without further waiting."""
     return [future.value() for future in collect_all(futures).wait()]
+
+
+def _check_devices(devices: Sequence[int | str | device_names.device]) -> None:
+    for name in devices:
+        if device_names.resolve(name).type == "cpu":
+            raise ValueError("Expected devices to have indices, got cpu")
 
 
 def _check(futures: Any) -> None:

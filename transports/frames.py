@@ -61,16 +61,13 @@ def pack(header_length: int, payload_length: int) -> bytes:
     return _FRAME.pack(MAGIC, VERSION, header_length, payload_length)
 
 
-def unpack(
-    data: bytes | bytearray | memoryview, offset: int = 0,
-    max_header: int = MAX_HEADER, max_payload: int = MAX_PAYLOAD,
-) -> tuple[int, int]:  # fmt: skip
+def unpack(data: bytes | bytearray | memoryview, offset: int = 0) -> tuple[int, int]:
     """The two lengths; FrameError if this is no frame, or longer than may be."""
     magic, version, header_length, payload_length = _FRAME.unpack_from(data, offset)
     if magic != MAGIC or version != VERSION:
         raise _foreign(magic, version)
-    if header_length > max_header or payload_length > max_payload:
-        raise _too_long((header_length, payload_length), (max_header, max_payload))
+    if header_length > MAX_HEADER or payload_length > MAX_PAYLOAD:
+        raise too_long((header_length, payload_length), (MAX_HEADER, MAX_PAYLOAD))
     return header_length, payload_length
 
 
@@ -81,7 +78,7 @@ def _foreign(magic: bytes, version: int) -> FrameError:
     )
 
 
-def _too_long(announced: tuple[int, int], allowed: tuple[int, int]) -> FrameError:
+def too_long(announced: tuple[int, int], allowed: tuple[int, int]) -> FrameError:
     return FrameError(
         f"a frame announces {announced[0]} + {announced[1]} bytes, more than the "
         f"{allowed[0]} + {allowed[1]} that are allowed"

@@ -46,6 +46,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
 
     scheme = "tcp"
     costs = MessageCosts(40e-6, 2e9)  # 10 µs where each rank has a core of its own
+    _inbox: Inbox  # once it is open
 
     def __init__(
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
@@ -60,7 +61,6 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         self._yielding = Yielding()
         self._checked = clock.now()  # around, at the peers' hosts
         self._refused = ""
-        self._inbox: Inbox | None = None
         self._join_listener: JoinListener | None = None  # of a world that grows
         self._unsettled: tuple[PeerConnection, str] | None = None  # what an interrupt left undone
         self._former: list[PeerConnection] = []  # of ranks that came again
@@ -117,25 +117,20 @@ class TcpTransport(DrivenTransport, JoinableTransport):
     # -- receiving --------------------------------------------------------------------------
 
     def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
-        if self._state != "open":
-            raise self._not_open()
         seen = self._reported if done is None else self._deliveries
-        if not self._turn.try_take() and not self._wait_beside(timeout, seen, done):
-            return self._report()
-        found = False
-        try:
-            is_new = self._state == "open" and self._deliveries == seen
-            if is_new and not (done is not None and done()):  # nothing came before our turn
-                found = self._drive(timeout)
-        finally:
-            self._deliveries += found
-            self._turn.token.append(True)
-            self._turn.tell()
+        if self._turn.try_take() or self._wait_beside(timeout, seen, done):
+            try:
+                is_new = self._state == "open" and self._deliveries == seen
+                if is_new and not (done is not None and done()):  # nothing came before our turn
+                    self._drive(timeout)
+            finally:
+                self._turn.token.append(True)
+                self._turn.tell()
         if self._state != "open":
             raise self._not_open()
         return self._report()
 
-    def _drive(self, timeout: float | None) -> bool:
+    def _drive(self, timeout: float | None) -> None:
         """Poll and deliver: at once, after a little spinning, or when the system wakes us."""
         if self._unsettled is not None:
             self._lose(*self._unsettled)
@@ -144,7 +139,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             self._check_hosts()
             if timeout != 0:
                 ready = self._spin() or self._sleep(self.clock.deadline(timeout))
-        return self._deliver(ready)
+        self._deliver(ready)
 
     def _spin(self) -> list[tuple[int, int]]:
         """Look a few times more, and let others have the core in between. Not amid a message: its sender
@@ -181,9 +176,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
                 self._lose(link, "its host has not acknowledged anything for "
                            f"{links.UNHEARD // 1000} s: off, or cut off from us")  # fmt: skip
 
-    def _deliver(self, ready: list[tuple[int, int]]) -> bool:
-        found, inbox = False, self._inbox
-        assert inbox is not None, "only a connected transport is driven"
+    def _deliver(self, ready: list[tuple[int, int]]) -> None:
         for file, _ in ready:
             link = self._by_file.get(file)
             if link is None:  # lost a moment ago, or a newcomer
@@ -191,11 +184,11 @@ class TcpTransport(DrivenTransport, JoinableTransport):
                 continue
             self._unsettled = link, CUT  # in case that we are interrupted
             try:
-                found |= link.receive(inbox, self._scratch)
+                if link.receive(self._inbox, self._scratch):
+                    self._deliveries += 1
                 self._unsettled = None
             except (EOFError, OSError, frames.FrameError) as error:
                 self._lose(link, link.why_ended(error))
-        return found
 
     def _lose(self, link: PeerConnection, reason: str) -> None:
         """Give up a peer. If this is interrupted, the next driver begins it anew."""
@@ -204,7 +197,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         with suppress(KeyError):
             self._poll.unregister(link.incoming)
         link.hang_up()
-        if self._state == "open" and self._inbox is not None:
+        if self._state == "open":
             link.lost = PeerLost(link.peer, link.verdict or reason)
             self._inbox.lost(link.peer, link.lost)
             self._deliveries += 1
@@ -221,8 +214,6 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         parts: Sequence[Buffer] = [head + view] if view.nbytes <= JOINED else [head, view]
         link.sending.try_take() or link.sending.take(self.clock.deadline(None))
         try:
-            if link.lost is not None or link.verdict:
-                raise link.loss()
             link.is_half_sent = True
             try:
                 out = link.outgoing
@@ -235,9 +226,6 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         except OSError as error:
             link.is_half_sent = False
             raise self._send_failed(link, error) from error
-        except DistError:  # it is known what has become of the message
-            link.is_half_sent = False
-            raise
         finally:
             if link.is_half_sent:
                 link.break_off()
@@ -269,9 +257,8 @@ class TcpTransport(DrivenTransport, JoinableTransport):
                     sent = link.outgoing.sendmsg(parts)
                 except BlockingIOError:
                     sent = 0
-        except OSError as error:
-            raise self._send_failed(link, error) from error
-        except BaseException:
+        except DistError:  # it is known what has become of the message
+            link.is_half_sent = False
             link.hang_up()  # half a message is out: nothing that follows would make sense
             raise
 
@@ -286,16 +273,14 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             poll.register(link.outgoing, select.POLLOUT)
             poll.poll(5)
             return
-        found = False
         try:
             if self._state == "open":
-                found = self._drive_for_room(link, SLICE if left is None else min(left, SLICE))
+                self._drive_for_room(link, SLICE if left is None else min(left, SLICE))
         finally:
-            self._deliveries += found
             self._turn.token.append(True)
             self._turn.tell()
 
-    def _drive_for_room(self, link: PeerConnection, seconds: float) -> bool:
+    def _drive_for_room(self, link: PeerConnection, seconds: float) -> None:
         both = link.incoming is link.outgoing
         watched = select.POLLOUT | (select.POLLIN if both else 0)
         self._poll.register(link.outgoing, watched)
@@ -308,14 +293,17 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             elif link.incoming.fileno() in self._by_file:
                 self._poll.register(link.incoming, select.POLLIN)
         others = select.POLLIN | select.POLLHUP | select.POLLERR
-        return self._deliver([(file, event) for file, event in ready if event & others])
+        self._deliver([(file, event) for file, event in ready if event & others])
 
     def _send_failed(self, link: PeerConnection, error: OSError) -> PeerLost | TransportClosed:
-        """The error of a failed send. `progress` tells the inbox, after the peer's messages."""
+        """The error of a failed send: a connection that was given up is shut, so no send succeeds.
+
+        `progress` tells the inbox, after the peer's messages.
+        """
         if self._state != "open":
             return TransportClosed(f"rank {self.rank} closed its tcp transport during a send")
-        if link.lost is not None:
-            return PeerLost(link.peer, link.lost.why)
+        if link.lost is not None or link.verdict:
+            return link.loss()
         return PeerLost(link.peer, f"its connection broke while we sent: {error.strerror}")
 
     # -- closing ----------------------------------------------------------------------------

@@ -73,7 +73,10 @@ def frame_length(buffer: bytes | bytearray) -> int | None:
     """How long the frame at the head of `buffer` is; None if its beginning has not come yet."""
     if len(buffer) < frames.LENGTH:
         return None
-    return frames.LENGTH + frames.unpack(buffer, 0, 0, MAX_MESSAGE)[1]
+    header_length, length = frames.unpack(buffer)
+    if header_length or length > MAX_MESSAGE:
+        raise frames.too_long((header_length, length), (0, MAX_MESSAGE))
+    return frames.LENGTH + length
 
 
 def pack_request(request: StoreRequest) -> bytes:

@@ -170,12 +170,12 @@ TRIPS = {
               "all_reduce, second call": Limit(13, 500, 14, 500)}),
         Trip("send", "`dist.send(tensor, 1)` over tcp", send, {"send": Limit(11, 220, 11, 220)}),
         Trip("ddp", "`loss.backward()` under `DistributedDataParallel`, over tcp", ddp_backward,
-             {"DDP's backward, second step": Limit(22, 900, 20, 900)}),
+             {"DDP's backward, second step": Limit(20, 860, 20, 900)}),
         Trip("fsdp", "`model(inputs)` under `FullyShardedDataParallel`, over tcp", fsdp_forward,
              {"FSDP's forward, first": Limit(24, 630, 24, 900),
               "FSDP's forward, second": Limit(12, 285, 12, 300)}),
         Trip("rpc_sync", "`rpc.rpc_sync(\"worker1\", abs, (-1,))` over tcp", rpc_sync,
-             {"rpc_sync, the caller's side": Limit(14, 600, 14, 420)}),
+             {"rpc_sync, the caller's side": Limit(14, 520, 14, 420)}),
     )
 }  # fmt: skip
 

@@ -63,10 +63,8 @@ def _demand_all_used(agent: RpcAgent, context: Context, number: int, this: Distr
     while new - seen:
         for worker in sorted(new - seen):
             seen.add(worker)
-            asked[worker] = agent.call(
-                agent.worker(worker), serve.UNUSED,
-                (context.id, number), "backward", is_system=True,
-            )  # fmt: skip
+            what = context.id, number
+            asked[worker] = agent.ask(agent.worker(worker), serve.UNUSED, what, "backward")
         for worker in list(asked):
             found, others = asked.pop(worker).wait()
             unused += [(agent.worker(worker).name, what) for what in found]

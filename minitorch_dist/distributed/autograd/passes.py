@@ -207,10 +207,8 @@ class DistributedPass:
         agent = self._ours.agent
         what = (self._context.id, self._number, self._retain, node.message, list(grads))
         try:
-            agent.call(
-                agent.worker(node.src), serve.BACKWARD, what,
-                "backward", 0.0, settled=self._settled,
-            )  # fmt: skip
+            sender = agent.worker(node.src)
+            agent.call(sender, serve.BACKWARD, what, "backward", 0.0, self._settled)
         except Exception as error:
             self._settled(None, error)
 

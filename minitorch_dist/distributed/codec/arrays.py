@@ -61,8 +61,6 @@ def plain_dtype(name: str) -> np.dtype[Any] | None:
 
 def write_array(writer: Writing, array: Array, kind: int = kinds.ARRAY) -> None:
     writer.out.append(kind)
-    if kind == kinds.ARRAY:
-        writer.remember(array)
     _write(writer, array)
 
 
@@ -89,7 +87,6 @@ def _write(writer: Writing, array: Array) -> None:
 def write_tensor(writer: Writing, tensor: TensorBase) -> None:
     out, device = writer.out, tensor.storage.device
     out.append(kinds.TENSOR)
-    writer.remember(tensor)
     is_special = type(tensor) is not Tensor
     rest = {}
     if is_special:

@@ -25,9 +25,6 @@ class Writing(Protocol):
     def octets(self, view: memoryview) -> None:
         """Write bytes that the reader knows the number of: inside, or as an outside buffer."""
 
-    def remember(self, value: Any) -> None:
-        """From now on this value is SAME; to be called before its parts are written."""
-
     def mark(self) -> tuple[int, ...]:
         """A point to which `back_to` returns as if nothing had been written since."""
 

@@ -54,7 +54,6 @@ for _kind in (*vars(builtins).values(), *vars(exceptions).values(), *globals().c
 def write(writer: Writing, error: BaseException) -> None:
     """Write an exception. A part of it that cannot be sent is left out; the exception itself always can."""
     writer.out.append(kinds.EXCEPTION)
-    writer.remember(error)
     start = writer.mark()
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     try:

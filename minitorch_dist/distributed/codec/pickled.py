@@ -68,7 +68,6 @@ def write(writer: Writing, value: Any) -> None:
     except Exception as error:
         raise _refused(writer, value, error) from None
     writer.out.append(kinds.PICKLED)
-    writer.remember(value)
     writer.out += kinds.COUNT.pack(len(pickler.taken))
     for taken in pickler.taken:
         writer.value(taken)

@@ -44,14 +44,17 @@ class Reader:
         self._depth = 0
 
     def value(self) -> Any:
-        at = self._at
-        if at >= self._size:
-            raise DamagedEncoding("the message ends in the middle of a value")
-        self._at = at + 1
-        kind = self._meta[at]
-        if kind >= len(_READERS):
-            raise DamagedEncoding(f"there is no kind of value {kind}")
-        return _READERS[kind](self)
+        try:
+            read = _READERS[self._meta[self._at]]
+        except IndexError:
+            raise self._no_value() from None
+        self._at += 1
+        return read(self)
+
+    def _no_value(self) -> DamagedEncoding:
+        if self._at >= self._size:
+            return DamagedEncoding("the message ends in the middle of a value")
+        return DamagedEncoding(f"there is no kind of value {self._meta[self._at]}")
 
     def end(self) -> None:
         """Damaged unless all was read."""

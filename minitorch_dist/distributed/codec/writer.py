@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
-from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType
+from itertools import chain
+from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -44,23 +45,17 @@ class Writer:
         self, device_name: Callable[[device], str] = str, outside_from: int = kinds.OUTSIDE_FROM,
         trust: Trust = Trust.VALUES,
     ) -> None:  # fmt: skip
-        self.trust = trust
+        self.device_name, self.outside_from, self.trust = device_name, outside_from, trust
         self.out = bytearray()
         self.buffers: list[memoryview] = []
         self.kept: list[Any] = []
         self.blamed: set[int] = set()
-        self.device_name, self.outside_from = device_name, outside_from
         self._numbers: dict[int, int] = {}
         self._depth = 0
 
     def value(self, value: Any) -> None:
         """Write any value. Unsendable says what inside it cannot be."""
-        write = _WRITERS.get(type(value)) or _by_ancestry(value)
-        write(self, value)
-
-    def begin(self, count: int) -> None:
-        """A tuple of so many values follows."""
-        self.out += kinds.KIND_AND_COUNT.pack(kinds.TUPLE, count)
+        (_WRITERS.get(type(value)) or _by_ancestry(value))(self, value)
 
     def text(self, text: str) -> None:
         encoded = text.encode(errors="surrogatepass")
@@ -78,10 +73,6 @@ class Writer:
             self.out += kinds.COUNT.pack(len(self.buffers))
             self.buffers.append(view)
 
-    def remember(self, value: Any) -> None:
-        self._numbers[id(value)] = len(self.kept)
-        self.kept.append(value)
-
     def mark(self) -> tuple[int, ...]:
         return len(self.out), len(self.buffers), len(self.kept), self._depth
 
@@ -94,47 +85,38 @@ class Writer:
 
     # --------------------------------------------------------------------------------- containers
 
-    def is_same(self, value: Any) -> bool:
-        """Whether it was written before; then all that is written is where."""
-        number = self._numbers.get(id(value))
-        if number is None:
+    def is_new(self, value: Any) -> bool:
+        """Whether it is written for the first time. If it is not, this writes where it stands."""
+        number = self._numbers.setdefault(id(value), len(self.kept))
+        if number < len(self.kept):
+            self.out += kinds.KIND_AND_COUNT.pack(kinds.SAME, number)
             return False
-        self.out += kinds.KIND_AND_COUNT.pack(kinds.SAME, number)
+        self.kept.append(value)
         return True
 
-    def items(self, kind: int, items: Iterable[Any], count: int) -> None:
-        self.out += kinds.KIND_AND_COUNT.pack(kind, count)
+    def items(self, kind: int, whole: Collection[Any], items: Iterable[Any] | None = None) -> None:
+        """A container, and the values in it: `items`, where going through it gives others."""
+        self.out += kinds.KIND_AND_COUNT.pack(kind, len(whole))
         self._depth += 1
         if self._depth > kinds.MAX_DEPTH:
-            raise _too_deep()
+            raise Unsendable(f"containers nested deeper than {kinds.MAX_DEPTH}")
         place = -1
         try:
-            for place, item in enumerate(items):  # noqa: B007 - named by the error
+            for place, item in enumerate(whole if items is None else items):  # noqa: B007
                 (_WRITERS.get(type(item)) or _by_ancestry(item))(self, item)
         except Unsendable as error:
-            raise error.inside(f"[{place}]" if kind != kinds.SET else "{…}") from None
-        self._depth -= 1
-
-    def pairs(self, kind: int, value: dict[Any, Any]) -> None:
-        self.out += kinds.KIND_AND_COUNT.pack(kind, len(value))
-        self._depth += 1
-        if self._depth > kinds.MAX_DEPTH:
-            raise _too_deep()
-        key: Any = None
-        try:
-            for key, item in value.items():
-                self.value(key)
-                (_WRITERS.get(type(item)) or _by_ancestry(item))(self, item)
-        except Unsendable as error:
-            raise error.inside(f"[{key!r}]") from None
+            raise error.inside(_where(whole, place)) from None
         self._depth -= 1
 
     def __repr__(self) -> str:
         return f"<Writer, {len(self.out)} bytes and {len(self.buffers)} buffers>"
 
 
-def _too_deep() -> Unsendable:
-    return Unsendable(f"containers nested deeper than {kinds.MAX_DEPTH}")
+def _where(whole: Collection[Any], place: int) -> str:
+    """The n-th of the values that were written of a container, for an error."""
+    if isinstance(whole, set | frozenset):
+        return "{…}"
+    return f"[{list(whole)[place // 2]!r}]" if isinstance(whole, dict) else f"[{place}]"
 
 
 # -------------------------------------------------------------------------------- one for each type
@@ -174,49 +156,43 @@ def _text(writer: Writer, value: str) -> None:
 
 def _bytes(writer: Writer, value: bytes | bytearray) -> None:
     kind = kinds.BYTES if type(value) is bytes else kinds.BYTEARRAY
-    if kind == kinds.BYTEARRAY:
-        if writer.is_same(value):
-            return
-        writer.remember(value)
+    if kind == kinds.BYTEARRAY and not writer.is_new(value):
+        return
     writer.out.append(kind)
     writer.out += kinds.INT.pack(len(value))
     writer.octets(memoryview(value))
 
 
 def _tuple(writer: Writer, value: tuple[Any, ...]) -> None:
-    writer.items(kinds.TUPLE, value, len(value))
+    writer.items(kinds.TUPLE, value)
 
 
 def _list(writer: Writer, value: list[Any]) -> None:
-    if not writer.is_same(value):
-        writer.remember(value)
-        writer.items(kinds.LIST, value, len(value))
+    if writer.is_new(value):
+        writer.items(kinds.LIST, value)
 
 
 def _set(writer: Writer, value: set[Any]) -> None:
-    if not writer.is_same(value):
-        writer.remember(value)
-        writer.items(kinds.SET, value, len(value))
+    if writer.is_new(value):
+        writer.items(kinds.SET, value)
 
 
 def _frozenset(writer: Writer, value: frozenset[Any]) -> None:
-    writer.items(kinds.FROZENSET, value, len(value))
+    writer.items(kinds.FROZENSET, value)
 
 
 def _size(writer: Writer, value: Size) -> None:
-    writer.items(kinds.SIZE, value, len(value))
+    writer.items(kinds.SIZE, value)
 
 
 def _dict(writer: Writer, value: dict[Any, Any]) -> None:
-    if not writer.is_same(value):
-        writer.remember(value)
-        writer.pairs(kinds.DICT, value)
+    if writer.is_new(value):
+        writer.items(kinds.DICT, value, chain.from_iterable(value.items()))
 
 
 def _ordered(writer: Writer, value: OrderedDict[Any, Any]) -> None:
-    if not writer.is_same(value):
-        writer.remember(value)
-        writer.pairs(kinds.ORDERED, value)
+    if writer.is_new(value):
+        writer.items(kinds.ORDERED, value, chain.from_iterable(value.items()))
         writer.value(dict(value.__dict__))  # a state_dict has `_metadata`
 
 
@@ -253,19 +229,17 @@ def _device(writer: Writer, value: device) -> None:
 
 def _numpy_dtype(writer: Writer, value: np.dtype[Any]) -> None:
     if not arrays.is_plain(np.empty(0, value)):
-        return pickled.write(writer, value)
+        return _pickled(writer, value)
     writer.out.append(kinds.NUMPY)
     writer.text(str(value) if value in wire.DTYPE_CODES else value.str)
     return None
 
 
 def _array(writer: Writer, value: np.ndarray[Any, Any]) -> None:
-    if writer.is_same(value):
-        return
-    if arrays.is_plain(value):
+    if not arrays.is_plain(value):
+        _pickled(writer, value)
+    elif writer.is_new(value):
         arrays.write_array(writer, value)
-    else:
-        pickled.write(writer, value)
 
 
 def _scalar(writer: Writer, value: np.generic[Any]) -> None:
@@ -273,38 +247,39 @@ def _scalar(writer: Writer, value: np.generic[Any]) -> None:
 
 
 def _tensor(writer: Writer, value: TensorBase) -> None:
-    if not writer.is_same(value):
+    if writer.is_new(value):
         arrays.write_tensor(writer, value)
 
 
+_NAMING: Final = (type, ModuleType, type(None))
+
+
 def _named(writer: Writer, value: Any) -> None:
-    self = getattr(value, "__self__", None)
-    if self is not None and not isinstance(self, type | type(np)):
-        return _pickled(writer, value)  # a method of some object, such as [].append
-    is_known = writer.trust is Trust.FULL and value in names.checked
+    checked = names.checked.get(value) if writer.trust is Trust.FULL else None
     writer.out.append(kinds.NAMED)
-    writer.text(names.checked[value] if is_known else names.name_of(value, writer.trust))
-    return None
+    writer.text(checked or names.name_of(value, writer.trust))
+
+
+def _method(writer: Writer, value: BuiltinFunctionType | MethodType) -> None:
+    """Of a class or a module it has a name. A method of some object, such as [].append, has none."""
+    (_named if isinstance(value.__self__, _NAMING) else _pickled)(writer, value)
 
 
 def _exception(writer: Writer, value: BaseException) -> None:
-    if not writer.is_same(value):
+    if writer.is_new(value):
         failures.write(writer, value)
 
 
 def _pickled(writer: Writer, value: Any) -> None:
-    if not writer.is_same(value):
+    if writer.is_new(value):
         pickled.write(writer, value)
 
 
 def _other(writer: Writer, value: Any) -> None:
-    if writer.is_same(value):
-        return
-    number = others[type(value)]
-    writer.out.append(kinds.OTHER)
-    writer.out.append(number)
-    writer.remember(value)
-    by_number[number].write(writer, value)
+    if writer.is_new(value):
+        number = others[type(value)]
+        writer.out += bytes((kinds.OTHER, number))
+        by_number[number].write(writer, value)
 
 
 _WRITERS: Final[dict[type[Any], Callable[[Writer, Any], None]]] = {
@@ -312,8 +287,8 @@ _WRITERS: Final[dict[type[Any], Callable[[Writer, Any], None]]] = {
     bytes: _bytes, bytearray: _bytes, tuple: _tuple, list: _list, set: _set, frozenset: _frozenset,
     Size: _size, dict: _dict, OrderedDict: _ordered, slice: _slice, range: _range,
     timedelta: _timedelta, EllipsisType: _ellipsis, dtype: _dtype, device: _device,
-    np.ndarray: _array, Tensor: _tensor, FunctionType: _named, BuiltinFunctionType: _named,
-    MethodType: _named, type: _named,
+    np.ndarray: _array, Tensor: _tensor, FunctionType: _named, type: _named,
+    BuiltinFunctionType: _method, MethodType: _method,
 }  # fmt: skip
 
 

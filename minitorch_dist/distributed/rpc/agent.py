@@ -68,7 +68,7 @@ class RpcAgent(RpcWorker):
             self.caller, self.server = Caller(self, self.pool), RequestServer(self)
         else:
             self.caller, self.server = self.retry.caller, self.retry.server
-        self.call, self.tell = self.caller.call, self.caller.tell
+        self.call, self.ask, self.tell = self.caller.call, self.caller.ask, self.caller.tell
         self.when_closed = self.caller.close
         self.takers |= {
             REQUEST: self.server.take, ANSWER: self.caller.take, FAILURE: self.caller.take, LOST: self._lose,

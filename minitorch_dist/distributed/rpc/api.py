@@ -235,10 +235,7 @@ def _barrier(worker_names: Iterable[str]) -> None:
 def _missing(agent: RpcAgent, which: Which) -> str:
     leader = agent.workers.find(which[0][0])
     try:
-        found = agent.call(
-            leader, serve.ABSENT, which, "_all_gather", PATIENCE,
-            is_system=True,
-        ).wait()  # fmt: skip
+        found = agent.ask(leader, serve.ABSENT, which, "_all_gather", PATIENCE).wait()
     except RuntimeError:
         return f"{leader.name!r}, which does not answer"
     return ", ".join(found)

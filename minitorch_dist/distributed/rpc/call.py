@@ -40,7 +40,7 @@ from minitorch_dist.distributed.rpc.message import (
     autograd,
     context_id,
 )
-from minitorch_dist.distributed.rpc.pool import WorkerPool, runs_job
+from minitorch_dist.distributed.rpc.pool import WorkerPool, how_to_wait
 from minitorch_dist.distributed.rpc.worker import Job, RpcWorker, is_ours
 from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
@@ -59,43 +59,33 @@ class RpcFuture(Future[T]):
         self.waiting: list[int] = []  # the threads that wait for it in the transport
 
     def _wait_until_done(self) -> None:
-        self.drive()
-        if not self.done():  # RPC was shut down, and the call is about to fail
-            super()._wait_until_done()
+        with how_to_wait.get():
+            if self._pool.worker.is_real:
+                self._drive()
+            if not self.done():  # or RPC was shut down, and the call is about to fail
+                super()._wait_until_done()
 
-    def drive(self, deadline: Deadline | None = None) -> None:
-        """Wait until it is done; in real time the calling thread drives the transport meanwhile."""
-        pool, is_job = self._pool, runs_job.get()
-        pool.visits += not is_ours.get()
-        if is_job:
-            pool.count_as_waiting(1)
-        try:
-            self._drive(pool, deadline) if pool.worker.is_real else self.settle(deadline)
-        finally:
-            if is_job:
-                pool.count_as_waiting(-1)
-            if pool.is_deep:
-                pool.wake_driver()
-
-    def _drive(self, pool: WorkerPool, deadline: Deadline | None) -> None:
-        """Drive until it is done. A function that arrives meanwhile runs in another thread."""
-        worker, me = pool.worker, get_ident()
+    def _drive(self) -> None:
+        """Drive the transport until it is done. A function that arrives meanwhile runs in another thread."""
+        pool, worker, me = self._pool, self._pool.worker, get_ident()
         pool.guests.append(self)
         self.waiting.append(me)
         try:
-            while worker.is_open and not (self.done() or (deadline and deadline.is_over())):
-                worker.listen(deadline.left() if deadline else None, self.done)
+            while worker.is_open and not self.done():
+                worker.listen(None, self.done)
                 while (job := worker.next_job()) is not None:
                     pool.give(job)
         finally:
             self.waiting.remove(me)
             pool.guests.remove(self)
+            if pool.is_deep:
+                pool.wake_driver()
 
-    def settle(self, deadline: Deadline | None = None) -> None:
-        """Wait by the condition, and raise nothing."""
+    def settle(self, deadline: Deadline) -> None:
+        """Wait so long while other threads drive, and raise nothing."""
         with self._changed:
-            while not (self.done() or (deadline is not None and deadline.is_over())):
-                self._changed.wait(None if deadline is None else deadline.left())
+            while not (self.done() or deadline.is_over()):
+                self._changed.wait(deadline.left())
 
     def _announce(self) -> None:
         if self.waiting and self.waiting != [get_ident()]:
@@ -106,44 +96,39 @@ class RpcFuture(Future[T]):
 
 
 class PendingCall:
-    """One call without an answer. `doing` is the function that is called, or words for an operation."""
+    """One call without an answer.
+
+    `doing` is the function that is called, or words for an operation, and `site` the caller's line. `settled` is told
+    the answer, or the error that came instead, in any thread; it must not wait. `keeps` is kept until then.
+    """
 
     __slots__ = (
-        "doing", "end", "future", "id", "is_system", "keeps", "parts", "settled", "site", "started", "timeout",
-        "to",
+        "doing", "end", "future", "id", "is_system", "keeps", "settled", "site", "timeout", "to",
     )  # fmt: skip
 
     def __init__(
         self, pool: WorkerPool, to: WorkerInfo, doing: object, timeout: float, is_system: bool
     ) -> None:
-        self.id = 0  # it gets its number when it is complete
+        self.id, self.site = 0, ""  # it gets its number when it is sent
         self.to, self.doing, self.timeout, self.is_system = to, doing, timeout, is_system
-        self.started = pool.worker.clock.now()
-        self.end = self.started + round(timeout * PICO) if timeout > 0 else inf
+        self.end = pool.worker.clock.now() + round(timeout * PICO) if timeout > 0 else inf
         self.future: RpcFuture[Any] | None = RpcFuture(pool, self.awaited)
-        self.parts: list[Any] = []  # of its request, until that is sent
-        self.site = ""  # the caller's line
         self.settled: Settled | None = None
         self.keeps: object = None
 
     def finish(self, value: Any = None, error: Exception | None = None) -> None:
-        """Complete the future. The future knows the call for its words; from now on the call does not
-        know the future, so that its value is free when nobody wants it."""
+        """Complete the future and forget it. It knows the call, for its words, and a circle would keep its value."""
         future, settled = self.future, self.settled
         self.future = self.settled = self.keeps = None
         assert future is not None, "a call ends once"
         if settled is not None:
             settled(value, error)
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(error)
+        future.set_result(value) if error is None else future.set_exception(error)
 
     @property
     def has_callbacks(self) -> bool:
         """Whether functions of the user run when it ends."""
-        future = self.future
-        return not self.is_system and future is not None and bool(future._callbacks)
+        return bool(self.future and self.future._callbacks and not self.is_system)
 
     # ---------------------------------------------------------------------------- in words
 
@@ -194,24 +179,12 @@ class PendingCalls(dict[int, PendingCall]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._numbers = itertools.count(1)
-        self._lock = Lock()
+        self.numbers = itertools.count(1)
         self._given_up: set[int] = set()
         self.has_given_up = False  # whether any call ever was
 
     def all(self) -> list[PendingCall]:
         return list(self.values())
-
-    def enter(self, call: PendingCall) -> float:
-        """Give the call its number, which belongs to it at once. The result is when something is due of it."""
-        with self._lock:
-            call.id = next(self._numbers)
-            self[call.id] = call
-        return call.end
-
-    def new_number(self) -> int:
-        """A number for a message that nobody answers."""
-        return next(self._numbers)
 
     def next_instant(self) -> float:
         """When something is due of some call."""
@@ -250,47 +223,42 @@ class Caller:
 
     def call(
         self, to: WorkerInfo, operation: int, asked: Any, doing: object, timeout: float = -1.0,
-        is_system: bool = False, settled: Settled | None = None, keeps: object = None,
-        site: str | None = None,
+        settled: Settled | None = None, keeps: object = None, site: str | None = None,
     ) -> RpcFuture[Any]:  # fmt: skip
-        """Send a request. The result is the future of its answer. A value that cannot be sent raises here.
+        """Make a call of the user. The result is the future of its answer. A value that cannot be sent raises here.
 
-        `doing` is the function that is called, or words for the operation. `settled` is told the
-        answer, or the error that came instead, in any thread; it must not wait. `keeps` is kept until then. `site` is
-        the caller's line, if it was looked up already.
+        A call in a context of autograd tells it. `site` is the caller's line, if it was looked up already.
         """
-        worker, deadlines = self._worker, self._pool.deadlines
-        if not worker.is_open:
-            raise self._is_shut(doing)
-        seconds = worker.timeout if timeout < 0 else timeout
-        call = self.Call(self._pool, to, doing, seconds, is_system)
-        call.settled, call.keeps, future = settled, keeps, call.future
+        worker, context = self._worker, context_id.get()
+        call = self._new(to, doing, timeout, is_system=False)
+        call.settled, call.keeps = settled, keeps
         writer = RpcWriter(to.id, partial(worker.names.name_at, to), worker.trust)
         writer.request(operation, asked)
-        if not is_system:
-            self._complete_for_user(call, writer, site)
-        if writer.notes:
-            writer.depart()
-        call.parts = [writer.out, *writer.buffers]
-        instant = self.calls.enter(call)  # now that it is written: that may have made other calls
-        if instant < deadlines.wakes:
-            deadlines.expect(instant)
-        try:
-            self._request(call)
-        except (PeerLost, TransportClosed) as error:
-            self._fail(call, call.unsent(error))
-        return future  # type: ignore[return-value]  # it is a new call: nothing has taken it out yet
-
-    def _complete_for_user(self, call: PendingCall, writer: RpcWriter, site: str | None) -> None:
-        """A user's request tells its context of autograd. It is counted, and its line is noted for errors."""
-        worker, context = self._worker, context_id.get()
         if worker.dropped_refs:
             worker.release_dropped_refs()
         self._pool.visits += not is_ours.get()
         call.site = callsite() if site is None else site
-        writer.value(None if context is None else autograd().pack(writer, call.to.id, context))
+        writer.value(None if context is None else autograd().pack(writer, to.id, context))
         with self._lock:
-            self.issued[call.to.id] += 1
+            self.issued[to.id] += 1
+        return self._send(call, writer.parts())
+
+    def ask(
+        self, to: WorkerInfo, operation: int, what: Any, doing: str, timeout: float = -1.0,
+        settled: Settled | None = None,
+    ) -> RpcFuture[Any]:  # fmt: skip
+        """Ask a worker for something about RPC itself. It is no call of the user, so it is not counted."""
+        call = self._new(to, doing, timeout, is_system=True)
+        call.settled = settled
+        writer = RpcWriter(to.id, partial(self._worker.names.name_at, to), self._worker.trust)
+        writer.request(operation, what)
+        return self._send(call, writer.parts())
+
+    def _new(self, to: WorkerInfo, doing: object, timeout: float, is_system: bool) -> PendingCall:
+        if not self._worker.is_open:
+            raise self._is_shut(doing)
+        seconds = self._worker.timeout if timeout < 0 else timeout
+        return self.Call(self._pool, to, doing, seconds, is_system)
 
     def _is_shut(self, doing: object) -> RpcError:
         me = self._worker.me.name
@@ -298,16 +266,25 @@ class Caller:
             f"worker {me!r} has shut RPC down; {functions.name_of(doing)} was not called"
         )
 
-    def _request(self, call: PendingCall) -> None:
-        parts, call.parts = call.parts, []
-        self._sender.send(call.to.id, REQUEST, call.id, parts, SYSTEM if call.is_system else 0)
+    def _send(self, call: PendingCall, parts: list[Any]) -> RpcFuture[Any]:
+        """Send the request of a call that is written: writing it may have made other calls."""
+        future, deadlines = call.future, self._pool.deadlines
+        call.id = next(self.calls.numbers)
+        self.calls[call.id] = call
+        if call.end < deadlines.wakes:
+            deadlines.expect(call.end)
+        try:
+            self._sender.send(call.to.id, REQUEST, call.id, parts, SYSTEM if call.is_system else 0)
+        except (PeerLost, TransportClosed) as error:
+            self._fail(call, call.unsent(error))
+        return future  # type: ignore[return-value]  # nothing had taken it out of a new call
 
     def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
         """Send a request that needs no answer, if its worker is still there."""
         if self._worker.is_open:
             writer = RpcWriter(to.id, str, self._worker.trust)
             writer.request(operation, what)
-            self._sender.notify(to.id, self.calls.new_number(), [writer.out, *writer.buffers])
+            self._sender.notify(to.id, next(self.calls.numbers), writer.parts())
 
     # ------------------------------------------------------------------------------------- ending
 
@@ -326,13 +303,13 @@ class Caller:
 
         def release() -> None:
             with suppress(Exception):
-                RpcReader(message.parts, self._worker.trust).value()
+                RpcReader(message.parts[0], message.parts[1:], self._worker.trust).value()
 
         return release if self.calls.was_given_up(message.id) else None
 
     def _answered(self, call: PendingCall, message: RpcMessage) -> None:
         """Complete the call with the answer or the failure that has come."""
-        reader = RpcReader(message.parts, self._worker.trust)
+        reader = RpcReader(message.parts[0], message.parts[1:], self._worker.trust)
         try:
             value, load = reader.value(), reader.value()
             if load is not None:

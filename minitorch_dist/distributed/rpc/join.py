@@ -184,10 +184,8 @@ class Membership:
                 answer.wait()
 
     def _say(self, to: WorkerInfo, operation: int, what: Any) -> RpcFuture[Any]:
-        return self._agent.call(
-            to, operation, what, "init_rpc" if what else "shutdown",
-            PATIENCE, is_system=True,
-        )  # fmt: skip
+        doing = "init_rpc" if what else "shutdown"
+        return self._agent.ask(to, operation, what, doing, PATIENCE)
 
     def strike(self) -> None:
         """Take our entry out of the list."""

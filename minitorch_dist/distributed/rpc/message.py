@@ -114,8 +114,14 @@ class RpcWriter(Writer):
         """Call `act` when the message goes out with the value that was remembered last."""
         self.notes[len(self.kept) - 1] = id(self.kept[-1]), act
 
-    def depart(self) -> None:
-        """The message goes out: call the acts of the values that are still in it."""
+    def parts(self) -> list[Any]:
+        """The message, which goes out now."""
+        if self.notes:
+            self._depart()
+        return [self.out, *self.buffers]
+
+    def _depart(self) -> None:
+        """Call the acts of the values that are still in the message."""
         for place, (identity, act) in self.notes.items():
             if place < len(self.kept) and id(self.kept[place]) == identity:
                 act()
@@ -125,9 +131,6 @@ class RpcReader(Reader):
     """Reads a message of a worker. Only here may a reference to an object come."""
 
     __slots__ = ()
-
-    def __init__(self, parts: list[memoryview], trusted: Trust) -> None:
-        super().__init__(parts[0], parts[1:], trusted)
 
 
 # ------------------------------------------------------------------ for distributed autograd

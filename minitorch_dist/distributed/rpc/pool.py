@@ -21,17 +21,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
 from transports.clock import PICO, Thread
 
 NAP: Final = 0.001  # seconds between two looks, while there is something to look at
 LONG_NAP: Final = 0.016
-runs_job: ContextVar[bool] = ContextVar("runs_job", default=False)  # for a peer
+# Entered by a thread that waits for an answer. A function that runs for a peer makes room for another one.
+_alone: AbstractContextManager[None] = nullcontext()
+how_to_wait: ContextVar[AbstractContextManager[None]] = ContextVar("how_to_wait", default=_alone)
 
 
 class WorkerPool:
@@ -49,9 +52,7 @@ class WorkerPool:
         self.most = 0  # threads there ever were at once
         self.inline = 0  # the number of the function that the driver runs; 0 if it runs none
         self._count = 0
-        self.visits = (
-            0  # how often a thread of the user made a call or waited: it drives now and then
-        )
+        self.visits = 0  # how often a thread of the user made a call: it drives now and then
         self.guests: list[object] = []  # a future for each thread that drives while it waits
         self.is_deep = False  # the driver sleeps as long as such a thread drives
         self._is_awaited = False  # a thread waits until nothing runs
@@ -125,11 +126,11 @@ class WorkerPool:
 
     def _run(self, job: Job) -> None:
         """Run a job that was counted as running."""
-        token = runs_job.set(True)
+        token = how_to_wait.set(RoomForAnother(self))
         try:
             job()
         finally:
-            runs_job.reset(token)
+            how_to_wait.reset(token)
             with self._changed:
                 self.running -= 1
                 if self._is_awaited:
@@ -230,6 +231,19 @@ class WorkerPool:
             f"<WorkerPool of {len(self._threads)} threads: {self.running} of {self.size} functions run, "
             f"{self.waiting} wait, {len(self._jobs)} have to wait for a thread>"
         )
+
+
+class RoomForAnother(AbstractContextManager[None]):
+    """A function that runs for a peer waits for an answer: another one may begin in its place."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> None:
+        self._pool.count_as_waiting(1)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._pool.count_as_waiting(-1)
 
 
 QUIET: Final = 40  # looks without a slow function before the deadline thread sleeps

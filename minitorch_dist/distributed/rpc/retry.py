@@ -17,10 +17,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
+from threading import Lock  # noqa: TID251 - guards the numbers; nothing waits in here
 from typing import Any, Final
 
 from minitorch_dist.distributed.exceptions import RpcError
-from minitorch_dist.distributed.rpc.call import Caller, PendingCall, PendingCalls
+from minitorch_dist.distributed.rpc.call import Caller, PendingCall, PendingCalls, RpcFuture
 from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.message import (
     DONE,
@@ -34,7 +35,7 @@ from minitorch_dist.distributed.rpc.message import (
 from minitorch_dist.distributed.rpc.pool import WorkerPool
 from minitorch_dist.distributed.rpc.serve import RequestServer
 from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
-from transports.clock import PICO, Clock
+from transports.clock import PICO
 from transports.errors import PeerLost, TransportClosed
 
 RETRY: Final = round(0.25 * PICO)  # without an answer, after which the caller asks for it
@@ -63,14 +64,15 @@ class Retry:
 class RetriedCall(PendingCall):
     """A call whose request is kept, to be sent again."""
 
-    __slots__ = ("is_known", "probed")
+    __slots__ = ("is_known", "parts", "probed")
 
     def __init__(
         self, pool: WorkerPool, to: WorkerInfo, doing: object, timeout: float, is_system: bool
     ) -> None:
         super().__init__(pool, to, doing, timeout, is_system)
         self.is_known = False  # whether its worker has said that it has the request
-        self.probed = self.started  # when its worker was asked for the answer last
+        self.parts: list[Any] = []
+        self.probed = 0  # when its worker was asked for the answer last, or was sent the request
 
     def due(self) -> float:
         """When something is due of it: its end, or the next question for its answer."""
@@ -85,19 +87,15 @@ class RetriedCall(PendingCall):
 class RetriedCalls(PendingCalls):
     """The calls without an answer, and which of them to ask for."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._clock = clock
+        self._lock = Lock()
 
-    def enter(self, call: PendingCall) -> float:
-        """Its request may be sent again, so it is copied: its arrays may be written to meanwhile.
-
-        `floor` never passes a call that has a number and is not sent yet.
-        """
-        assert isinstance(call, RetriedCall)
-        call.parts, call.probed = [bytes(part) for part in call.parts], self._clock.now()
-        super().enter(call)
-        return call.due()
+    def enter(self, call: RetriedCall) -> None:
+        """Give the call its number. `floor` never passes a call that has a number and is not sent yet."""
+        with self._lock:
+            call.id = next(self.numbers)
+            self[call.id] = call
 
     def floor(self, id: int) -> int:
         """All calls with smaller numbers are over. It is `id` if there are no calls at all."""
@@ -126,16 +124,29 @@ class RetryingCaller(Caller):
 
     def __init__(self, worker: RpcWorker, pool: WorkerPool) -> None:
         super().__init__(worker, pool)
-        self.calls = RetriedCalls(worker.clock)
+        self.calls = RetriedCalls()
 
-    def _request(self, call: PendingCall) -> None:
+    def _send(self, call: PendingCall, parts: list[Any]) -> RpcFuture[Any]:
+        """The request may be sent again, so it is copied: its arrays may be written to meanwhile."""
+        assert isinstance(call, RetriedCall) and call.future is not None, "it is a new call of ours"
+        future, call.probed = call.future, self._worker.clock.now()
+        call.parts = [bytes(part) for part in parts]
+        self.calls.enter(call)
+        self._pool.deadlines.expect(call.due())
+        try:
+            self._request(call)
+        except (PeerLost, TransportClosed) as error:
+            self._fail(call, call.unsent(error))
+        return future
+
+    def _request(self, call: RetriedCall) -> None:
         flags, floor = SYSTEM if call.is_system else 0, self.calls.floor(call.id)
         self._sender.send(call.to.id, REQUEST, call.id, call.parts, flags, floor)
 
     def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
         """Make a call of it, since it has to arrive."""
         with suppress(RpcError):
-            self.call(to, operation, what, "word", 0.0, is_system=True)
+            self.ask(to, operation, what, "word", 0.0)
 
     def take(self, message: RpcMessage) -> Job | None:
         self._sender.send_if_there(message.src, DONE, message.id)

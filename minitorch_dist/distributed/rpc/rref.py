@@ -122,10 +122,8 @@ class RRef(Generic[T]):
             failed.set_exception(held.error)
             return failed
         asked: tuple[Any, ...] = (tuple(held.id), what)
-        return agent.call(
-            self.owner(), operation, asked, doing, seconds_of(timeout),
-            keeps=self,
-        )  # fmt: skip
+        seconds = seconds_of(timeout)
+        return agent.call(self.owner(), operation, asked, doing, seconds, keeps=self)
 
     # ------------------------------------------------------------------------------------ using
 
@@ -148,9 +146,7 @@ class RRef(Generic[T]):
         else:
             what: tuple[Any, ...] = (backward, (self, dist_autograd_ctx_id, retain_graph), {})
             agent = self._held.context.agent
-            agent.call(
-                self.owner(), serve.CALL, what, "backward"
-            ).wait()  # fmt: skip
+            agent.call(self.owner(), serve.CALL, what, "backward").wait()
 
     def __reduce__(self) -> Any:
         raise RuntimeError(
@@ -245,9 +241,8 @@ def make(
             held.future.set_exception(error)
 
     try:
-        ordered = agent.call(
-            worker, serve.REMOTE, order, doing, seconds_of(timeout), settled=settled, site=site
-        )  # fmt: skip
+        seconds = seconds_of(timeout)
+        ordered = agent.call(worker, serve.REMOTE, order, doing, seconds, settled, site=site)
     except BaseException as error:  # it could not be sent
         if fork_id is not None:
             context.forks.pop(fork_id, None)

@@ -257,10 +257,7 @@ class RRefContext:
     ) -> RpcFuture[Any] | None:  # fmt: skip
         """Ask a worker for something, without waiting for the answer."""
         try:
-            return self.agent.call(
-                self.agent.worker(to), operation, what, "an RRef", 0.0,
-                is_system=True, settled=settled,
-            )  # fmt: skip
+            return self.agent.ask(self.agent.worker(to), operation, what, "an RRef", 0.0, settled)
         except DistError as error:
             if settled is not None:
                 settled(None, error)

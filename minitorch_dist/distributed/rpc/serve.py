@@ -90,7 +90,7 @@ class RequestServer:
     def _handle(self, message: RpcMessage) -> None:
         """Carry out an operation of our own. It does not wait, and runs nothing of the user's."""
         try:
-            reader = RpcReader(message.parts, self._worker.trust)
+            reader = RpcReader(message.parts[0], message.parts[1:], self._worker.trust)
             handler = handler_for(reader.byte())
             result = handler(self._worker, message.src, reader.value())
         except Exception as error:
@@ -107,7 +107,7 @@ class RequestServer:
         doing, result = "a request", None
         pack: Pack = no_load
         try:
-            reader = RpcReader(message.parts, self._worker.trust)
+            reader = RpcReader(message.parts[0], message.parts[1:], self._worker.trust)
             runner = runner_for(reader.byte())
             asked, load = reader.value(), reader.value()
             reader.end()
@@ -165,9 +165,7 @@ class RequestServer:
         writer = RpcWriter(src, name_there, worker.trust)
         writer.value(value)
         writer.value(pack(writer, src))
-        if writer.notes:
-            writer.depart()
-        self._send_reply(message, kind, [writer.out, *writer.buffers])
+        self._send_reply(message, kind, writer.parts())
         if not message.is_system:
             with self._lock:
                 self.served[src] += 1

@@ -25,7 +25,7 @@ from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT
-from minitorch_dist.distributed.rpc.pool import runs_job
+from minitorch_dist.distributed.rpc.pool import RoomForAnother, how_to_wait
 from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
 
@@ -157,10 +157,7 @@ class Ending:
         self._number += 1
         issued, served = dict(agent.caller.issued), dict(agent.server.served)
         said = (number, issued, served, not agent.caller.calls.has_given_up)
-        future = agent.call(
-            agent.worker(LEADER), serve.JOIN, said, "shutdown",
-            0.0, is_system=True,
-        )  # fmt: skip
+        future = agent.ask(agent.worker(LEADER), serve.JOIN, said, "shutdown", 0.0)
         self._wait(future, self._who)
         is_over, lost = future.value()
         if lost:
@@ -174,11 +171,8 @@ class Ending:
     def _who(self) -> str:
         """The workers for which rank 0 waits, in words."""
         agent = self._agent
-        future = agent.call(
-            agent.worker(LEADER), serve.MISSING, None, "shutdown",
-            1.0, is_system=True,
-        )  # fmt: skip
-        future.drive(agent.clock.deadline(1.0))
+        future = agent.ask(agent.worker(LEADER), serve.MISSING, None, "shutdown", 1.0)
+        future.settle(agent.clock.deadline(1.0))
         try:
             missing = future.value()
         except Exception:
@@ -221,7 +215,7 @@ def shutdown(
     nobody gave back are a warning, or (without `ignore_leaks`) a RuntimeError once this worker has left.
     """
     agent = current()
-    if runs_job.get():
+    if isinstance(how_to_wait.get(), RoomForAnother):
         raise RuntimeError(
             "rpc.shutdown was called by a function that runs for a peer: it would wait for itself. "
             "Call it in the worker's own program"

@@ -42,21 +42,15 @@ _log = logging.getLogger("minitorch_dist.distributed.rpc")
 
 
 class IncomingPart:
-    """A sink for one part. It keeps the part in memory of its own, which an array may use later."""
+    """A sink for one part that is not empty."""
 
     __slots__ = ("_filled", "_on_complete", "_view")
 
-    def __init__(self, nbytes: int, on_complete: Callable[[memoryview], None]) -> None:
-        self._on_complete, self._filled = on_complete, 0
-        self._view = (
-            memoryview(bytearray(nbytes)) if nbytes < SMALL else np.empty(nbytes, np.uint8).data
-        )
-        if nbytes == 0:
-            on_complete(self._view)
+    def __init__(self, view: memoryview, on_complete: Callable[[], None]) -> None:
+        self._view, self._filled, self._on_complete = view, 0, on_complete
 
     def write(self, piece: memoryview) -> None:
-        end = self._filled + piece.nbytes
-        self._view[self._filled : end] = piece
+        self._view[self._filled : self._filled + piece.nbytes] = piece
         self.advance(piece.nbytes)
 
     def space(self) -> memoryview | None:
@@ -65,7 +59,12 @@ class IncomingPart:
     def advance(self, nbytes: int) -> None:
         self._filled += nbytes
         if self._filled == self._view.nbytes:
-            self._on_complete(self._view)
+            self._on_complete()
+
+
+def new_memory(nbytes: int) -> memoryview:
+    """Memory for a part. An array may use it later, so nothing else does."""
+    return memoryview(bytearray(nbytes)) if nbytes < SMALL else np.empty(nbytes, np.uint8).data
 
 
 class Assembly:
@@ -107,20 +106,21 @@ class RpcInbox:
             return self._refuse(src, f"it sent a header of {len(header)} bytes")
         kind, flags, part, parts, id, floor = HEADER.unpack(header)
         message = RpcMessage(src, kind, flags, id, floor, [])
-        if parts != 1 or part or kind >= WAKE:
+        if parts != 1 or part or kind >= WAKE or not nbytes:
             return self._unusual_sink(message, part, parts, nbytes)
-        return IncomingPart(nbytes, partial(self._arrived, message))
-
-    def _arrived(self, message: RpcMessage, view: memoryview) -> None:
-        message.parts.append(view)
-        self.arrived.append(message)
+        message.parts.append(view := new_memory(nbytes))
+        return IncomingPart(view, partial(self.arrived.append, message))
 
     def _unusual_sink(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
-        """Of a message in several parts, of one to oneself, or of one that should not be."""
+        """Of a message in several parts, of an empty one, of one to ourselves, or of one that should not be."""
         kind, src = message.kind, message.src
         if kind > WAKE or part >= parts or (kind >= PROBE and parts != 1):
             return self._refuse(src, f"it sent part {part} of {parts} of a message of kind {kind}")
         if kind == WAKE:
+            return DISCARD
+        if parts == 1:
+            message.parts.append(new_memory(0))
+            self.arrived.append(message)
             return DISCARD
         return self._sink_of_part(message, part, parts, nbytes)
 
@@ -131,7 +131,11 @@ class RpcInbox:
             if self.is_stale(*key):
                 return DISCARD
             found = self._begun[key] = Assembly(message, parts, self._complete)
-        return IncomingPart(nbytes, partial(found.arrived, part))
+        view = new_memory(nbytes)
+        if nbytes:
+            return IncomingPart(view, partial(found.arrived, part, view))
+        found.arrived(part, view)
+        return DISCARD
 
     def _complete(self, message: RpcMessage) -> None:
         """All parts of a message are here."""
@@ -201,13 +205,11 @@ class RpcWorker(RpcInbox):
             try:
                 message = self.arrived.popleft()
             except IndexError:  # another thread was faster
-                return None
+                break
             self.heard[message.src] = self.clock.now()
             try:
-                job = self.takers[message.kind](message)
+                if (job := self.takers[message.kind](message)) is not None:
+                    return job
             except Exception:  # an error of ours, or nonsense from a peer: we go on serving
                 _log.exception("a message of worker %d could not be handled", message.src)
-                continue
-            if job is not None:
-                return job
         return None
