@@ -154,20 +154,36 @@ def demand(name):
 
 @lamp("never stuck")
 def gives_up():
-    """No message comes through: in the end there is an error which says that the call may have run. If it ran, then once."""
+    """No message comes through: after so many tries there is an error which says that the call may have run. If it ran, then once."""
     for one, other in (({0}, {1}), ({1}, {0})):
         wall = Partition(frozenset(one), frozenset(other), 0, None)
         try:
-            heard = sim.run(lonely, 2, faults=sim.Plan((wall,), reliable=False), limit=1e4).results
+            found = sim.run(lonely, 2, faults=sim.Plan((wall,), reliable=False), limit=1e4)
         except DistError as error:
             raise AssertionError(
                 f"rank 0 calls rank 1, and nothing comes through. wait() gives up after {calls.TRIES} tries, and yours "
                 f"goes on: {error}"
             ) from error
-        assert "may have run" in heard[0], (
+        heard, asked = found.results[0], found.ranks[0].messages
+        assert "may have run" in heard, (
             "rank 0 calls rank 1, and nothing comes through: expected an RpcTimeout which says that it may have run, "
-            + (f"it says {heard[0]!r}" if heard[0] else "none was raised")
+            + (f"it says {heard!r}" if heard else "none was raised")
         )
+        assert asked == calls.TRIES, (
+            f"rank 0 calls rank 1, and nothing comes through. {asked} requests were sent, and TRIES is {calls.TRIES}: "
+            "the first request is a try, too"
+        )
+    waits_for_the_last()
+
+
+def waits_for_the_last():
+    """Only the last of all tries comes through, and it is answered."""
+    lost = [Strike("drop", src=0, dst=1, number=number) for number in range(calls.TRIES - 1)]
+    heard = sim.run(lonely, 2, faults=sim.Plan(lost, reliable=False), limit=1e4).results[0]
+    assert not heard, (
+        f"rank 0 calls rank 1, and only request {calls.TRIES} of {calls.TRIES} comes through. Nobody waits for the "
+        f"answer to that one: {heard!r}"
+    )
 
 
 def lonely():
