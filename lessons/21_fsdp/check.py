@@ -1,5 +1,7 @@
 """Lesson 21: trains as one rank does, bit for bit, where a rank holds a P-th and one layer more."""
 
+from collections import Counter
+
 import sharded
 from replicas import loss
 
@@ -199,8 +201,16 @@ def fits():
         sim.run(steps, 4, (2, sharded.FullyShardedDataParallel), memory=cap)
     except cuda.OutOfMemoryError as error:
         raise AssertionError(
-            f"4 ranks with accelerators of {cap} bytes, where DDP does not fit: {error}"
+            f"4 ranks with accelerators of {cap} bytes, where DDP does not fit: {in_short(error)}"
         ) from error
+
+
+def in_short(error):
+    """What was asked for, and where most of the large tensors were made that lay there; the whole table is long."""
+    asked, *table = str(error).splitlines()
+    places = Counter(line.split(" made at ")[1] for line in table if " made at " in line)
+    ((place, many),) = places.most_common(1)
+    return f"{asked}\n    {many} of the {places.total()} largest tensors that lay there were made at {place}"
 
 
 @lamp("bytes")
