@@ -32,7 +32,7 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.testing.collectives import parse, replaying
 from minitorch_dist.testing.verdict import Verdict as Found
 
-ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte)s\b")
+ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte|number)s\b")
 
 
 def check(

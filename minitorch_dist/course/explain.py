@@ -58,7 +58,9 @@ def _said(error: BaseException) -> str:
         said = f"there is no {said} in it"
     if isinstance(error, NotImplementedError) and re.match(r"lesson \d|$", str(error)):
         said = "this line stands where your code belongs. Write yours, and delete it"
-    return f"{type(error).__name__}: {said}"
+    kind = type(error).__name__
+    kind = f"{type(error).__module__}.{kind}" if kind == "error" else kind  # struct.error
+    return f"{kind}: {said}"
 
 
 def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from transports.conformance import endings, lines, options
@@ -183,5 +185,7 @@ class Trials:
         except Broken as error:
             return [f"{error}"]
         except Exception as error:
-            return [re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")]
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            said = re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")
+            return [f"{said}, at {Path(place.filename).name}:{place.lineno}"]
         return []

@@ -174,7 +174,11 @@ def arguments(desk: RankCheck) -> None:
             desk.transport.send(dst, b"", b"x")
         except ValueError:
             continue
-        desk.demand(False, f"send to rank {dst} of {desk.world_size} did not raise ValueError")
+        except Exception as error:
+            said = f"raised {type(error).__name__}: {error}, expected ValueError"
+        else:
+            said = "did not raise ValueError"
+        desk.demand(False, f"send to rank {dst} of {desk.world_size} {said}")
     try:
         desk.transport.send(desk.rank, bytes(MAX_HEADER + 1), b"")
     except ValueError:
