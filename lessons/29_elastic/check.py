@@ -38,6 +38,10 @@ class Watched(generations.Office):
 
     def __init__(self):
         self.kept = []  # steps, in the order in which they were saved
+        self.told, self.unlike = (
+            {},
+            "",
+        )  # members, by generation; where two were told different ones
         super().__init__(exact.weights(exact.Model(hidden=4)))
 
     @property
@@ -51,6 +55,12 @@ class Watched(generations.Office):
 
     def join(self, machine):
         generation, members = super().join(machine)
+        told = self.told.setdefault(generation, members)
+        if told != members and not self.unlike:
+            self.unlike = (
+                f"one machine of generation {generation} was told the members {told}, another one {members}. They divide "
+                "a batch by different numbers"
+            )
         machine.note(f"is in generation {generation} with {members}")
         return generation, members
 
@@ -64,15 +74,18 @@ def run(size, trouble=(), batches=BATCHES):
     try:
         results = cluster.run(lambda machine: generations.train(machine, office, batches))
     except Exception as error:
+        assert not office.unlike, f"{said}: {office.unlike}{tail(cluster)}"
         if "beyond its limit" in str(error):
             raise AssertionError(
                 f"{said}: training never ends; at last there was generation {office.generation}, and step "
                 f"{office.checkpoint.step} was saved. Why does no machine stay in a generation?{tail(cluster)}"
             ) from error
         raise AssertionError(f"{said}: {type(error).__name__}: {error}{tail(cluster)}") from error
+    assert not office.unlike, f"{said}: {office.unlike}{tail(cluster)}"
     for before, step in itertools.pairwise(office.kept):
         assert step == before + 1, (
-            f"{said}: after step {before} step {step} was kept{tail(cluster)}"
+            f"{said}: after step {before} step {step} was kept. Each member brings it, and once is enough; none may be "
+            f"left out{tail(cluster)}"
         )
     living = [weights for weights in results if weights is not None]
     last = office.checkpoint.step
@@ -90,7 +103,7 @@ def run(size, trouble=(), batches=BATCHES):
 def tail(cluster):
     """The story: which machines came, went, and brought weights; messages are left out."""
     small = ("sends", "receives", "sleeps")
-    events = [one for one in cluster.events if not one.what.startswith(small)][-12:]
+    events = [one for one in cluster.events if not one.what.startswith(small)][-8:]
     return "".join(f"\n    {one.at / 1e12:7.3f} s  machine {one.rank} {one.what}" for one in events)
 
 
@@ -106,12 +119,18 @@ def points(size):
 
 @lamp("right")
 def right():
-    """Nothing happens: 1 to 4 machines."""
+    """Nothing happens: 1 to 4 machines. Then one comes late, but in time."""
     for size in range(1, 5):
         office, cluster = run(size)
         assert office.generation == 1, (
-            f"{size} machines, and nothing happens; but {office.generation} generations were needed{tail(cluster)}"
+            f"{size} machine{'s' * (size > 1)}, and nothing happens: the last generation is {office.generation}, expected 1"
+            f"{tail(cluster)}"
         )
+    office, cluster = run(2, [Trouble(1, 1, still=0.8)])
+    assert office.generation == 1, (
+        f"machine 1 joins 0.8 s after machine 0, while generation 1 is open; but {office.generation} generations were "
+        f"needed: do both begin when it settles?{tail(cluster)}"
+    )
 
 
 @lamp("death", star=1)

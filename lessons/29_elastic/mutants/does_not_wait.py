@@ -3,8 +3,8 @@
 The first one that joins sees nobody else, the last one sees all. Each divides the batch by another number. While nothing happens the first machine does all of the work, and the
 weights are right.
 
-Caught by: death
-Passes: right
+Caught by: right, death
+Passes: in the library
 """
 
 # BLANK 1: without waiting
