@@ -9,7 +9,7 @@ import capstone
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.course import Skipped, certificate, lamp, lesson, timelines, worlds
-from minitorch_dist.course.property_trial import kills, spares
+from minitorch_dist.course.property_trial import named, spares, survivors
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
 from minitorch_dist.testing.strictness import strict
@@ -80,7 +80,16 @@ def new():
 @lamp("killed", star=3)
 def killed():
     """Your property catches your mutant."""
-    kills(capstone.property_of_mine, (capstone.mutant_of_mine,))
+    yours = named(capstone.mutant_of_mine, "mutant_of_mine", "yours")
+    alive, crashed = survivors(capstone.property_of_mine, (yours,))
+    assert not alive, (
+        "your property passes for mutant_of_mine. Is that wrong at all? If it is, let your property draw a case that "
+        "shows it"
+    )
+    assert not crashed, (
+        "your property crashes, and a crash is not a failing assert. First compare the whole result, then use its "
+        f"parts. {crashed[0]}"
+    )
 
 
 def ours(average):

@@ -45,17 +45,23 @@ def spares(test: Program, right: Sequence[Program], examples: int = EXAMPLES) ->
     """Raise unless `test` is a Hypothesis test of a program, and none of these right programs fails it."""
     _demand_a_test(test)
     failed: list[str] = []
+    crashes = 0
     for program in right:
         tried = _Tried(test, program)
         error = tried.run(settings(_shrinking, max_examples=examples))
+        if isinstance(error, InvalidArgument | HypothesisException):
+            raise AssertionError(_in_words(error)) from error
         if error is not None:
             is_crash = not isinstance(error, (AssertionError, DistError))
+            crashes += is_crash
             does = "crashes with" if is_crash else "fails for"
             failed.append(
                 f"your property {does} {program.__name__}, a right program ({_story(program)}): {_in_words(error)}"
             )
         else:
             tried.demand_looked()
+    if crashes == len(right) > 1:
+        raise AssertionError(f"{failed[0]}. It crashes with the other right programs, too")
     if len(failed) == len(right) > 1:
         raise AssertionError(
             f"{failed[0]}. The other right programs do not pass it, either: "
@@ -240,7 +246,7 @@ def _in_words(error: Exception) -> str:
     kind = type(error).__name__
     returned = re.search(r"should return None, but \w+ returned (.*?) instead", said)
     if returned:
-        return f"it returns {returned[1]}. A property says no by an assert that fails"
+        return f"your property returns {returned[1]}. A property says no by an assert that fails"
     if isinstance(error, InvalidArgument | HypothesisException):
         return f"Hypothesis stops with {kind}: {said}"
     head = (

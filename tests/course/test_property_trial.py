@@ -250,7 +250,7 @@ def property_without_words(sort: Any, numbers: list[int]) -> None:
 @pytest.mark.parametrize(
     ("test", "said"),
     [
-        (property_of_sort, "it returns True. A property says no by an assert that fails"),
+        (property_of_sort, "your property returns True. A property says no by an assert that fails"),
         (property_of_program, "the program comes first in property_of_program: def property_of_program(program, …)"),
         (property_without_words, "an assert fails (test_property_trial.py:"),
     ],
