@@ -14,6 +14,7 @@ from minitorch_dist.course.carrying import carry
 from minitorch_dist.course.explain import remarks
 from minitorch_dist.course.lesson import ROOM, Lesson, LessonError, Mutant
 from minitorch_dist.course.sizes import FILE, FUNCTION, GAP, SIZES
+from tests.deep import some_of
 
 LESSONS = lesson.all_lessons()
 LARGER = [(one, size) for one in LESSONS for size in (FUNCTION, FILE)]
@@ -283,10 +284,9 @@ def all_reduce(tensor, op=dist.ReduceOp.SUM):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [1, 10])
-def test_the_same_check_passes_all_sizes(number: int, tmp_path: Path) -> None:
-    """Function and gap have one text, so these are few; the file's has another order."""
-    one = lesson.find(number)
+@pytest.mark.parametrize("one", some_of(LESSONS, 0, 11), ids=named)
+def test_the_same_check_passes_all_sizes(one: Lesson, tmp_path: Path) -> None:
+    """Function and gap have one text, and the walk checks that; the file's has another order."""
     verdict = checking.check(one, written(tmp_path, one, one.sized(FILE).solution()))
     assert verdict.stars == 3, str(verdict)
 
@@ -302,19 +302,22 @@ def test_another_file_of_ones_own_passes(tmp_path: Path) -> None:
     assert verdict.stars == 3, str(verdict)
 
 
-def by_size() -> list[tuple[Lesson, Mutant, str]]:
-    found = [(lesson.find(number), lesson.find(number).mutants[0]) for number in (1, 11, 15)]
-    return [(one, mutant, size) for one, mutant in found for size in (FUNCTION, FILE)]
+MUTANTS = [(one, mutant) for one in LESSONS for mutant in one.mutants]
+FIRST = [
+    place
+    for place, (one, mutant) in enumerate(MUTANTS)
+    if one.number in (1, 11, 15) and mutant is one.mutants[0]
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("one", "mutant", "size"), by_size(), ids=named)
-def test_a_mutant_dies_in_all_sizes(one: Lesson, mutant: Mutant, size: str, tmp_path: Path) -> None:
-    """A mutant is a text of the whole file, and the check is not told any size."""
-    text = carry(mutant.text, one, GAP, size).text
-    if size == FILE:  # in another order: as one who began with the file
-        head, *rest = (ast.unparse(node) for node in ast.parse(text).body)
-        text = "\n\n\n".join([head, *rest]) + "\n"
+@pytest.mark.parametrize(("one", "mutant"), some_of(MUTANTS, *FIRST), ids=named)
+def test_a_mutant_dies_in_all_sizes(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
+    """The function's text is the gap's, which the walk checks. The file's is in another order."""
+    assert statements(carry(mutant.text, one, GAP, FUNCTION).text) == statements(mutant.text)
+    text = carry(mutant.text, one, GAP, FILE).text
+    head, *rest = (ast.unparse(node) for node in ast.parse(text).body)
+    text = "\n\n\n".join([head, *rest]) + "\n"
     verdict = checking.check(one, written(tmp_path, one, text), only={*mutant.caught_by})
     assert all(verdict.lamps[name] is False for name in mutant.caught_by), str(verdict)
 

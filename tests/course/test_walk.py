@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from minitorch_dist.cli.lessons import report
 from minitorch_dist.course import checking, judging, lesson
 from minitorch_dist.course.lesson import Lesson, Mutant
 from minitorch_dist.course.source import unwritten
@@ -75,7 +76,32 @@ def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
         assert verdict.lamps[name] is False, f"{name} does not catch it: {verdict}"
         said = verdict.said.get(name, "")
         assert not said.startswith(INCOMPLETE), f"{name} sees a part that is not there: {said}"
+        assert said.count("\n") <= report.LINES, f"{name}'s complaint is cut on the screen: {said}"
     assert not judging.other_failure(one, mutant, verdict)
+
+
+@pytest.mark.parametrize(
+    ("number", "mutant", "lamp", "said"),
+    [
+        (13, "the_librarys_own", "all_gather", "your all_gather calls dist.all_gather, which"),
+        (
+            21,
+            "never_frees",
+            "fits",
+            "8 of the 8 largest tensors that lay there were made at sharded",
+        ),
+        (22, "one_try_more", "never stuck", "21 requests were sent, and TRIES is 20"),
+        (28, "at_least_once", "exactly once", "first mend what right says"),
+        (29, "does_not_wait", "right", "was told the members [0], another one [0, 1]"),
+    ],
+)
+def test_a_complaint_names_its_cause(
+    number: int, mutant: str, lamp: str, said: str, tmp_path: Path
+) -> None:
+    one = lesson.find(number)
+    (wrong,) = (each for each in one.mutants if each.name == mutant)
+    verdict = checking.check(one, written(tmp_path, one, wrong.text), only={lamp})
+    assert said in verdict.said[lamp]
 
 
 def one_of_each_lesson(one: Lesson) -> list[Mutant]:
