@@ -2,6 +2,8 @@
 
 import functools
 import itertools
+from contextlib import suppress
+from types import SimpleNamespace
 
 import generations
 
@@ -56,6 +58,11 @@ class Watched(generations.Office):
     def join(self, machine):
         generation, members = super().join(machine)
         told = self.told.setdefault(generation, members)
+        if machine.rank not in members:
+            self.unlike = self.unlike or (
+                f"machine {machine.rank} was told the members {members} of generation {generation}, and is none of them: "
+                "were they taken before the sleep, or after it?"
+            )
         if told != members and not self.unlike:
             self.unlike = (
                 f"one machine of generation {generation} was told the members {told}, another one {members}. They divide "
@@ -169,7 +176,10 @@ def some(seed, number, rank):
 
 @lamp("together", star=3)
 def together():
-    """A machine that comes back takes part again: the last generation has all three."""
+    """A machine that comes back takes part again: the last generation has all three. Saves of old ones are refused, and
+    a message of a newer one says that oneself is old."""
+    refuses()
+    stops()
     for rank in range(3):
         trouble = Trouble(rank, 6, restart=1.8)
         office, cluster = run(3, [trouble])
@@ -178,6 +188,49 @@ def together():
             f"{trouble}; at the end generation {office.generation} has only {last}. The others went on by themselves, and "
             f"were never told that they are late{tail(cluster)}"
         )
+
+
+def refuses():
+    """The office is in generation 2, and generation 1 saves its first step."""
+    office, machine = Watched(), SimpleNamespace(rank=0, act=lambda what: None)
+    office.generation, office.members = 2, {0: set(), 1: {0}, 2: {1}}
+    try:
+        office.save(machine, 1, 0, ["old"])
+    except generations.Outdated:
+        said = "Outdated was raised"
+    else:
+        said = "no Outdated was raised, so its machine never learns that it is late"
+    assert office.checkpoint.step == -1 and said.startswith("Outdated"), (
+        f"generation 2 has begun, and a machine of generation 1 saves step 0: {said}; then the checkpoint has step "
+        f"{office.checkpoint.step}, expected -1"
+    )
+
+
+def stops():
+    """A machine of generation 1 waits, and a message of generation 2 comes before the one of generation 1."""
+    letters = iter([letter_of(2), letter_of(1)])
+    machine = SimpleNamespace(
+        rank=0, send=lambda dst, letter: None, receive=lambda timeout: next(letters, None)
+    )
+    try:
+        found = generations.Worker(machine, 1, [0, 1]).all_reduce(0, [1.0])
+    except generations.Outdated:
+        return
+    raise AssertionError(
+        "a machine of generation 1 waits, and a message of generation 2 comes: so it is late, and has to stop with "
+        f"Outdated. Yours went on, and all_reduce gave {found}"
+    )
+
+
+def letter_of(generation):
+    """The message that a machine of this generation sends in step 0."""
+    sent = []
+    machine = SimpleNamespace(
+        rank=1, send=lambda dst, letter: sent.append(letter), receive=lambda timeout: None
+    )
+    with suppress(generations.Outdated):
+        generations.Worker(machine, generation, [0, 1]).all_reduce(0, [1.0])
+    return sent[0]
 
 
 @lamp("in the library", star=3)

@@ -1,0 +1,12 @@
+"""A message of a newer generation is thrown away, like one of an older generation
+
+It says that others have gone on without this machine. A machine that does not listen waits for messages that nobody sends any more.
+
+Caught by: together
+Passes: right
+"""
+
+# BLANK 4: what is to be done with this letter?
+if letter.generation == self.generation:
+    self.got[letter.step, letter.sender] = letter.gradient
+# END
