@@ -206,7 +206,7 @@ def fits():
 
 
 def in_short(error):
-    """What was asked for, and where most of the large tensors were made that lay there; the whole table is long."""
+    """The memory that was asked for, and where most of the large tensors there were made; the whole table is long."""
     asked, *table = str(error).splitlines()
     places = Counter(line.split(" made at ")[1] for line in table if " made at " in line)
     ((place, many),) = places.most_common(1)

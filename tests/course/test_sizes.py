@@ -314,8 +314,10 @@ FIRST = [
 @pytest.mark.parametrize(("one", "mutant"), some_of(MUTANTS, *FIRST), ids=named)
 def test_a_mutant_dies_in_all_sizes(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
     """The function's text is the gap's, which the walk checks. The file's is in another order."""
-    assert statements(carry(mutant.text, one, GAP, FUNCTION).text) == statements(mutant.text)
     text = carry(mutant.text, one, GAP, FILE).text
+    if source.unwritten(text, one.number):  # it is the example of the skeleton, which is not kept
+        assert any(blank.instead for blank in one.source.blanks)
+        text = mutant.text
     head, *rest = (ast.unparse(node) for node in ast.parse(text).body)
     text = "\n\n\n".join([head, *rest]) + "\n"
     verdict = checking.check(one, written(tmp_path, one, text), only={*mutant.caught_by})
