@@ -6,6 +6,7 @@ The commands of the course stand in `lessons/`, those of a class in `classroom/`
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -110,8 +111,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # the reader has seen enough (mtd … | head)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"mtd {parsed.command}: {where}{error.strerror}", file=sys.stderr)
+        _forget_output()
+        return 1
     except KeyboardInterrupt:
         print(f"\nmtd {parsed.command or ''}: interrupted".replace(" :", ":"), file=sys.stderr)
         return 130
+
+
+def _forget_output() -> None:
+    """Text that is still to be written would fail again when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -79,9 +79,10 @@ def marked(*parts: str | tuple[str, str]) -> Text:
 
 def refuse(command: str, error: Exception) -> int:
     """Say what cannot be done, and what to do instead."""
-    Page(Console(file=sys.stderr, highlight=False)).say(
-        f"mtd {command}: {error}".replace(" :", ":")
-    )
+    said = str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.filename2 is None:
+        said = f"{error.filename}: {error.strerror}"
+    Page(Console(file=sys.stderr, highlight=False)).say(f"mtd {command}: {said}".replace(" :", ":"))
     return 2
 
 

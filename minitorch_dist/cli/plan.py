@@ -6,11 +6,12 @@ import argparse
 import json
 import math
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from minitorch_dist.cli import page, plan_difference, plan_page
+from minitorch_dist.cli.plan_progress import PlanProgress, tell as _tell
+from minitorch_dist.sim import whole_files
 from minitorch_dist.sim.device import NOT_FITTED
 from minitorch_dist.sim.planning import (
     clusters,
@@ -25,8 +26,9 @@ from minitorch_dist.sim.planning.clusters import GpuCluster
 from minitorch_dist.sim.planning.in_processes import ProcessEnded
 from minitorch_dist.sim.planning.layouts import TrainingLayout
 from minitorch_dist.sim.planning.model_files import ModelSizes
+from minitorch_dist.sim.planning.plan_cache import PlanCache
 from minitorch_dist.sim.planning.pruning import Candidate, Standing
-from minitorch_dist.sim.planning.search import PlanCache, PlanRow
+from minitorch_dist.sim.planning.search import PlanRow
 from transports.clock import PICO
 from transports.quantities import span
 
@@ -48,8 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "(%(default)s), or a network as mtd simulate takes it",
     )  # fmt: skip
     parser.add_argument("--batch", type=int, help="sequences in a step (the model's)")
-    parser.add_argument("--top", type=float, default=1.0, metavar="SHARE",
-                        help="of the peak that products reach (%(default)s: the roofline)")  # fmt: skip
+    parser.add_argument("--top", type=float, metavar="SHARE",
+                        help="of the peak that products reach (the device's own; 1 is the roofline)")  # fmt: skip
     parser.add_argument("--simulate", type=int, default=SHOWN, metavar="N",
                         help="at most so many of the layouts that can be the fastest (%(default)s)")  # fmt: skip
     parser.add_argument("--slower-link", type=float, default=1.0, metavar="TIMES",
@@ -88,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
             model = model.changed(batch=options.batch)
         cluster = clusters.cluster(
             options.device, options.gpus, options.net, options.slower_link,
-            dict(map(_straggler, options.straggler)), top=options.top,
+            _stragglers(options.straggler), **({} if options.top is None else {"top": options.top}),
         )  # fmt: skip
         cluster.device.peak_of("bfloat16")
         if options.simulate < 1:
@@ -97,23 +99,22 @@ def run(options: argparse.Namespace) -> int:
             raise ValueError(f"--jobs is at least 1, not {options.jobs}")
         failures = _failures(options)
         before = None if options.against is None else saved_plans.read(options.against)
-        search.check_cache(Path(options.cache))
+        cache = PlanCache(Path(options.cache))
         if options.page is not None:
-            Path(options.page).open(
-                "a", encoding="utf-8"
-            ).close()  # known now that it can be written
+            whole_files.check(options.page, whole_files.PAGE, "page")
         rows, refused = search.estimated(model, cluster)
         if not rows:
             raise ValueError(_nothing(model, cluster, refused))
     except (ValueError, OSError) as error:
         return page.refuse("plan", error)
     _tell(f"{len(rows)} layouts fit by the formula: how fast can each be at most?")
+    progress = PlanProgress(model, cluster, cache)
     try:
-        every = pruning.candidates(model, cluster, rows)
+        every = progress.bounded(rows)
     except KeyboardInterrupt:
-        print("mtd plan: interrupted before anything was simulated", file=sys.stderr)
+        _tell(f"mtd plan: interrupted before anything was simulated; {progress.where}")
         return 130
-    (found, _, rest), ended_early = _simulated(model, cluster, every, options)
+    (found, _, rest), ended_early = _simulated(progress, every, options)
     found.sort(key=lambda row: (not row.fits, row.seconds))
     if options.json:
         print(json.dumps(saved_plans.as_json(model, cluster, found, rest, failures), indent=1))
@@ -134,36 +135,31 @@ def run(options: argparse.Namespace) -> int:
         text = plan_page.page(
             model, cluster, found, rest, _first(model, cluster, found, rest, refused)
         )
-        Path(options.page).write_text(text, encoding="utf-8")
+        try:
+            whole_files.write(options.page, text)
+        except OSError as error:
+            page.refuse("plan", error)
+            return 1
         _tell(f"wrote {options.page}")
     if ended_early:
-        print(f"mtd plan: {ended_early}; what is done is in {options.cache}, and the same command goes on", file=sys.stderr)  # fmt: skip
+        _tell(f"mtd plan: {ended_early}; {progress.where}")
         return 130 if ended_early == INTERRUPTED else 1
     return 0
 
 
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _simulated(
-    model: ModelSizes, cluster: GpuCluster, every: list[Candidate], options: argparse.Namespace
+    progress: PlanProgress, every: list[Candidate], options: argparse.Namespace
 ) -> tuple[Standing, str]:
     """Run candidates until none of the others can win. Returns also why this ended early, if it did."""
-    cache = PlanCache(Path(options.cache))
-    keys = {each.layout: cache.key(model, each.layout, cluster) for each in every}
-    kept = {layout: cache.get(key) for layout, key in keys.items()}
-    found = {layout: row for layout, row in kept.items() if row is not None}
-    if found:
-        _tell(f"{len(found)} simulated before, from {options.cache}")
+    found = progress.before(every)
 
     def now() -> Standing:
         return pruning.standing(every, found, options.simulate)
 
     try:
-        for row in _simulate(model, cluster, lambda: now().open, options.jobs):
-            cache.put(keys[row.layout], row)
+        for row in _simulate(progress.model, progress.cluster, lambda: now().open, options.jobs):
             found[row.layout] = row
+            progress.keep(row)
             left = len(now().open)
             _tell(f"{row.layout}: {row.seconds:.3g} s; {left} more may be faster")
     except KeyboardInterrupt:
@@ -182,6 +178,15 @@ def _simulate(
         yield search.simulated(model, layouts[0], cluster)
 
 
+def _stragglers(texts: Sequence[str]) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for rank, speed in map(_straggler, texts):
+        if rank in found:
+            raise ValueError(f"--straggler names rank {rank} twice")
+        found[rank] = speed
+    return found
+
+
 def _straggler(text: str) -> tuple[int, float]:
     rank, _, speed = text.partition(":")
     try:
@@ -191,7 +196,7 @@ def _straggler(text: str) -> tuple[int, float]:
 
 
 def _failures(options: argparse.Namespace) -> reasons.Failures | None:
-    saving, restart = span(options.saving) / PICO, span(options.restart) / PICO
+    saving, restart = (_seconds(name, getattr(options, name)) for name in ("saving", "restart"))
     if options.mtbf is None:
         return None
     words = {"h": 3600, "d": 86400}
@@ -202,8 +207,15 @@ def _failures(options: argparse.Namespace) -> reasons.Failures | None:
         except ValueError:
             raise ValueError(f"--mtbf is like 3h or 90s, not {text!r}") from None
     else:
-        mtbf = span(text) / PICO
+        mtbf = _seconds("mtbf", text)
     return reasons.with_failures(mtbf, saving, restart)
+
+
+def _seconds(option: str, text: str) -> float:
+    try:
+        return span(text) / PICO
+    except ValueError as error:
+        raise ValueError(f"--{option}: {error}") from None
 
 
 def _nothing(model: ModelSizes, cluster: GpuCluster, refused: int) -> str:
@@ -212,9 +224,10 @@ def _nothing(model: ModelSizes, cluster: GpuCluster, refused: int) -> str:
             f"{refused} layouts divide, but {model.name} fits {cluster.gpus} × {cluster.device.name} in none of "
             "them by the formula: take more GPUs, or --batch for a smaller batch"
         )
+    layout, wrong = search.nearest_miss(model, cluster)
     return (
-        f"no layout of {model.name} divides among {cluster.gpus} GPUs with a batch of {model.batch}: take a "
-        "number of GPUs that divides the batch, or --batch"
+        f"no layout of {model.name} divides among {cluster.gpus} GPUs. The nearest is {layout.short}: "
+        f"{'; '.join(wrong)}. Take another number of GPUs, or --batch"
     )
 
 

@@ -22,7 +22,7 @@ import os
 import re
 import sys
 from functools import partial
-from pathlib import Path
+from typing import Any, Final
 
 from minitorch_dist import sim
 from minitorch_dist.cli import page, scripts
@@ -30,13 +30,17 @@ from minitorch_dist.cli.lessons.commands import lessons_for
 from minitorch_dist.cli.parser import near
 from minitorch_dist.distributed import fault_injection
 from minitorch_dist.launching import launch
-from minitorch_dist.sim import hardship, nets, traces
+from minitorch_dist.sim import hardship, nets, traces, whole_files
 from transports import registry
 from transports.faults import plans
 
+OF_PROGRAMS: Final = (  # options that say nothing to a trace
+    "ranks", "faults", "hard", "seeds", "sizes", "unreliable", "device", "shapes", "fold", "journal", "arguments",
+)  # fmt: skip
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ranks", type=int, default=4, help="how many (4)")
+    parser.add_argument("--ranks", type=int, help="how many (4)")
     parser.add_argument(
         "--net",
         default="sim://",
@@ -88,6 +92,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.script.endswith(".et"):
         return _run_trace(arguments)
+    if arguments.ranks is None:
+        arguments.ranks = 4
     try:
         if arguments.ranks < 1:
             raise ValueError(f"a world has at least one rank, not {arguments.ranks}")
@@ -126,16 +132,24 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1
-    _tell(arguments, report)
-    return 0
+    return _tell(arguments, report)
 
 
 def _is_drawn(arguments: argparse.Namespace) -> bool:
     return arguments.page is not None or arguments.chakra is not None
 
 
-def _tell(arguments: argparse.Namespace, report: sim.Report[None]) -> None:
+def _tell(arguments: argparse.Namespace, report: sim.Report[Any]) -> int:
     print(report)
+    try:
+        _write(arguments, report)
+    except OSError as error:
+        page.refuse("run", error)
+        return 1
+    return 0
+
+
+def _write(arguments: argparse.Namespace, report: sim.Report[Any]) -> None:
     if arguments.page is not None:
         report.save_page(arguments.page, arguments.script)
         print(f"\n{report.timelines}\nwrote {arguments.page}")
@@ -148,6 +162,9 @@ def _tell(arguments: argparse.Namespace, report: sim.Report[None]) -> None:
 def _run_trace(arguments: argparse.Namespace) -> int:
     """Chakra's nodes, on the network of `--net`. Their number of files is that of the ranks."""
     try:
+        for word in OF_PROGRAMS:
+            if getattr(arguments, word):
+                raise ValueError(f"--{word} goes with a script, and {arguments.script} is a trace")
         arguments.net = address_of(arguments.net)
         _device_of(arguments)
         nodes = traces.read_chakra(re.sub(r"\.\d+\.et$", "", arguments.script))
@@ -160,8 +177,7 @@ def _run_trace(arguments: argparse.Namespace) -> int:
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1
-    _tell(arguments, report)
-    return 0
+    return _tell(arguments, report)
 
 
 def _device_of(arguments: argparse.Namespace) -> sim.Device | None:
@@ -180,7 +196,9 @@ def _device_of(arguments: argparse.Namespace) -> sim.Device | None:
             raise ValueError(
                 "--page and --journal are two ways to write a run down; say one of them"
             )
-        Path(arguments.page).open("a").close()  # known before the run that it can be written
+        whole_files.check(arguments.page, whole_files.PAGE, "page")
+    if arguments.chakra is not None:
+        whole_files.check(f"{arguments.chakra}.0.et")
     return None if arguments.device is None else sim.gpu(arguments.device)
 
 

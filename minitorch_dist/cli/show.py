@@ -86,6 +86,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _show_chrome(options: argparse.Namespace) -> int:
     """A trace has spans and neither messages nor causes."""
+    for word in ("step", "memory", "chunks", "trace", "beside", "group"):
+        if getattr(options, word) not in (None, False):
+            raise ValueError(f"--{word} needs a journal, and {options.run_file} is a trace")
     scene = read_chrome(options.run_file).only(options.ranks, None)
     console = Console(highlight=False, width=options.width)
     if options.html is not None:

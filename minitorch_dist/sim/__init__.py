@@ -19,6 +19,7 @@ of the textbooks' formulas, in whole picoseconds.
     stage                what a run happens on: crashes and restarts are carried out here
     report               what a run did
     inside               what a program calls
+    whole_files          pages and traces are written whole or not at all
     power                how fast ranks compute
     device  device_time  a device that takes time: what an operation costs, and who pays
     caching_allocator    the memory that torch would reserve

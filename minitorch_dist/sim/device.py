@@ -15,6 +15,7 @@ somebody fits them: then the roofline alone is predicted, which is faster than a
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -65,11 +66,14 @@ class Device:
     per_byte: Fraction = field(init=False, repr=False)  # picoseconds
 
     def __post_init__(self) -> None:
+        for name in ("top", "half", "contention"):
+            if not _is_number(getattr(self, name)):
+                raise ValueError(f"a device's {name} is a number, not {getattr(self, name)!r}")
         peak = {dtype: _flops(given, dtype) for dtype, given in self.peak.items()}
         rate = self.bandwidth
         if isinstance(rate, str):
             per_byte = byte_time(rate)
-        elif rate > 0:
+        elif _is_number(rate) and rate > 0:
             per_byte = Fraction(PICO) / Fraction(rate)
         else:
             raise ValueError(f"a device's bandwidth is above 0, not {rate!r}")
@@ -129,8 +133,17 @@ class Device:
         )
 
 
+def _is_number(value: object) -> bool:
+    """Neither a truth value nor infinite."""
+    return (
+        isinstance(value, int | float | Fraction)
+        and not isinstance(value, bool)
+        and -math.inf < value < math.inf
+    )
+
+
 def _flops(given: Any, dtype: str) -> int:
-    found = amount(given) if isinstance(given, str) else int(given)
+    found = amount(given) if isinstance(given, str) else int(given) if _is_number(given) else 0
     if found <= 0:
         raise ValueError(f"a peak is above 0, but that of {dtype} is {given!r}")
     return found
@@ -160,6 +173,10 @@ def gpu(name: str, *, tf32: bool = False, **changes: Any) -> Device:
     path = Path(name)
     if path.suffix == ".toml":
         found, row = _in_file(path)
+        try:  # here the file is to blame, later a change would be
+            Device(found, **row)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
     else:
         found = _found(name)
         row = dict(_table()[found])
@@ -174,9 +191,13 @@ def gpu(name: str, *, tf32: bool = False, **changes: Any) -> Device:
 def _in_file(path: Path) -> tuple[str, dict[str, Any]]:
     """The only device of a file, as `mtd calibrate cpu` writes it."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{path} is no file of a device: {error}") from error
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}; mtd calibrate cpu writes one") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{str(path)!r} is no file of a device: {error}") from None
     rows = [(name, dict(row)) for name, row in table.items() if isinstance(row, dict)]
     if len(rows) != 1 or len(table) != 1 or not isinstance(rows[0][1].get("peak"), dict):
         raise ValueError(f"{path} is no file of one device; mtd calibrate cpu writes one")
@@ -204,5 +225,5 @@ def _found(name: str) -> str:
     said = f" (perhaps {' or '.join(near)}?)" if near else ""
     raise ValueError(
         f"no device is called {name!r}{said}; there are {', '.join(names)}. Your own is "
-        'sim.Device("mine", peak={"float32": "20T"}, bandwidth="1TB/s")'
+        'sim.Device("mine", peak={"float32": "20T"}, bandwidth="1TB/s"), or a file of mtd calibrate cpu'
     )

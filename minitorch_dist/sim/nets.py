@@ -10,7 +10,10 @@ calibrate` wrote.
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -60,8 +63,10 @@ def read(text: str) -> Network:
             if path.suffix == ".json" or len(path.parts) > 1
             else "no network is called"
         )
+        near = difflib.get_close_matches(kind.lower(), [*NAMED, "sim"], 1)
+        said = f" (perhaps {near[0]}?)" if near else ""
         raise ValueError(
-            f"{what} {text!r}: write sim://?latency=5us&rate=100Gb/s, or two_level:nodes=…,"
+            f"{what} {text!r}{said}: write sim://?latency=5us&rate=100Gb/s, or two_level:nodes=…,"
             "gpus=…,intra=2us/150GB/s,inter=5us/100Gb/s, or name a file of mtd calibrate"
         )
     return load(path)
@@ -108,6 +113,12 @@ LINKS = ("intra", "inter", "link", "up", "nvlink", "rail", "local", "far")
 def _named(kind: str, text: str) -> Network:
     make, needed, example = NAMED[kind]
     words = dict(part.partition("=")[::2] for part in text.partition(":")[2].split(",") if part)
+    known = [*inspect.signature(make).parameters, "sharing"]
+    unknown = next((name for name in words if name not in known), None)
+    if unknown is not None:
+        raise ValueError(
+            f"{text!r}: there is no {unknown!r}; there are {', '.join(known)}; write it like {example}"
+        )
     missing = [f"{name}=" for name in needed.split() if name not in words]
     if missing:
         raise ValueError(f"{text!r}: {', '.join(missing)} is missing; write it like {example}")
@@ -121,12 +132,22 @@ def _named(kind: str, text: str) -> Network:
 
 def _value(name: str, word: str) -> Any:
     if name in NUMBERS:
-        return int(word)
+        return _whole(name, word)
     if name in LINKS:
         return _link(word)
     if name == "shape":
-        return [int(side) for side in word.split("x")]
+        return [_whole("a side of the shape", side) for side in word.split("x")]
+    if name == "wraps":
+        if word not in ("true", "false"):
+            raise ValueError(f"wraps is true or false, not {word!r}")
+        return word == "true"
     return word
+
+
+def _whole(name: str, word: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,18}", word):
+        raise ValueError(f"{name} is a whole number, not {word!r}")
+    return int(word)
 
 
 def _link(text: str) -> Link:

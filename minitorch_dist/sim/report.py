@@ -12,6 +12,7 @@ from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.pictures import trace
 from minitorch_dist.pictures.words import preformatted
+from minitorch_dist.sim import whole_files
 from minitorch_dist.sim.device_time import DeviceUse
 from minitorch_dist.sim.timelines import Timelines, drawing
 from transports.quantities import in_words
@@ -72,7 +73,7 @@ class Report(Generic[T]):
     ) -> None:
         """Write what these ranks did (all) for ui.perfetto.dev or chrome://tracing."""
         scene = self.journal.scene().only(ranks, None)
-        Path(path).write_text(trace.draw(scene, per_node), encoding="utf-8")
+        whole_files.write(path, trace.draw(scene, per_node))
 
     def save_page(self, path: str | PathLike[str], title: str = "") -> None:
         """Write a page that opens from the disk: one rank of each role, its memory, and the critical path in words."""
@@ -80,7 +81,7 @@ class Report(Generic[T]):
             raise ValueError("nobody noted what the ranks did; say sim.run(…, timelines=True)")
         said = f"{title or 'A run'}: {len(self.ranks)} ranks, {in_words(self.time)}"
         page = drawing.page(self.timelines, said, self._sentences(), self._room)
-        Path(path).write_text(page.html(), encoding="utf-8")
+        whole_files.write(path, page.html())
 
     def _room(self, rank: int) -> tuple[int | None, int | None]:
         """Bytes that this rank's device has, and that were held at the peak."""

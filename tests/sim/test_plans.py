@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -11,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.sim.planning import clusters, formula, reasons, search
+from minitorch_dist.cli import plan_page
+from minitorch_dist.sim import whole_files
+from minitorch_dist.sim.planning import bounds, clusters, formula, reasons, search
 from minitorch_dist.sim.planning.clusters import cluster
 from minitorch_dist.sim.planning.layouts import TrainingLayout, faults
 from minitorch_dist.sim.planning.model_files import ModelSizes
+from minitorch_dist.sim.planning.plan_cache import PlanCache
 from tests.deep import some_of
 
 MODEL = ModelSizes("six", "llama", 6, 64, 4, 96, 16, 24, kv_heads=2, ffn=96)
@@ -375,6 +379,128 @@ def test_an_interrupted_plan_keeps_what_is_done(
     assert len(json.loads(Path(".mtd-plan.json").read_text())["rows"]) == 1
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans whose runs take no time: the numbers are made up."""
+
+    def measured(model: object, alone: TrainingLayout, *_: object) -> bounds.MicroBatchTimes:
+        return bounds.MicroBatchTimes((1e-3 * alone.micro, 2e-3), (1e-4, 2e-4 * alone.tensor))
+
+    def simulated(model: object, layout: TrainingLayout, *_: object) -> search.PlanRow:
+        shares = {"computing": 0.5, "sending": 0.25, "waiting": 0.25}
+        return search.PlanRow(layout, 1 + layout.shards / 8, {"parameter": 8.0}, True, shares)
+
+    monkeypatch.setattr(bounds, "measured", measured)
+    monkeypatch.setattr(bounds, "gathering", lambda *_: 1e-4)
+    monkeypatch.setattr(search, "simulated", simulated)
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_interrupted_bound_keeps_what_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same command measures the rest, and finds what a plan without an interruption does."""
+    monkeypatch.chdir(tmp_path)
+    real, stops = bounds.measured, [3]
+    calls: list[tuple[object, ...]] = []
+
+    def some(*args: object) -> bounds.MicroBatchTimes:
+        if len(calls) in stops:
+            stops.clear()
+            raise KeyboardInterrupt
+        calls.append(args)
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bounds, "measured", some)
+    asked = [*COMMAND, "--json", "--page", "p.html"]
+    assert cli.main(asked) == 130
+    said = capsys.readouterr()
+    assert (
+        "interrupted before anything was simulated; what is done is in .mtd-plan.json" in said.err
+    )
+    assert not said.out and {each.name for each in tmp_path.iterdir()} == {".mtd-plan.json"}
+    kept = json.loads(Path(".mtd-plan.json").read_text())
+    assert (len(kept["seconds"]), kept["rows"]) == (3, {})
+    assert cli.main([*COMMAND, "--json"]) == 0
+    resumed, told = capsys.readouterr()
+    assert f"{len(calls) // 10 * 10} of " in told or len(calls) < 10
+    assert len(calls) == len({args[1:3] for args in calls})  # nothing was measured twice
+    assert cli.main([*COMMAND, "--json", "--cache", "anew.json"]) == 0
+    assert capsys.readouterr().out == resumed
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_full_disk_does_not_end_a_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It tells once that nothing is kept, and shows the table. Its page cannot be written, which is an error."""
+    monkeypatch.chdir(tmp_path)
+    Path("p.html").write_text("<!doctype html>of before")
+
+    def full(path: object, data: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(whole_files, "write", full)
+    monkeypatch.setattr(plan_page, "page", lambda *_: "<!doctype html>")
+    assert cli.main([*COMMAND, "--page", "p.html"]) == 1
+    out, told = capsys.readouterr()
+    assert told.count(".mtd-plan.json cannot be written (No space left on device)") == 1
+    assert "It fits: " in out and "mtd plan: p.html: No space left on device" in told
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {
+        "p.html": "<!doctype html>of before"
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ('{"format": "minitorch_dist plan 3", "rows": {', 2, "is damaged"),
+        ('{"format": "minitorch_dist plan 3", "rows": [1]}', 2, "is damaged"),
+        ('{"format": "minitorch_dist plan 3", "rows": {}, "seconds": {"a": 3}}', 2, "is damaged"),
+        ('{"format": "minitorch_dist plan 1", "rows": {}}', 130, "is of another version"),
+        ("", 130, "layouts fit"),
+    ],
+)
+def test_a_file_to_go_on_from(
+    text: str, status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bounds, "measured", interrupt)
+    Path(".mtd-plan.json").write_text(
+        text.replace("plan 3", search.FORMAT.removeprefix("minitorch_dist "))
+    )
+    before = Path(".mtd-plan.json").read_text()
+    assert cli.main(COMMAND) == status
+    assert said in capsys.readouterr().err
+    assert Path(".mtd-plan.json").read_text() == before
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_file_of_other_plans_is_shared(tmp_path: Path) -> None:
+    """Rows that another plan has kept meanwhile stay, and a row that is none is none."""
+    layout, here = TrainingLayout(shards=2), cluster("h100", 2, "nvlink8+400G")
+    row = search.PlanRow(
+        layout, 1.5, {"parameter": 8.0}, True, {"computing": 1.0}, 3.0, {"within nodes": 6.0}
+    )
+    one, other = PlanCache(tmp_path / "kept"), PlanCache(tmp_path / "kept")
+    one.put(one.key(MODEL, layout, here), row)
+    other.put(other.key(MODEL.changed(batch=8), layout, here), row)
+    other.rows["x"] = {"layout": {}, "seconds": "soon"}
+    one.keep_seconds("bound", [0.1, 0.2])
+    read = PlanCache(tmp_path / "kept")
+    assert (
+        read.get(read.key(MODEL, layout, here))
+        == row
+        == read.get(read.key(MODEL.changed(batch=8), layout, here))
+    )
+    assert (
+        read.seconds == {"bound": [0.1, 0.2]} and other.get("x") is None and other.get("y") is None
+    )
+
+
 def test_two_plans_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,6 +526,15 @@ def test_two_plans_are_compared(
         (["llama3-80b", "--gpus", "8"], "perhaps llama3-"),
         (["gpt-small", "--gpus", "0"], "at least one GPU"),
         (["gpt-small", "--gpus", "7"], "no layout of gpt-small divides"),
+        (["gpt-small", "--gpus", "7"], "is no multiple of 7 ranks"),
+        (
+            ["gpt-small", "--gpus", "2", "--straggler", "0:0.5", "--straggler", "0:0.7"],
+            "names rank 0 twice",
+        ),
+        (["gpt-small", "--gpus", "2", "--restart", ""], "--restart: "),
+        (["gpt-small", "--gpus", "2", "--page", "no/such.html"], "no/such.html: No such file"),
+        (["gpt-small", "--gpus", "2", "--page", "."], "Is a directory"),
+        (["gpt-small", "--gpus", "2", "--page", __file__], "is no page, and would be overwritten"),
         (["llama3-405b", "--gpus", "8"], "fits 8 × H100-SXM in none"),
         (["gpt-small", "--gpus", "2", "--straggler", "x"], "like 13:0.8"),
         (["gpt-small", "--gpus", "2", "--mtbf", "soonh"], "like 3h"),
@@ -424,3 +559,14 @@ def test_wrong_words_are_answered_before_anything_runs(
     monkeypatch.setenv("COLUMNS", "400")
     assert cli.main(["plan", *words]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("before", [None, "<!doctype html>of before"])
+def test_a_refused_plan_leaves_the_page_as_it_is(
+    before: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if before is not None:
+        Path("p.html").write_text(before)
+    assert cli.main(["plan", "gpt-small", "--gpus", "7", "--page", "p.html"]) == 2
+    assert [each.read_text() for each in tmp_path.iterdir()] == ([] if before is None else [before])

@@ -144,8 +144,19 @@ class TwoLevel:
     nic: str = "per_gpu"
 
     def __post_init__(self) -> None:
+        if self.nodes < 1 or self.gpus < 1:
+            raise ValueError(
+                f"there is at least one node with one rank, not {self.nodes} with {self.gpus}"
+            )
         if self.nic not in NICS:
             raise ValueError(f"nic is one of {', '.join(NICS)}, not {self.nic!r}")
+
+    @property
+    def places(self) -> int:
+        return self.nodes * self.gpus
+
+    def __str__(self) -> str:
+        return f"a network of {self.nodes} nodes with {self.gpus} ranks each"
 
     def route(self, src: int, dst: int) -> Route:
         here, there = self.node(src), self.node(dst)

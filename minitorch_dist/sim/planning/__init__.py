@@ -16,6 +16,7 @@ training_step    a step on every rank
     bounds           the time below which a layout cannot be
     pruning          layouts that can still be the fastest are simulated
     in_processes     several layouts at once
+    plan_cache       what was found before: an interrupted plan goes on
     reasons          why one is slower than another, and what failures cost
     saved_plans      plans in files, and how two differ
 """

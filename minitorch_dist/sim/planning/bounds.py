@@ -12,8 +12,9 @@ only add to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import minitorch_dist as torch
@@ -29,6 +30,14 @@ from transports.clock import PICO
 ROOM = 1 << 50  # bytes: memory is not asked for here
 
 
+Known = Callable[[tuple[Any, ...], Callable[[], list[float]]], list[float]]
+"""Asked for what is named, it measures, or takes what was measured before."""
+
+
+def measure_anew(named: tuple[Any, ...], measure: Callable[[], list[float]]) -> list[float]:
+    return measure()
+
+
 class MicroBatchTimes(NamedTuple):
     """Seconds forwards and backwards, of the first micro-batch and of each further one."""
 
@@ -41,27 +50,67 @@ class MicroBatchTimes(NamedTuple):
         )
         return first + (micro - 1) * further
 
+    @property
+    def numbers(self) -> list[float]:
+        return [*self.layer, *self.ends]
+
+    @staticmethod
+    def of_numbers(numbers: Sequence[float]) -> MicroBatchTimes:
+        a, b, c, d = numbers
+        return MicroBatchTimes((a, b), (c, d))
+
 
 def bounded(
-    model: ModelSizes, layouts: Iterable[TrainingLayout], cluster: GpuCluster
-) -> Iterator[float]:
-    """The least time of each layout. Layouts that cut and compute a layer alike are measured once."""
-    known: dict[tuple[TrainingLayout, bool], MicroBatchTimes] = {}
-    gathers: dict[tuple[int, int], float] = {}
-    for layout in layouts:
-        alone = replace(
-            layout, pipeline=1, shards=1, replicas=1, schedule="1F1B", stages=1, reshards=True
+    model: ModelSizes, layouts: Sequence[TrainingLayout], cluster: GpuCluster, known: Known = measure_anew
+) -> Iterator[float]:  # fmt: skip
+    """The least time of each layout. Layouts that cut and compute a layer alike are measured once, and `known` may have
+    it from before."""
+    layers = {
+        key: MicroBatchTimes.of_numbers(
+            known((key[0].as_dict(), key[1]), partial(_layer_numbers, model, *key, cluster))
         )
-        key = alone, layout.pipeline > 1
-        if key not in known:
-            known[key] = measured(model, *key, cluster)
-        seconds = least(model, layout, known[key])
-        if layout.pipeline == 1 and layout.shards > 1:
-            cut = layout.tensor, layout.shards
-            if cut not in gathers:
-                gathers[cut] = gathering(model, *cut, cluster)
+        for key in dict.fromkeys(map(_layer_of, layouts))
+    }
+    gathers = {
+        cut: known(cut, partial(_gather_numbers, model, *cut, cluster))[0]
+        for cut in dict.fromkeys(filter(None, map(_gather_of, layouts)))
+    }
+    for layout in layouts:
+        seconds = least(model, layout, layers[_layer_of(layout)])
+        cut = _gather_of(layout)
+        if cut is not None:
             seconds += model.layers * layout.micro_batches(model) * gathers[cut]
         yield seconds / _fastest(cluster)
+
+
+def count(layouts: Sequence[TrainingLayout]) -> int:
+    """How much there is to measure."""
+    return len({*map(_layer_of, layouts)}) + len({*filter(None, map(_gather_of, layouts))})
+
+
+def _layer_numbers(
+    model: ModelSizes, alone: TrainingLayout, is_last: bool, cluster: GpuCluster
+) -> list[float]:
+    return measured(model, alone, is_last, cluster).numbers
+
+
+def _gather_numbers(
+    model: ModelSizes, tensor: int, shards: int, cluster: GpuCluster
+) -> list[float]:
+    return [gathering(model, tensor, shards, cluster)]
+
+
+def _layer_of(layout: TrainingLayout) -> tuple[TrainingLayout, bool]:
+    """All that decides what its layers take."""
+    alone = replace(
+        layout, pipeline=1, shards=1, replicas=1, schedule="1F1B", stages=1, reshards=True
+    )
+    return alone, layout.pipeline > 1
+
+
+def _gather_of(layout: TrainingLayout) -> tuple[int, int] | None:
+    is_gathered = layout.pipeline == 1 and layout.shards > 1
+    return (layout.tensor, layout.shards) if is_gathered else None
 
 
 def measured(

@@ -9,6 +9,7 @@ The rate of NVLink is that of the device's generation, each way, from NVIDIA's d
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from transports.virtual.topology import Link, Topology, TwoLevel, link, two_leve
 
 NVLINK: Final = {"A100": "300GB/s", "H100": "450GB/s", "H200": "450GB/s", "B200": "900GB/s"}
 NODES: Final = re.compile(r"nvlink(\d+)\+(\d+(?:\.\d+)?)G", re.IGNORECASE)
+EXAMPLE: Final = "nvlink8+400G"
 INSIDE, OUTSIDE = "2us", "5us"  # latencies: guesses, since no data sheet tells them
 
 
@@ -77,8 +79,8 @@ def cluster(
 def _network(net: str, device: Device, gpus: int, slower: float) -> Network:
     words = NODES.fullmatch(net)
     if words is None:
-        if net.lower().startswith("nvlink"):
-            raise ValueError(f"no network is called {net!r}; write it like nvlink8+400G")
+        if net.lower().startswith("nvlink") or difflib.get_close_matches(net, [EXAMPLE], 1, 0.7):
+            raise ValueError(f"no network is called {net!r}; write it like {EXAMPLE}")
         return _slower(nets.read(net), slower)
     generation = next((word for word in device.name.split("-") if word in NVLINK), "")
     if not generation:

@@ -10,7 +10,10 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
+from minitorch_dist.multiprocessing import ending
 from minitorch_dist.sim.planning import search
 from minitorch_dist.sim.planning.clusters import GpuCluster
 from minitorch_dist.sim.planning.layouts import TrainingLayout
@@ -31,13 +34,16 @@ def simulate(
     """The simulated rows of the layouts that are `wanted`, in the order in which they are done. After each it asks
     again, and ends when none is wanted any more."""
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, context, _die_when_interrupted)
+    dies = ending.can_be_signalled("spawn")
+    pool = ProcessPoolExecutor(processes, context, _begin, (dies,))
     running: dict[Future[PlanRow], TrainingLayout] = {}
     try:
         while layouts := wanted():
             waiting = [each for each in layouts if each not in running.values()]
             for layout in waiting[: processes - len(running)]:
-                running[pool.submit(search.simulated, model, layout, cluster)] = layout
+                with _uninterrupted():
+                    future = pool.submit(search.simulated, model, layout, cluster)
+                running[future] = layout
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 del running[done]
                 yield done.result()
@@ -51,6 +57,22 @@ def simulate(
         pool.shutdown(cancel_futures=True)
 
 
-def _die_when_interrupted() -> None:
-    """Ctrl-C reaches these processes too; the first one answers it."""
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C reaches processes of this terminal, too. Those that begin in here do not hear it, not even while they
+    import; this one hears it afterwards, and ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # it would let the signal through again
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _begin(by_signal: bool) -> None:
+    """In each process. It ends with the first one, also after its `kill -9`."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    ending.die_with_parent(by_signal)

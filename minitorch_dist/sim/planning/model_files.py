@@ -28,6 +28,8 @@ ATTENTION: Final = ("tiles", "whole")
 KERNELS: Final = ("usual", "single", "joined")
 NUMBERS: Final = {"float32": 4, "bfloat16": 2}  # and their bytes
 SHIPPED: Final = Path(__file__).with_name("models")
+WHOLE: Final = ("layers", "width", "heads", "words", "sequence", "batch", "kv_heads", "ffn")
+LARGEST: Final = 1 << 48  # of a whole number
 NEEDED: Final = ("kind", "layers", "width", "heads", "words", "sequence", "batch")
 
 
@@ -54,12 +56,11 @@ class ModelSizes:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kv_heads", self.kv_heads or self.heads)
         object.__setattr__(self, "ffn", self.ffn or 4 * self.width)
-        for name in ("layers", "width", "heads", "words", "sequence", "batch", "kv_heads", "ffn"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{self.name}: {name} is a whole number above 0, not {value!r}")
+        for name in WHOLE:
+            _check_whole(self.name, name, getattr(self, name))
         if self.kind not in KINDS:
-            raise ValueError(f"{self.name}: kind is {' or '.join(KINDS)}, not {self.kind!r}")
+            said = nearest(str(self.kind).lower(), KINDS)
+            raise ValueError(f"{self.name}: kind is {' or '.join(KINDS)}, not {self.kind!r}{said}")
         if self.attention not in ATTENTION:
             raise ValueError(
                 f"{self.name}: attention is {' or '.join(ATTENTION)}, not {self.attention!r}"
@@ -74,10 +75,12 @@ class ModelSizes:
             raise ValueError(f'{self.name}: dropout needs attention = "whole"')
         if self.kernels not in KERNELS:
             raise ValueError(f"{self.name}: kernels are {', '.join(KERNELS)}, not {self.kernels!r}")
-        if self.gradients not in NUMBERS:
+        if self.gradients not in tuple(NUMBERS):
             raise ValueError(
                 f"{self.name}: gradients are {' or '.join(NUMBERS)}, not {self.gradients!r}"
             )
+        if not isinstance(self.source, str):
+            raise ValueError(f"{self.name}: source is a text, not {self.source!r}")
         for whole, part in (("width", "heads"), ("heads", "kv_heads")):
             a, b = getattr(self, whole), getattr(self, part)
             if a % b:
@@ -131,20 +134,26 @@ def known() -> list[str]:
 
 
 def read(name: str) -> ModelSizes:
-    """A shipped model by its name, or one's own file by its path."""
+    """A shipped model by its name, or one's own file by its path. ValueError says in which file what is wrong."""
     path = Path(name)
-    if path.suffix != ".toml":
+    if path.suffix.lower() != ".toml":
         if name not in known():
-            said = nearest(name, known())
+            beside = Path(f"{name}.toml")
+            said = f" (perhaps {beside}?)" if _is_file(beside) else nearest(name.lower(), known())
             raise ValueError(
                 f"no model is called {name!r}{said}; there are {', '.join(known())}. Your own is a file "
                 "such as mine.toml"
             )
         path = SHIPPED / f"{name}.toml"
     try:
-        row = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ValueError(f"{name} is no file of a model: {error}") from None
+        row = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        said = nearest(path.name, [each.name for each in path.parent.glob("*.toml")])
+        raise ValueError(f"there is no file {name}{said}") from None
+    except OSError as error:
+        raise ValueError(f"{name} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{name!r} is no file of a model: {error}") from None
     allowed = {each.name for each in fields(ModelSizes)} - {"name"}
     for word in row:
         if word not in allowed:
@@ -154,7 +163,26 @@ def read(name: str) -> ModelSizes:
     missing = [word for word in NEEDED if word not in row]
     if missing:
         raise ValueError(f"{name}: {' and '.join(missing)} missing; a line is like layers = 32")
-    return ModelSizes(path.stem, **row)
+    try:
+        for word in WHOLE:
+            if word in row:  # also a 0 that stands for "not said" in Python
+                _check_whole(path.stem, word, row[word])
+        return ModelSizes(path.stem, **row)
+    except ValueError as error:
+        raise ValueError(f"{name}: {str(error).removeprefix(f'{path.stem}: ')}") from None
+
+
+def _check_whole(model: str, word: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LARGEST:
+        most = f" and up to {LARGEST:,}" if isinstance(value, int) and value > LARGEST else ""
+        raise ValueError(f"{model}: {word} is a whole number above 0{most}, not {value!r:.60}")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

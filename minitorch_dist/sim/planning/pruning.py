@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from minitorch_dist.sim.planning import bounds
+from minitorch_dist.sim.planning.bounds import Known, measure_anew
 from minitorch_dist.sim.planning.clusters import GpuCluster
 from minitorch_dist.sim.planning.layouts import TrainingLayout
 from minitorch_dist.sim.planning.model_files import ModelSizes
@@ -33,10 +34,12 @@ class Standing(NamedTuple):
     rest: list[Candidate]  # cannot be faster, or are more than were asked for
 
 
-def candidates(model: ModelSizes, cluster: GpuCluster, rows: Sequence[PlanRow]) -> list[Candidate]:
+def candidates(
+    model: ModelSizes, cluster: GpuCluster, rows: Sequence[PlanRow], known: Known = measure_anew
+) -> list[Candidate]:
     """The most promising first: a step takes the least time, or what the formula says if that is longer."""
     layouts = [row.layout for row in rows]
-    least = list(bounds.bounded(model, layouts, cluster))
+    least = list(bounds.bounded(model, layouts, cluster, known))
     promised = [max(each, row.seconds) for each, row in zip(least, rows, strict=True)]
     order = sorted(range(len(rows)), key=lambda number: (promised[number], rows[number].seconds))
     return [Candidate(layouts[number], least[number]) for number in order]

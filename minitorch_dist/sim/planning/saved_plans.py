@@ -86,7 +86,7 @@ def read(path: str) -> SavedPlan:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
         if not found["format"].startswith(search.FAMILY) or not found["layouts"]:
             raise ValueError("it holds no layouts")
-        rows = [_row(each) for each in found["layouts"]]
+        rows = [row_of(each) for each in found["layouts"]]
         cluster = cluster_in_words(found["cluster"])
         rows.sort(key=lambda row: (not row.fits, row.seconds))
         return SavedPlan(str(found["model"]), cluster, tuple(rows))
@@ -108,7 +108,7 @@ def cluster_in_words(key: Any) -> str:
     return found + "".join(f", rank {int(rank)} at {float(speed):g}" for rank, speed in speeds)
 
 
-def _row(words: dict[str, Any]) -> PlanRow:
+def row_of(words: dict[str, Any]) -> PlanRow:
     seconds = float(words["seconds"])
     if not 0 < seconds < float("inf"):
         raise ValueError(f"a step takes {seconds} s")

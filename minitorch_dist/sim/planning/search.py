@@ -9,11 +9,8 @@ comes at another moment in the long run is missed.
 from __future__ import annotations
 
 import itertools
-import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final
 
 from minitorch_dist.sim import runner
@@ -28,7 +25,6 @@ from transports.clock import PICO
 
 FAMILY: Final = "minitorch_dist plan "
 FORMAT: Final = f"{FAMILY}3"  # rows of 2 have the memory of building the model
-BEGIN: Final = f'{{"format": "{FAMILY}'.encode()  # of a cache
 MICRO: Final = (1, 2, 4, 8)
 UNFOLDED: Final = 16  # ranks; more are simulated by one of each role
 ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
@@ -82,13 +78,29 @@ class PlanRow:
 
 def layouts(model: ModelSizes, cluster: GpuCluster) -> Iterator[TrainingLayout]:
     """Every layout that divides."""
+    for layout in _tried(cluster):
+        if not any(faults(layout, model, cluster.gpus)):
+            yield layout
+
+
+def _tried(cluster: GpuCluster) -> Iterator[TrainingLayout]:
     gpus = cluster.gpus
     for tensor in _powers(min(cluster.per_node, gpus)):
         for pipeline in _divisors(gpus // tensor if gpus % tensor == 0 else 0):
-            data = gpus // (tensor * pipeline)
-            for layout in _with_data(tensor, pipeline, data):
-                if not any(faults(layout, model, gpus)):
-                    yield layout
+            yield from _with_data(tensor, pipeline, gpus // (tensor * pipeline))
+
+
+def nearest_miss(model: ModelSizes, cluster: GpuCluster) -> tuple[TrainingLayout, list[str]]:
+    """Where none divides: a layout with the fewest faults, and these."""
+    fewest: tuple[TrainingLayout, list[str]] | None = None
+    for layout in _tried(cluster):
+        wrong = [*faults(layout, model, cluster.gpus)]
+        if fewest is None or len(wrong) < len(fewest[1]):
+            fewest = layout, wrong
+        if len(wrong) == 1:
+            break
+    assert fewest is not None  # one GPU has a layout, too
+    return fewest
 
 
 def _with_data(tensor: int, pipeline: int, data: int) -> Iterator[TrainingLayout]:
@@ -301,49 +313,3 @@ def _links(report: Report[Any]) -> dict[str, int]:
     if between is None:
         return {"all links": report.bytes_sent}
     return {"within nodes": report.bytes_sent - between, "between nodes": between}
-
-
-# ------------------------------------------------------------------------------------ with a cache
-
-
-def check_cache(path: Path) -> None:
-    """ValueError if a cache would take the place of a file that is none, OSError if it cannot be written."""
-    if path.exists():
-        with path.open("rb") as file:
-            begun = file.read(len(BEGIN))
-        if begun != BEGIN[: len(begun)]:
-            raise ValueError(f"{path} is no cache of plans: --cache would overwrite it")
-    beside = path.with_suffix(f".{os.getpid()}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside.touch()
-    beside.unlink()
-
-
-class PlanCache:
-    """The layouts that were simulated before, in a JSON file: an interrupted plan goes on where it was."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: dict[str, dict[str, Any]] = {}
-        try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            if kept.get("format") == FORMAT:
-                self.rows = kept["rows"]
-        except (OSError, ValueError, AttributeError, KeyError, RecursionError):
-            pass  # none yet, or not ours: it is made anew
-
-    def key(self, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> str:
-        return json.dumps([asdict(model), layout.as_dict(), cluster.key()], sort_keys=True)
-
-    def get(self, key: str) -> PlanRow | None:
-        try:
-            return PlanRow.of(self.rows[key])
-        except (KeyError, TypeError):
-            return None
-
-    def put(self, key: str, row: PlanRow) -> None:
-        self.rows[key] = row.as_dict()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix(f".{os.getpid()}")
-        beside.write_text(json.dumps({"format": FORMAT, "rows": self.rows}), encoding="utf-8")
-        beside.replace(self.path)

@@ -7,6 +7,7 @@ attribute of their own beside them, so that what we write is what we read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -14,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
+from minitorch_dist.sim import whole_files
 from minitorch_dist.sim.traces import protobuf
 from minitorch_dist.sim.traces.protobuf import TraceError, bytes_field, number_field, packed_field
 
@@ -59,7 +61,7 @@ def write_chakra(ranks: Sequence[Sequence[TraceNode]], name: str | PathLike[str]
     paths = []
     for rank, nodes in enumerate(ranks):
         path = Path(f"{name}.{rank}.et")
-        path.write_bytes(encoded(rank, nodes))
+        whole_files.write(path, encoded(rank, nodes))
         paths.append(path)
     return paths
 
@@ -72,9 +74,22 @@ def read_chakra(name: str | PathLike[str]) -> list[list[TraceNode]]:
             found.append(decoded(path.read_bytes()))
         except TraceError as error:
             raise TraceError(f"{path}: {error}") from None
-    if not found:
-        raise TraceError(f"there is no {name}.0.et; a trace has a file for each rank, from 0 on")
+    further = _ranks_beside(Path(name))
+    if not found or max(further, default=0) > len(found):
+        there = f", but there is one of rank {max(further)}" if further else ""
+        raise TraceError(
+            f"there is no file {path}{there}; a trace has one for each rank, from 0 on"
+        )
     return found
+
+
+def _ranks_beside(name: Path) -> list[int]:
+    """The ranks whose files have this name."""
+    words = [
+        re.fullmatch(r"\.(\d{1,9})\.et", each.name.removeprefix(name.name))
+        for each in name.parent.glob("*.et")
+    ]
+    return [int(found[1]) for found in words if found]
 
 
 # ------------------------------------------------------------------------------------------ writing

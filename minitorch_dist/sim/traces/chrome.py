@@ -31,6 +31,8 @@ def read_chrome(path: str | PathLike[str]) -> Scene:
         if len(data) > LARGEST:
             raise TraceError(f"{path} has more than {LARGEST} bytes")
         return parsed(json.loads(data), Path(path).name)
+    except FileNotFoundError:
+        raise TraceError(f"there is no file {path}") from None
     except (OSError, EOFError, ValueError, RecursionError) as error:
         raise TraceError(f"{path} is no trace of Chrome: {error}") from None
 
@@ -51,11 +53,13 @@ def parsed(tree: Any, title: str = "") -> Scene:
         if event.get("ph") == "M" and event.get("name") == "thread_name":
             names[where] = str(words.get("name", ""))
         elif event.get("ph") == "X":
-            start, length = _picos(event, "ts", number), _picos(event, "dur", number)
+            start, length = _picos(event, "ts", number), _picos({"dur": 0, **event}, "dur", number)
             spans.append(
                 (where, start, start + max(length, 0), str(event.get("name", "")),
                  str(event.get("cat", "")), str(words.get("what", "")))
             )  # fmt: skip
+    if not spans:
+        raise TraceError('there is no span in it: none of its events has "ph": "X"')
     lanes = list(dict.fromkeys(span[0] for span in sorted(spans, key=lambda span: span[1])))
     lanes.sort(key=_by_number)
     place = {where: number for number, where in enumerate(lanes)}
@@ -73,7 +77,7 @@ def parsed(tree: Any, title: str = "") -> Scene:
 
 
 def _picos(event: dict[str, Any], word: str, number: int) -> int:
-    value = event.get(word, 0)
+    value = event.get(word)
     if isinstance(value, str):  # some write numbers as texts
         try:
             value = float(value)

@@ -8,7 +8,8 @@ for it. Collectives of one group are called in the order of their nodes, so all 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import minitorch_dist as torch
@@ -87,23 +88,45 @@ def _rank(ranks: Sequence[Sequence[TraceNode]], groups: Sequence[tuple[int, ...]
         if group not in made:
             made[group] = dist.new_group(list(group))
     works: dict[int, Any] = {}
-    for node in ranks[dist.get_rank()]:
-        for number in node.after:
-            work = works.pop(number, None)
+    nodes = {node.number: node for node in ranks[dist.get_rank()]}
+    for node in nodes.values():
+        with _named(node):
+            _do(node, works, made, len(whole))
+    for number, work in works.items():
+        with _named(nodes[number]):
             if work is not None:
                 work.wait()
-        if node.kind == NodeKind.COMPUTE:
-            inside.compute(node.duration / PICO)
-        elif node.kind == NodeKind.COLLECTIVE:
-            size = len(node.group) or len(whole)
-            works[node.number] = _begun(node, made[node.group], size)
-        elif node.kind == NodeKind.SEND:
-            works[node.number] = dist.isend(_bytes(node.nbytes), node.peer, tag=node.tag)
-        else:
-            works[node.number] = dist.irecv(_bytes(node.nbytes), node.peer, tag=node.tag)
-    for work in works.values():
+
+
+@contextmanager
+def _named(node: TraceNode) -> Iterator[None]:
+    """An error in here tells the node, for a trace has no lines of a program."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(
+            f"in node {node.number} ({node.name}) of the trace of rank {dist.get_rank()}"
+        )
+        raise
+
+
+def _do(
+    node: TraceNode, works: dict[int, Any], groups: dict[tuple[int, ...], Any], world: int
+) -> None:
+    """Begin it, once what it comes after is over."""
+    for number in node.after:
+        work = works.pop(number, None)
         if work is not None:
             work.wait()
+    if node.kind == NodeKind.COMPUTE:
+        inside.compute(node.duration / PICO)
+    elif node.kind == NodeKind.COLLECTIVE:
+        size = len(node.group) or world
+        works[node.number] = _begun(node, groups[node.group], size)
+    elif node.kind == NodeKind.SEND:
+        works[node.number] = dist.isend(_bytes(node.nbytes), node.peer, tag=node.tag)
+    else:
+        works[node.number] = dist.irecv(_bytes(node.nbytes), node.peer, tag=node.tag)
 
 
 def _begun(node: TraceNode, group: Any, size: int) -> Any:
